@@ -230,6 +230,13 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
     withMachine({ nodeReady: false, state: known({ kind: "Absent" }) }),
   ],
   [
+    "machines-without-node",
+    "Warn",
+    "1 machine without a Node: n9",
+    { strayMachines: known(["gce://demo/a/n9"]) },
+  ],
+  ["machines-without-node", "Skip", "refused", { strayMachines: unknown("refused") }],
+  [
     "launch-times",
     "Warn",
     "of n0 the age of the Node",

@@ -104,6 +104,14 @@ export class Cloud {
     return this.#machine(name).startedAt;
   }
 
+  /** One more machine in a zone's group, whose kubelet never reaches the cluster. */
+  addStray(name: string, zone: string): void {
+    const group = this.#server.model.group({ scope: "zones", location: zone }, `gke-${zone}-grp`);
+    this.#opened = false;
+    this.#server.model.addMachine({ name, zone, group });
+    this.#opened = true;
+  }
+
   /** Says of a machine that it was last started at this time. */
   startAt(name: string, at: Instant): void {
     this.#machine(name).startedAt = at;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { instant, minus, minutes } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { runLastcall } from "../support/lastcall-process.ts";
@@ -116,6 +117,13 @@ describe("lastcall doctor sees what was broken:", () => {
     world.cloud.deny("compute.instanceGroupManagers.update");
     expect(await says("cloud-permissions", "Fail")).toContain("instanceGroupManagers.update");
     world.cloud.allow("compute.instanceGroupManagers.update");
+  });
+
+  test("a machine that never became a node", async () => {
+    world.cloud.addStray("lost-1", "europe-west1-b");
+    expect((await doctor()).of.get("machines-without-node")?.status).toBe("Pass");
+    world.cloud.startAt("lost-1", minus(instant(Date.now()), minutes(16)));
+    expect(await says("machines-without-node", "Warn")).toBe("1 machine without a Node: lost-1");
   });
 
   test("rights that were revoked", async () => {

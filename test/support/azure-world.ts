@@ -1,4 +1,4 @@
-import { createAzureCompute } from "../../src/cloud/azure/azure-compute.ts";
+import { type AzureCompute, createAzureCompute } from "../../src/cloud/azure/azure-compute.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
@@ -8,7 +8,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { countingFetch, passTime } from "./pass-time.ts";
 
 /** A releaser before our Resource Manager, both on one stepping clock. */
-export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld {
+export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld, Pick<AzureCompute, "groupOf"> {
   readonly server: ArmServer;
   readonly clock: ManualClock;
 }

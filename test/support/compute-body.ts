@@ -136,6 +136,15 @@ function errorPart(error: OperationError): object {
   };
 }
 
+/** One instance, as listManagedInstances tells of it. */
+export function managedBody(machine: ComputeMachine, project: ComputeProject): object {
+  const { id, name, zone, status } = machine;
+  return {
+    ...{ id, name, instance: link(project, `zones/${zone}/instances/${name}`) },
+    ...{ instanceStatus: status, currentAction: status === "RUNNING" ? "NONE" : "CREATING" },
+  };
+}
+
 export function groupBody(group: ComputeGroup, project: ComputeProject): object {
   const place = `${group.scope}/${group.location}`;
   return {

@@ -9,6 +9,7 @@ import {
   errorBody,
   groupBody,
   machineBody,
+  managedBody,
   operationBody,
 } from "./compute-body.ts";
 import { listPage } from "./compute-list-page.ts";
@@ -263,6 +264,12 @@ export class ComputeServer {
         this.#allow("compute.instanceGroupManagers.list", call);
         this.model.group(place, instance.name);
         return this.#granted(call.body);
+      case "POST instanceGroupManagers/N/listManagedInstances": {
+        this.#allow("compute.instanceGroupManagers.get", call);
+        const asked = this.model.group(place, instance.name);
+        const own = this.model.allMachines().filter(({ group }) => group === asked);
+        return { managedInstances: own.map((one) => managedBody(one, this.project)) };
+      }
       case "GET instanceGroupManagers/N":
         this.#allow("compute.instanceGroupManagers.get", call);
         return groupBody(this.model.group(place, instance.name), this.project);

@@ -14,6 +14,8 @@ import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "./machine-clou
 export interface CloudParts {
   readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
+  /** Of the cloud of that machine: see `MachineCloud`. */
+  readonly groupOf: NonNullable<MachineCloud["groupOf"]>;
   /** The groups that wait for us; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -67,6 +69,10 @@ export async function cloudParts(
       return cloud === undefined ? undefined : clouds[cloud].releaser;
     },
     launchTimes: launchTimesOfAll(clouds),
+    groupOf: async (providerID, signal) => {
+      const cloud = parseProviderId(providerID)?.cloud;
+      return (cloud && (await clouds[cloud].groupOf?.(providerID, signal))) ?? [];
+    },
     hooks: aws.hooks,
     feedsFor: (fleet) => {
       const machines = () => ownedMachines(fleet.view());

@@ -6,6 +6,11 @@ import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
+  /**
+   * The providerIDs of the machines that run in the same group now, at most 500, this one among
+   * them; none where it is in no group. Absent: this cloud is not asked. Throws CLOUD_*.
+   */
+  readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;
 }
 
 /**

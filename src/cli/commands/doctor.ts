@@ -13,7 +13,7 @@ import { cloudParts } from "../assemble/cloud-parts.ts";
 import { connect } from "../cluster/connect.ts";
 import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
-import { gatherFacts, machineFacts, type Outside } from "../doctor/gather-facts.ts";
+import { gatherFacts, machineFacts, type Outside, strayMachines } from "../doctor/gather-facts.ts";
 
 type Input = CommandInput<"doctor">;
 
@@ -36,25 +36,27 @@ export const runDoctor: CommandRun<"doctor"> = async (input) => {
 
 /** The clouds and the queue, asked as the controller would ask them. */
 function outsideOf({ options, io }: Input, api: KubeApi): Outside {
+  const clouds = () =>
+    cloudParts(
+      {
+        ...options,
+        // No feed is wanted: the queue is looked at by itself, and nothing is taken out of it.
+        ...{
+          sqsQueueUrl: undefined,
+          sqsReceivers: 1,
+          sqsUnknown: "Leave",
+          sqsCompleteHooks: false,
+        },
+      },
+      io,
+    );
   return {
     machines: async (facts) => {
       const spot = spotNodes(facts);
       const policies: readonly Policy[] =
         facts.policies.kind === "Known" ? facts.policies.value.policies : [];
       if (spot.kind === "Unknown") return [];
-      const { releaserFor } = await cloudParts(
-        {
-          ...options,
-          // No feed is wanted: the queue is looked at by itself, and nothing is taken out of it.
-          ...{
-            sqsQueueUrl: undefined,
-            sqsReceivers: 1,
-            sqsUnknown: "Leave",
-            sqsCompleteHooks: false,
-          },
-        },
-        io,
-      );
+      const { releaserFor } = await clouds();
       const nodeClaims = new NodeClaimReleaser({ api, ...io });
       return machineFacts(spot.value, policies, {
         releaserFor: (machine) =>
@@ -62,6 +64,8 @@ function outsideOf({ options, io }: Input, api: KubeApi): Outside {
         io,
       });
     },
+    strays: async (beside, nodes, signal) =>
+      strayMachines({ beside, nodes }, { ...(await clouds()), io }, signal),
     queue: (controller, signal) => queueFacts(options.sqsQueueUrl, controller, { io, signal }),
   };
 }

@@ -11,7 +11,7 @@ import { textMapOf } from "../../core/json/json-field.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { ownerProblem, releaseModeOf } from "../../core/policy/release-mode.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
-import { minutes } from "../../core/time/time.ts";
+import { minutes, plus } from "../../core/time/time.ts";
 import { agentRights, controllerRights } from "../../doctor/controller-rights.ts";
 import {
   type AlertFacts,
@@ -36,6 +36,7 @@ import { translateBudget } from "../../kube/object/translate-budget.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { listAll } from "../../kube/watch/list.ts";
+import type { CloudParts } from "../assemble/cloud-parts.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import { version } from "../commands/version.ts";
@@ -56,6 +57,12 @@ import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
 /** What is asked of others than the API server. */
 export interface Outside {
   machines(facts: Pick<DoctorFacts, "nodes" | "policies">): Promise<readonly MachineFacts[]>;
+  /** Machines beside these that run for long and are none of the nodes. */
+  strays(
+    beside: readonly MachineFacts[],
+    nodes: readonly NodeFacts[],
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
   queue(
     controller: WorkloadFacts | undefined,
     signal: AbortSignal,
@@ -219,14 +226,25 @@ async function outsideFacts(
   found: Pick<DoctorFacts, "nodes" | "policies" | "controller">,
 ) {
   const { controller, policies } = found;
-  const [machines, queue, alerts] = await Promise.all([
-    found.nodes.kind === "Unknown" ? found.nodes : known(await outside.machines(found)),
+  const machines =
+    found.nodes.kind === "Unknown" ? found.nodes : known(await outside.machines(found));
+  const [strayMachines, queue, alerts] = await Promise.all([
+    found.nodes.kind === "Unknown" || machines.kind === "Unknown"
+      ? unknown("no nodes could be listed")
+      : straysBeside({ io, outside }, { machines: machines.value, nodes: found.nodes.value }),
     controller.kind === "Unknown"
       ? controller
       : fact(io, (signal) => outside.queue(controller.value, signal)),
     alertFacts(policies, io),
   ]);
-  return { machines, queue, alerts };
+  return { machines, strayMachines, queue, alerts };
+}
+
+function straysBeside(
+  { io, outside }: Pick<Gathering, "io" | "outside">,
+  { machines, nodes }: { machines: readonly MachineFacts[]; nodes: readonly NodeFacts[] },
+): Promise<Fact<readonly string[]>> {
+  return fact(io, (signal) => outside.strays(machines, nodes, signal));
 }
 
 function alertFacts(policies: Fact<PolicyFacts>, io: CommandIo): Promise<readonly AlertFacts[]> {
@@ -255,11 +273,44 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
     ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
     ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
-    ...{ machines: none, queue: none, leftPods: none, grace: none },
+    ...{ machines: none, strayMachines: none, queue: none, leftPods: none, grace: none },
   };
 }
 
 const mostMachines = 3;
+
+/** A machine takes minutes to become a node. */
+const nodeAfterMs = minutes(15);
+
+/**
+ * Asks for the machines that run beside those that were looked up, and gives those that are no
+ * node although they had the time; of many without a Node a few are looked at.
+ */
+export async function strayMachines(
+  asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
+  tools: MachineTools & { readonly groupOf: CloudParts["groupOf"] },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { releaserFor, groupOf, io } = tools;
+  const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
+  const running = asked.beside.filter(({ state }) => state.kind === "Known").slice(0, mostMachines);
+  const groups = await Promise.all(running.map(({ providerID }) => groupOf(providerID, signal)));
+  const unknownOnes = [...new Set(groups.flat())]
+    .filter((one) => !registered.has(one.toLowerCase()))
+    .slice(0, mostStrays);
+  const old = await Promise.all(
+    unknownOnes.map(async (providerID) => {
+      const releaser = releaserFor({ providerID, mode: "None" });
+      const machine = await releaser?.describe(providerID, signal);
+      if (machine?.kind !== "Present" || !machine.running) return [];
+      const { bornAt } = machine;
+      return bornAt === undefined || plus(bornAt, nodeAfterMs) > io.clock.now() ? [] : [providerID];
+    }),
+  );
+  return old.flat();
+}
+
+const mostStrays = 10;
 
 interface MachineTools {
   readonly releaserFor: ReleaserChoice;

@@ -30,6 +30,8 @@ export interface AzureSettings {
 export interface AzureCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
+  /** The machines of the same scale set now, at most 500; none for a machine without one. */
+  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /**
@@ -47,6 +49,16 @@ export function createAzureCompute(settings: AzureSettings): AzureCompute {
   return {
     releaser: new AksReleaser({ client, pools, pastAks, clock, rng }),
     launchTimes: new AzureLaunchTimes(client),
+    groupOf: async (providerID, signal) => {
+      const ref = findMachineRef(providerID);
+      if (ref?.scaleSet === undefined) return [];
+      const found: string[] = [];
+      for await (const { id } of armItems(client, listCall(ref), signal)) {
+        if (typeof id === "string") found.push(`azure://${id}`);
+        if (found.length >= 500) break;
+      }
+      return found;
+    },
   };
 }
 
@@ -100,14 +112,7 @@ export class AzureLaunchTimes implements LaunchTimes {
     { ref, wanted }: Place,
     into: { readonly bornAt: Map<string, Instant>; readonly signal: AbortSignal },
   ): Promise<void> {
-    const call = {
-      method: "GET",
-      path: ref.collection,
-      apiVersion: computeVersion,
-      action: `list ${ref.collection}`,
-      permission: readPermissionOf(ref),
-    } as const;
-    for await (const item of armItems(this.#client, call, into.signal)) {
+    for await (const item of armItems(this.#client, listCall(ref), into.signal)) {
       const providerID = wanted.get((textOf(item.id) ?? "").toLowerCase());
       const createdAt = createdAtOf(item);
       if (providerID !== undefined && createdAt !== undefined) {
@@ -115,6 +120,16 @@ export class AzureLaunchTimes implements LaunchTimes {
       }
     }
   }
+}
+
+function listCall(ref: MachineRef) {
+  return {
+    method: "GET",
+    path: ref.collection,
+    apiVersion: computeVersion,
+    action: `list ${ref.collection}`,
+    permission: readPermissionOf(ref),
+  } as const;
 }
 
 /** Machines of other clouds, and what is no virtual machine, are asked of nobody. */

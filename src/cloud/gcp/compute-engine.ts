@@ -26,6 +26,8 @@ export interface ComputeSettings {
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
+  /** The machines that run in the same managed group now, at most 500; none without a group. */
+  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
@@ -42,8 +44,10 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const endpoint = parseComputeEndpoint(settings.endpoint ?? defaultComputeEndpoint);
   const tokens = googleTokens({ endpoint, keyFile });
   const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng });
+  const releaser = new ComputeReleaser({ client, clock, rng });
   return {
-    releaser: new ComputeReleaser({ client, clock, rng }),
+    releaser,
+    groupOf: (providerID, signal) => releaser.groupOf(providerID, signal),
     launchTimes: new ComputeLaunchTimes(client),
     preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
   };

@@ -6,6 +6,7 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/instance-releaser.ts";
+import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import {
@@ -74,6 +75,25 @@ export class ComputeReleaser implements InstanceReleaser {
     return result;
   }
 
+  /** The machines that run in the same group and about which the group is doing nothing now. */
+  async groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]> {
+    const ref = instanceRefOf(providerID);
+    const group = (await this.#look(ref, signal))?.group;
+    if (group === undefined) return [];
+    const { scope, location, name } = group;
+    const place = `/projects/${ref.project}/${scope}/${location}/instanceGroupManagers/${name}`;
+    const call = {
+      method: "POST",
+      path: `${place}/listManagedInstances`,
+      query: { maxResults: "500" },
+      action: `list the instances of the group ${name}`,
+      permission: "compute.instanceGroupManagers.get",
+    } as const;
+    const answer = await this.#options.client.sendPatiently(call, signal);
+    if (answer.kind === "NotFound") return [];
+    return listOf(answer.body.managedInstances).map(fieldsOf).flatMap(managedProviderId);
+  }
+
   /** The boot that is seen first is the one that is meant. */
   #leaving({ ref, request }: Meant): LeavingMachine<Instance> {
     let startedAt: Instant | undefined;
@@ -127,6 +147,14 @@ export class ComputeReleaser implements InstanceReleaser {
       `Cannot ${action}: ${found}, expected an instance`,
     );
   }
+}
+
+/** One that is being made, or taken away, is not expected to be a node. */
+function managedProviderId(one: Readonly<Record<string, unknown>>): readonly string[] {
+  if (one.instanceStatus !== "RUNNING" || one.currentAction !== "NONE") return [];
+  const place = /\/projects\/([^/]+)\/zones\/([^/]+)\/instances\/([^/]+)$/;
+  const [, project, zone, name] = place.exec(textOf(one.instance) ?? "") ?? [];
+  return name === undefined ? [] : [`gce://${project}/${zone}/${name}`];
 }
 
 interface FirstSeen {

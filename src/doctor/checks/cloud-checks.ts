@@ -140,6 +140,20 @@ export const cloudChecks: readonly Check[] = [
       }),
   },
   {
+    id: "machines-without-node",
+    looksAt:
+      "whether every machine that runs in the groups of up to three Spot nodes is a node after a quarter of an hour (Compute Engine, Azure)",
+    fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group",
+    run: (facts) =>
+      ofMachines(facts, () =>
+        judging(facts.strayMachines, (strays) => {
+          if (strays.length === 0) return pass("every machine of the groups asked for is a node");
+          const names = namesOf(strays.map((one) => one.slice(one.lastIndexOf("/") + 1)));
+          return warn(`${counted(strays.length, "machine")} without a Node: ${names}`);
+        }),
+      ),
+  },
+  {
     id: "launch-times",
     looksAt: "whether the cloud says when machines were launched, from which lifetimes count",
     fix: rightsFix,

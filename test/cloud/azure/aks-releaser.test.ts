@@ -252,3 +252,14 @@ it("spells ids as Azure does, in whichever case", async () => {
   const told = await world.pass(world.launchTimes.launchTimesOf([upper], never));
   expect(told.bornAt.get(upper)).toBe(machineOf(machine).createdAt);
 });
+
+it("lists the machines of a scale set by one of them", async () => {
+  const first = await start();
+  world.server.addMachine();
+  const found = await world.pass(world.groupOf(providerIdOf("0"), never));
+  expect(found.map((one) => one.toLowerCase())).toEqual(
+    world.server.machines.map(({ instance }) => providerIdOf(instance).toLowerCase()),
+  );
+  expect(found).toHaveLength(2);
+  expect(machineOf(first)).toBeDefined();
+});

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { strayMachines } from "../../../src/cli/doctor/gather-facts.ts";
+import type { InstanceReleaser, MachineState } from "../../../src/contracts/instance-releaser.ts";
+import { hours, minus, minutes } from "../../../src/core/time/time.ts";
+import { known, unknown } from "../../../src/doctor/facts.ts";
+import { at, nodeOf } from "../../doctor/green-facts.ts";
+
+const idOf = (name: string) => `gce://demo/a/${name}`;
+const { signal } = new AbortController();
+const present = (more: object = {}): MachineState =>
+  ({
+    ...{ kind: "Present", id: "1", bornAt: minus(at, hours(1)), running: true },
+    ...more,
+  }) as MachineState;
+
+function straysOf(machines: Readonly<Record<string, MachineState>>, asked: string[] = []) {
+  const releaser = {
+    describe: async (providerID: string) => machines[providerID.split("/").at(-1) ?? ""],
+  } as unknown as InstanceReleaser;
+  const state = known({ kind: "Present", running: true, launchKnown: true } as const);
+  const machine = { cloud: "gcp", nodeReady: true, mode: "Recreate" } as const;
+  const beside = ["n0", "n1"].map((node) => ({ ...machine, node, providerID: idOf(node), state }));
+  const lost = { ...machine, node: "n2", providerID: idOf("n2"), state: unknown("no answer") };
+  return strayMachines(
+    { beside: [...beside, lost], nodes: ["n0", "N1"].map((name) => nodeOf(name)) },
+    {
+      releaserFor: () => releaser,
+      groupOf: async (providerID) => {
+        asked.push(providerID);
+        return ["n0", "n1", ...Object.keys(machines)].map(idOf);
+      },
+      io: { clock: { now: () => at } } as never,
+    },
+    signal,
+  );
+}
+
+it.each<readonly [what: string, machine: MachineState, strays: readonly string[]]>([
+  ["one that runs for an hour and is no node", present(), [idOf("x")]],
+  ["not one that is still becoming a node", present({ bornAt: minus(at, minutes(14)) }), []],
+  ["not one that stops", present({ running: false }), []],
+  ["not one that is gone by now", { kind: "Absent" }, []],
+  ["not one of whose age nothing is known", present({ bornAt: undefined }), []],
+])("doctor names %s", async (_, machine, strays) => {
+  expect(await straysOf({ x: machine })).toEqual(strays);
+});
+
+it("asks for the group of machines that were found, and looks at ten strangers at most", async () => {
+  const asked: string[] = [];
+  const many = Array.from({ length: 25 }, (_, place) => [`x${place}`, present()] as const);
+  expect(await straysOf(Object.fromEntries(many), asked)).toHaveLength(10);
+  expect(asked).toEqual([idOf("n0"), idOf("n1")]);
+});
