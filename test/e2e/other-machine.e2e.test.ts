@@ -119,7 +119,8 @@ function deployment(name: string, replicas: number, place: object = {}): object 
   };
 }
 
-const newcomers = deployment("newcomer", 3);
+const onLeaving = { nodeName: "leaving" };
+const newcomers = deployment("newcomer", 3, onLeaving);
 
 function heldWorkload(): readonly object[] {
   const budget = {
@@ -128,7 +129,7 @@ function heldWorkload(): readonly object[] {
     metadata: { name: "held" },
     spec: { minAvailable: 2, selector: { matchLabels: { app: "held" } } },
   };
-  return [deployment("held", 2), budget];
+  return [deployment("held", 2, onLeaving), budget];
 }
 
 /**
@@ -148,6 +149,10 @@ async function leaveFailedPod(): Promise<void> {
   });
   expect(code).toBe(200);
   await until("its ReplicaSet has replaced it", runs);
+  const { body } = await plane.request({ path: `${podsPath}/${name}` });
+  const startedMs = Date.parse(body.status.startTime);
+  // Instants of the API are in whole seconds.
+  await until("a second has passed", async () => Date.now() >= startedMs + 1000);
   await deleteNode(plane, "preempted");
   await createNodes(plane, [{ name: "preempted" }]);
 }
