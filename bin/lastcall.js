@@ -13,8 +13,9 @@ const ownNode = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.u
 
 const major = Number(process.versions.node.split(".")[0]);
 const isBundled = existsSync(bundle);
-// Controller and board idle for hours: the first flag costs it no time that counts and is a quarter of its memory
-// (bench/idle-controller.ts); NODE_OPTIONS does not take it. The second lets a burst's garbage die young,
+// Controller and board idle for hours: the first flag costs no time that counts then and is a quarter of their
+// memory (bench/idle-controller.ts); NODE_OPTIONS does not take it. In a burst the controller does without it
+// (src/runtime/heap-pace.ts). The second lets a burst's garbage die young,
 // which costs nothing at rest; it counts only from the start of a process, so that deploy/ sets it there.
 const staysUp = ["run", "board"].includes(process.argv[2]);
 const flags = staysUp ? ["--optimize-for-size", "--max-semi-space-size=16"] : [];

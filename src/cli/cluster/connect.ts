@@ -19,15 +19,18 @@ export async function connect(
     readonly context?: string | undefined;
     /** For a process that watches for good. */
     readonly probesConnections?: boolean | undefined;
+    /** Called while more is asked for than the API server is asked at once. */
+    readonly onRush?: (() => void) | undefined;
   },
   io: Pick<CommandIo, "env" | "clock">,
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../../kube/access/load-kube-access.ts");
   const { HttpKubeApi } = await import("../../kube/http/http-api.ts");
-  const { kubeconfig, context, probesConnections } = options;
+  const { kubeconfig, context, probesConnections, onRush } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
   const userAgent = `lastcall/${version}`;
-  const api = new HttpKubeApi({ access, clock: io.clock, userAgent, probesConnections });
+  const { clock } = io;
+  const api = new HttpKubeApi({ access, clock, userAgent, probesConnections, onRush });
   return {
     api,
     access,

@@ -5,6 +5,7 @@ import type { Log } from "../../contracts/telemetry.ts";
 import type { Controller } from "../../controller/controller.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { HeapPace } from "../../runtime/heap-pace.ts";
 import { createLog } from "../../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
@@ -48,8 +49,9 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudParts(options, io);
   const allowed = await actionHosts(options.actionHosts);
+  const pace = new HeapPace(io);
   const { api, access, namespace, close } = await connect(
-    { ...options, probesConnections: true },
+    { ...options, probesConnections: true, onRush: () => pace.rush() },
     io,
   );
   await reach({ api, server: access.server, io, log });

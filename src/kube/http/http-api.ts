@@ -53,6 +53,8 @@ export interface HttpKubeApiOptions {
    * second.
    */
   readonly probesConnections?: boolean | undefined;
+  /** Called again and again while there are more requests than the server is asked at once. */
+  readonly onRush?: (() => void) | undefined;
   readonly userAgent?: string | undefined;
 }
 
@@ -84,7 +86,7 @@ export class HttpKubeApi implements KubeApi {
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
     this.#watchSilenceMs = options.watchSilenceMs ?? seconds(70);
     const maxSockets = options.maxSockets ?? 64;
-    this.#lanes = new RequestLanes(maxSockets);
+    this.#lanes = new RequestLanes(maxSockets, options.onRush);
     this.#connection = new HttpConnection({
       access: options.access,
       clock: options.clock,

@@ -24,8 +24,12 @@ export class RequestLanes {
     Later: new WaitingLine<() => void>(),
   };
 
-  constructor(most: number) {
+  readonly #onRush: (() => void) | undefined;
+
+  /** `onRush` is called whenever a request that is not for later has to wait. */
+  constructor(most: number, onRush?: () => void) {
     this.#most = most;
+    this.#onRush = onRush;
   }
 
   /** Resolves when the request may start, or rejects with the signal's reason. Then `leave` it. */
@@ -36,6 +40,7 @@ export class RequestLanes {
     signal.throwIfAborted();
     // Where anybody waits there is no room.
     if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
+      if (urgency !== "Later") this.#onRush?.();
       await this.#wait({ urgency, dueAt }, signal);
       return;
     }

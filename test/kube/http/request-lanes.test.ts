@@ -30,6 +30,21 @@ describe("request lanes", () => {
     expect(later.count).toBe(8);
   });
 
+  it("tell of a rush while one of First or Now has to wait, and not for one of Later", async () => {
+    let rushes = 0;
+    const lanes = new RequestLanes(8, () => {
+      rushes += 1;
+    });
+    crowd(lanes, "Now", 8);
+    crowd(lanes, "Later", 20);
+    await settle();
+    expect(rushes).toBe(0);
+    crowd(lanes, "Now", 1);
+    crowd(lanes, "First", 1);
+    await settle();
+    expect(rushes).toBe(2);
+  });
+
   it("let four of Later in while one of Now is under way", async () => {
     const lanes = new RequestLanes(64);
     const now = crowd(lanes, "Now", 1);
