@@ -19,7 +19,7 @@ describe("the pace of the heap", () => {
     const { did, pace } = paced();
     pace.rush();
     pace.rush();
-    expect(did).toEqual(["--no-optimize-for-size", "--heap-growing-percent=30"]);
+    expect(did).toEqual(["--no-optimize-for-size", "--heap-growing-percent=15"]);
   });
 
   it("is thrifty again 20 s after the last sign, and gives back what it took", async () => {
