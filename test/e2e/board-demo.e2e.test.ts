@@ -1,6 +1,6 @@
 /**
- * The board of the demo in a real browser: what people see first, in both languages and themes, by
- * keyboard alone, and its pictures in docs/board (`E2E_PICTURES=1` writes them again).
+ * The board of the demo in a real browser: what people see first, in both languages and themes, and
+ * by keyboard alone, and the picture of the README (`E2E_PICTURES=1` writes it again).
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,11 +45,6 @@ async function show(hash: string, taste: { theme: string; language: string }): P
   await page.locator("main h2").first().waitFor();
 }
 
-/** As any cluster has it: the stage of the demo is above. */
-async function showBoardAlone(): Promise<void> {
-  await page.locator(".departures").evaluate((one) => one.scrollIntoView());
-}
-
 /** The model's own API server, as kubectl reaches it. */
 async function modelApi(method: string, path: string, body: object) {
   const kubeconfig = /^KUBECONFIG=(.+)$/m.exec(board.process.out())?.[1] ?? "";
@@ -91,10 +86,6 @@ describe("the board of the demo", () => {
   test("shows the notice that strikes within the first minutes, pod by pod", async () => {
     await page.locator(".leaving .urgent .marks").waitFor({ timeout: 60_000 });
     expect(await page.locator(".leaving .urgent .clock").textContent()).toMatch(/^\d:\d\d$/);
-    if (takesPictures) {
-      await showBoardAlone();
-      await page.screenshot({ path: join(pictures, "notice.png") });
-    }
     await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
   });
 
@@ -210,31 +201,6 @@ describe("the board of the demo", () => {
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect([hash, language, over <= 0]).toEqual([hash, language, true]);
       }
-    }
-  });
-});
-
-describe.runIf(takesPictures)("the pictures", () => {
-  test("are those of docs/board", async () => {
-    const node = encodeURIComponent(await someNode());
-    const shots = [
-      ["departures-dark", "", "dark", "en", 1280, 860],
-      ["departures-light", "", "light", "en", 1280, 860],
-      ["departures-ja", "", "dark", "ja", 1280, 860],
-      ["departures-wide", "", "dark", "en", 2560, 1440],
-      ["departures-narrow", "", "dark", "en", 360, 780],
-      ["timeline", "timeline", "dark", "en", 1280, 1060],
-      ["timeline-light", "timeline", "light", "en", 1280, 1060],
-      ["node", `node/${node}`, "dark", "en", 1280, 1060],
-      ["node-narrow", `node/${node}`, "light", "ja", 360, 780],
-      ["outcomes", "outcomes", "light", "en", 1280, 860],
-    ] as const;
-    for (const [name, hash, theme, language, width, height] of shots) {
-      await page.setViewportSize({ width, height });
-      await show(hash, { theme, language });
-      if (hash.startsWith("node")) await page.locator("table.bars").waitFor();
-      if (hash === "") await showBoardAlone();
-      await page.screenshot({ path: join(pictures, `${name}.png`) });
     }
   });
 });

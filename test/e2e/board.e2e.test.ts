@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { realClock } from "../../src/runtime/real-clock.ts";
 import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
 import { type OpenPage, openBoard, startBrowser } from "../support/browser.ts";
 import { FleetWorld } from "./fleet-world.ts";
@@ -187,7 +188,11 @@ describe("an API server that is away for a while", () => {
     await expect.poll(() => page.locator("table.next tbody tr").count()).toBeGreaterThan(0);
     const before = await page.locator("table.next a.name").allTextContents();
     await world.plane.stopApiServer();
+    const stoppedMs = realClock.monotonic();
     await page.getByText("The cluster has not answered since").waitFor({ timeout: 90_000 });
+    // For half a minute at least: every watch has failed by then, and tried again.
+    const awayMs = () => realClock.monotonic() - stoppedMs;
+    await expect.poll(awayMs, { timeout: 40_000, interval: 500 }).toBeGreaterThan(30_000);
     expect(await page.locator("table.next a.name").allTextContents()).toEqual(before);
     await world.plane.startApiServer();
     const away = page.getByText("The cluster has not answered since");

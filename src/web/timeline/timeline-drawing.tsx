@@ -228,7 +228,7 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
         const isNew = newDay !== day;
         day = newDay;
         return (
-          <g key={at}>
+          <g key={at} class={x > scale.width - 32 ? "last" : ""}>
             <line x1={x} x2={x} y1={headHeight - 4} y2={height} />
             <text x={x} y={headHeight - 10}>
               {clockText(at)}
