@@ -99,7 +99,7 @@ describe("in Japanese", () => {
       "budgets hold back 2 departures, 1 of them past the deadline: 1 node of the policy; 2 would hold none back",
       "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 1 node of the policy、2 なら遅れません",
     ],
-    ["n1 leaves now", "n1 は出発します"],
+    ["n1 leaves now", "n1 はすぐに出発します"],
     [
       "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested before",
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",

@@ -25,7 +25,7 @@ it("the languages have the same words, and none is left in the other's", () => {
   const [english, japanese] = [texts(languages.en), texts(languages.ja)];
   expect(japanese.map(([key]) => key)).toEqual(english.map(([key]) => key));
   expect(english.filter(([, text]) => text === "")).toEqual([]);
-  const isJapanese = /[\u3040-\u30ff\u4e00-\u9fff]/;
+  const isJapanese = /[\u3002\u3040-\u30ff\u4e00-\u9fff]/;
   expect(english.filter(([key, text]) => key !== "language" && isJapanese.test(text))).toEqual([]);
   const same = japanese.filter(([key, text]) => key !== "language" && !isJapanese.test(text));
   expect(same.map(([key]) => key)).toEqual(["pod"]);

@@ -261,11 +261,24 @@ function PreviewText({
             <Sentence view={view} text={`${sentence}.`} class="" />
           </li>
         ))}
-        {drain === null ? null : <li>{words.podsLeave(pods.length)}.</li>}
-        {pods.length === 0 ? null : (
-          <li>{words.drainTakes(spanText(Math.max(...ends) * 1000, language))}.</li>
+        {drain === null ? null : (
+          <li>
+            {words.podsLeave(pods.length)}
+            {words.fullStop}
+          </li>
         )}
-        {cut === 0 ? null : <li class="held">{words.podsAreCut(cut)}.</li>}
+        {pods.length === 0 ? null : (
+          <li>
+            {words.drainTakes(spanText(Math.max(...ends) * 1000, language))}
+            {words.fullStop}
+          </li>
+        )}
+        {cut === 0 ? null : (
+          <li class="held">
+            {words.podsAreCut(cut)}
+            {words.fullStop}
+          </li>
+        )}
         {blocked.length === 0 ? null : (
           <li class="held">
             {words.podsBlocked(blocked.length)}:

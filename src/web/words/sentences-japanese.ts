@@ -217,10 +217,15 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) is not made to leave before (\S+)$/, "$1 は $2 より前に出発させられません"],
   [
-    /^(\S+) leaves (?:now|at (\S+?))(?:, by (\S+?))? instead of the time requested before$/,
-    "$1 は、前の依頼に代えて[ $2 に]出発します[（期限 $3）]",
+    /^(\S+) leaves now(?:, by (\S+?))? instead of the time requested before$/,
+    "$1 は、前の依頼に代えてすぐに出発します[（期限 $2）]",
   ],
-  [/^(\S+) leaves (?:now|at (\S+?))(?:, by (\S+?))?$/, "$1 は[ $2 に]出発します[（期限 $3）]"],
+  [
+    /^(\S+) leaves at (\S+?)(?:, by (\S+?))? instead of the time requested before$/,
+    "$1 は、前の依頼に代えて $2 に出発します[（期限 $3）]",
+  ],
+  [/^(\S+) leaves now(?:, by (\S+?))?$/, "$1 はすぐに出発します[（期限 $2）]"],
+  [/^(\S+) leaves at (\S+?)(?:, by (\S+?))?$/, "$1 は $2 に出発します[（期限 $3）]"],
   [
     /^That is after its deadline (\S+): the cloud may take (.+) before it leaves$/,
     "期限 $1 より後です。出発前にクラウドが $2 を回収するかもしれません",

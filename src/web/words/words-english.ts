@@ -167,6 +167,7 @@ export const english: Words = {
   podsLeave: (count) => `${pods(count)} leave`,
   podsAreCut: (count) => `${pods(count)} get less grace than they ask for`,
   podsBlocked: (count) => `${pods(count)} blocked`,
+  fullStop: ".",
   skip: "Skip to the board",
   phases: {
     Scheduled: "Scheduled",

@@ -160,6 +160,7 @@ export const japanese: Words = {
   podsLeave: (count) => `${count} 個の Pod が退避`,
   podsAreCut: (count) => `${count} 個の Pod は猶予が足りません`,
   podsBlocked: (count) => `${count} 個の Pod がブロック`,
+  fullStop: "。",
   skip: "本文へ",
   phases: {
     Scheduled: "予定",

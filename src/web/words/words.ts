@@ -157,6 +157,7 @@ export interface Words {
   readonly podsLeave: (count: number) => string;
   readonly podsAreCut: (count: number) => string;
   readonly podsBlocked: (count: number) => string;
+  readonly fullStop: string;
   readonly skip: string;
   readonly phases: Readonly<Record<Phase, string>>;
   readonly outcomesWords: Readonly<Record<Outcome, string>>;
