@@ -152,7 +152,7 @@ const rights = {
   ...{ deleteDepartures: true, patchPolicies: true },
 };
 const state = {
-  ...{ cluster: "prod-eu", isDemo: false, missing: [], rights, comparison: null },
+  ...{ cluster: "prod-eu", isDemo: false, missing: [], rights },
   ...{ isCounted: false, connection: { kind: "Live" } as const },
 };
 
