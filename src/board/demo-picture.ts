@@ -157,7 +157,7 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
     case "Notice":
       return `The cloud interrupts ${story.node} in both fleets. With Lastcall its pods leave during the notice; without, they keep running until the shutdown.`;
     case "NoticeOver":
-      return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${story.podsKilled === 0 ? `all ${story.pods} had terminated in time` : killedText(story.podsKilled)}.`;
+      return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${savedText(story)}.`;
     case "OneByOne":
       return `With Lastcall nodes leave one by one, drained and replaced: ${story.nodesLeft} of ${story.nodes} are still to go. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
     case "Limit":
@@ -165,6 +165,12 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
     case "Result":
       return `Without Lastcall ${lossText(story.without)}. With Lastcall ${lossText(story.withLastcall)}.`;
   }
+}
+
+function savedText({ pods, podsKilled }: Extract<Story, { kind: "NoticeOver" }>): string {
+  if (podsKilled > 0) return killedText(podsKilled);
+  if (pods === 0) return "it had no pods";
+  return pods === 1 ? "its pod had terminated in time" : `all ${pods} had terminated in time`;
 }
 
 function lossText({ lostAtOnce, podsKilled }: FleetFigures): string {

@@ -43,6 +43,24 @@ describe("A notice", () => {
     expect(textOf({ ...notice, twinPods: undefined }, 10).join("\n")).not.toContain("without");
   });
 
+  it.each<[string, Partial<BoardNotice>, string]>([
+    ["is gone", { goneAt: now }, "spot-1 is gone   1 of 3 pods terminated"],
+    ["had no pods", { pods: [] }, "no pods"],
+    [
+      "has a twin that shuts down",
+      { twinPods: [{ name: "web", terminatingAt: now }] },
+      "without Lastcall: the shutdown terminates its pods, with 15 s for all of them",
+    ],
+    [
+      "has a twin whose pods were killed",
+      { twinPods: [{ name: "web", terminatingAt: now, endedAt: now, isKilled: true }] },
+      "without Lastcall: 1 of 1 pods killed",
+    ],
+    ["killed one itself", { pods: [{ name: "web", isKilled: true }] }, "  killed"],
+  ])("says of a machine that %s what came of it", (_, more, text) => {
+    expect(textOf({ ...notice, ...more }, 10).join("\n")).toContain(text);
+  });
+
   it("says so once the shutdown has begun", () => {
     const [head] = textOf({ ...notice, deadlineAt: now }, 10);
     expect(head).toContain("spot-1 is shutting down");

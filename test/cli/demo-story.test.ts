@@ -40,6 +40,15 @@ describe("The story of the demo", () => {
   it.each<[string, Partial<StoryFacts>]>([
     ["The cloud interrupts each by 24 h: all of them in 3h00m.", {}],
     ["Without Lastcall 1 pod was killed; with Lastcall all 2 had ", { notice: goneAt(1) }],
+    ["with Lastcall it had no pods.", { notice: { ...goneAt(1), pods: [], twinPods: [] } }],
+    [
+      "with Lastcall its pod had terminated in time.",
+      { notice: { ...goneAt(1), pods: [pods[0] ?? { name: "" }] } },
+    ],
+    [
+      "with Lastcall 1 pod was killed.",
+      { notice: { ...goneAt(1), pods: [{ name: "web", isKilled: true }] } },
+    ],
     ["6 of 18 are still to go.", { departures: 12, nodesLeft: 6 }],
     [
       "node after node, 9 within one hour so far. With Lastcall all had left before.",

@@ -40,7 +40,10 @@ function headLine({ now, notice }: Clock): StyledLine {
   const clock = goneAt !== undefined ? "is gone" : leftMs > 0 ? shutdownText(leftMs) : shuttingDown;
   return [
     cell(` NOTICE  ${node} ${clock}`, "bad"),
-    cell(`   ${ended} of ${pods.length} pods terminated`, ended === pods.length ? "good" : "plain"),
+    cell(
+      pods.length === 0 ? "   no pods" : `   ${ended} of ${pods.length} pods terminated`,
+      ended === pods.length ? "good" : "plain",
+    ),
   ];
 }
 
