@@ -7,6 +7,7 @@ const startedAt = instant(0);
 const now = plus(startedAt, minutes(30));
 const quiet: Pulse = {
   ...{ now, startedAt, podsUnderNotice: 0, noticed: 0, draining: 0, departed: 0, losses: 0 },
+  isAskedFor: false,
   nextAt: plus(now, minutes(10)),
 };
 
@@ -30,7 +31,7 @@ describe("The clock of the demo", () => {
   });
 
   it("goes slower the more there is to see", () => {
-    const first = { departed: 0, noticed: 1 };
+    const first = { departed: 0, noticed: 1, isAskedFor: false };
     const order: readonly Moment[] = ["Notice", "Aftermath", "Departure", "Losses", "Quiet"];
     const paces = order.map((moment) => paceOf(moment, first));
     expect(paces).toEqual(paces.toSorted((a, b) => a - b));
@@ -38,12 +39,16 @@ describe("The clock of the demo", () => {
   });
 
   it("shows the first two departures at the speed that was asked for, and later ones quicker", () => {
-    expect(paceOf("Departure", { departed: 1, noticed: 0 })).toBe(1);
-    expect(paceOf("Departure", { departed: 2, noticed: 0 })).toBeGreaterThan(1);
+    expect(paceOf("Departure", { ...quiet, departed: 1 })).toBe(1);
+    expect(paceOf("Departure", { ...quiet, departed: 2 })).toBeGreaterThan(1);
   });
 
-  it("takes its time for the first notice alone", () => {
-    const [first, second] = [1, 2].map((noticed) => paceOf("Notice", { departed: 0, noticed }));
-    expect(first).toBeLessThan(second ?? 0);
-  });
+  it.each<Moment>(["Notice", "Aftermath"])(
+    "takes its time for the first %s, and for one that a person asked for",
+    (moment) => {
+      const first = paceOf(moment, { ...quiet, noticed: 1 });
+      expect(first).toBeLessThan(paceOf(moment, { ...quiet, noticed: 2 }));
+      expect(paceOf(moment, { ...quiet, noticed: 2, isAskedFor: true })).toBe(first);
+    },
+  );
 });

@@ -64,11 +64,13 @@ it("The stage shows both fleets at once to who comes, and at each key to who is 
   });
 });
 
-it("A node that is interrupted from the page is interrupted in both fleets", async () => {
+it("A node that is interrupted from the page is interrupted in both fleets, at the pace of the first", async () => {
   await withStage(6, async (stage, { clock }) => {
-    await clock.runUntil(plus(demoStartAt, minutes(1)));
+    // The notice that comes by itself is over.
+    await clock.runUntil(plus(demoStartAt, minutes(8)));
     const { pictures } = listen(stage);
     await press(stage, { key: "Interrupt" });
+    expect(pictures.at(-1)).toMatchObject({ moment: "Notice", speed: 15 });
     const { node, twinPods } = pictures.at(-1)?.notice ?? {};
     const taken = pictures.at(-1)?.nodes.find(({ name }) => name === node);
     expect(taken).toMatchObject({ doing: { kind: "Taken" }, twin: { doing: "Taken" } });

@@ -60,6 +60,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const over = new AbortController();
   const { api, cloud } = cluster;
   const news = new FleetNews();
+  let askedAt: Instant | undefined;
   const limitAt = plus(firstLaunch(shadow), millis(machineLifeMs));
   const told = (): Told => ({
     withLastcall: figuresOf(tally.counts()),
@@ -101,12 +102,14 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       ...departuresUnderWay(fleet.view()),
       departed: tally.counts().plannedDepartures,
       noticed: tally.counts().preempted,
+      isAskedFor: askedAt !== undefined && watch.latest()?.noticedAt === askedAt,
       losses: [cloud, shadow.cloud].flatMap((one) => one.machines().filter(isNoticed)).length,
     }),
     fleet,
     events: () => news.count(),
     interrupt: () => {
       const name = lastToLeave(cloud.machines(), fleet.view().departures);
+      askedAt = clock.now();
       for (const one of [cloud, shadow.cloud]) one.preempt(name ?? "");
     },
     close: async () => {

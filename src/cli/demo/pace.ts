@@ -11,6 +11,8 @@ export interface Pulse {
   readonly shutdownAt?: Instant | undefined;
   /** How many notices there have been in it, this one too. */
   readonly noticed: number;
+  /** Whether a person asked for the latest of them, to see it. */
+  readonly isAskedFor: boolean;
   /** Nodes that leave as planned now, and how many have left so before. */
   readonly draining: number;
   readonly departed: number;
@@ -52,13 +54,14 @@ function isShuttingDown({ now, shutdownAt }: Pulse): boolean {
  */
 export function paceOf(
   moment: Moment,
-  { departed, noticed }: Pick<Pulse, "departed" | "noticed">,
+  { departed, noticed, isAskedFor }: Pick<Pulse, "departed" | "noticed" | "isAskedFor">,
 ): number {
+  const isToBeSeen = noticed <= 1 || isAskedFor;
   switch (moment) {
     case "Notice":
-      return noticed <= 1 ? 1 / 4 : 4;
+      return isToBeSeen ? 1 / 4 : 4;
     case "Aftermath":
-      return noticed <= 1 ? 1 / 3 : 10;
+      return isToBeSeen ? 1 / 3 : 10;
     case "Soon":
     case "Opening":
       return 1;
