@@ -8,6 +8,7 @@ import { between, type Instant, instant, millis, plus } from "../../core/time/ti
 import { policiesPath } from "../../kube/object/paths.ts";
 import type { ModelApi } from "../../sim/api/model-api.ts";
 import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
+import { controllerOf } from "../../sim/cluster-controllers/cluster-object.ts";
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts";
@@ -41,7 +42,7 @@ export interface LiveDemo {
   pulse(): Pulse;
   /** How many events the board has had to tell. */
   events(): number;
-  /** Has the cloud take the machine that is to leave last, in both fleets. */
+  /** Has the cloud take a machine with pods in both fleets, of these the last to leave. */
   interrupt(): void;
   /** Ends everything, the run too. */
   close(): Promise<void>;
@@ -108,9 +109,9 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
     fleet,
     events: () => news.count(),
     interrupt: () => {
-      const name = lastToLeave(cloud.machines(), fleet.view().departures);
+      const names = lastToLeave(cloud.machines(), fleet.view().departures);
       askedAt = clock.now();
-      for (const one of [cloud, shadow.cloud]) one.preempt(name ?? "");
+      preemptOne(names, [cluster, shadow]);
     },
     close: async () => {
       over.abort();
@@ -178,17 +179,31 @@ function isAhead(phase: Phase): boolean {
   return phase === "Scheduled" || phase === "Held";
 }
 
-/** Of the machines at work the one whose planned departure is furthest away. */
+/** Of the machines at work those with a planned departure, the one that is furthest away first. */
 function lastToLeave(
   machines: readonly ModelMachine[],
   departures: readonly Departure[],
-): string | undefined {
+): readonly string[] {
   const atWork = new Set(
     machines.filter(({ state }) => state === "Running").map(({ name }) => name),
   );
   return departures
     .filter(({ node, status }) => status.phase === "Scheduled" && atWork.has(node.name))
-    .toSorted((a, b) => (b.departAt ?? 0) - (a.departAt ?? 0))[0]?.node.name;
+    .toSorted((a, b) => (b.departAt ?? 0) - (a.departAt ?? 0))
+    .map(({ node }) => node.name);
+}
+
+/** Has the cloud take the first that has pods in each fleet: else there is nothing to see. */
+function preemptOne(names: readonly string[], fleets: readonly ModelCluster[]): void {
+  const name = names.find((one) => fleets.every((fleet) => hasPods(fleet, one))) ?? names[0];
+  for (const { cloud } of fleets) cloud.preempt(name ?? "");
+}
+
+/** Whether its machine runs and has pods of a workload. */
+function hasPods({ cloud, api }: ModelCluster, node: string): boolean {
+  const isAtWork = cloud.machines().some(({ name, state }) => name === node && state === "Running");
+  const pods = [...api.context.store.collection("pods").onNode(node)];
+  return isAtWork && pods.some((pod) => controllerOf(pod)?.kind !== "DaemonSet");
 }
 
 /** What the condition SpotReady of each policy says, by the policy's name. */
