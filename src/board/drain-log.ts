@@ -2,11 +2,12 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
+import { drainBeganAt } from "../core/departure/ledger.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
-import { between, type Instant, instant, seconds } from "../core/time/time.ts";
+import { between, type Instant, instant, minutes, seconds } from "../core/time/time.ts";
 
 /** What was planned for the pods of a node as it began to leave, and what came of it. */
 export interface DrainRecord {
@@ -32,6 +33,8 @@ export interface DrainLogOptions {
 
 /** So many nodes' pods are watched at a time: of a fleet that leaves at once the first ones. */
 const mostFollowed = 20;
+/** A drain that has gone on for longer is not followed any more. */
+const lateMs = minutes(1);
 /** Drains that are remembered, the newest so many. */
 const mostKept = 100;
 
@@ -73,13 +76,20 @@ export class DrainLog {
       this.#followed.delete(uid);
       return;
     }
-    if (over !== undefined || !isUnderWay(departure) || departure.status.phase === "Releasing")
-      return;
+    if (over !== undefined || !isUnderWay(departure) || !this.#isEarly(departure)) return;
     if (this.#followed.size >= mostFollowed || this.#records.has(uid)) return;
     const follow = new AbortController();
     this.#followed.set(uid, follow);
     // Whoever may not list pods has no record of them, and is told of the right elsewhere.
     this.#follow(departure, follow.signal).catch(() => follow.abort());
+  }
+
+  /** Of a drain that the board came late to nobody knows which pods are gone already. */
+  #isEarly({ status }: Departure): boolean {
+    if (status.phase === "Preparing") return true;
+    const beganAt = drainBeganAt(status);
+    const isDraining = status.phase === "Draining" && beganAt !== undefined;
+    return isDraining && between(beganAt, this.#options.now()) < lateMs;
   }
 
   async #follow(departure: Departure, signal: AbortSignal): Promise<void> {

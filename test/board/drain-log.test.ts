@@ -105,6 +105,14 @@ it("watches the pods of a node for as long as it leaves, and once", async () => 
   expect(log.of("d1")).toBeDefined();
 });
 
+it("follows no drain that has gone on for a while when it is first heard of", async () => {
+  at = after(61);
+  await turn("Draining");
+  expect(follows).toEqual([]);
+  await turn("Preparing");
+  expect(follows).toEqual(["follow n1"]);
+});
+
 it("has no record where the pods may not be seen", async () => {
   budgets = () => Promise.reject(new Error("forbidden"));
   await turn("Draining");

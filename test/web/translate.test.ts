@@ -116,6 +116,11 @@ describe("in Japanese", () => {
   });
 });
 
+it("does not search a text of any length for a sentence of the core", () => {
+  const long = `n1 leaves at Z in the window ${", by the spacing of policy ".repeat(20_000)}`;
+  expect(japanese(long)).toBe(long);
+});
+
 it("in English every sentence is the core's own", () => {
   const text = explain("DrainDone", { node: "n1" });
   expect(translated(text, "en")).toBe(text);

@@ -113,8 +113,11 @@ const known = new Map<string, string>();
 /** So many sentences are remembered; a fleet of thousands is looked at a page at a time. */
 const mostKnown = 2000;
 
+/** Longer than any sentence of the core; what a cluster says at length is not searched for one. */
+const longest = 1500;
+
 export function translated(text: string, language: Language): string {
-  if (language === "en" || text === "") return text;
+  if (language === "en" || text === "" || text.length > longest) return text;
   const before = known.get(text);
   if (before !== undefined) return before;
   const found = sentence(text);
