@@ -25,10 +25,14 @@ export class HiddenSecrets {
     this.#sorted = [...this.#forms].toSorted((a, b) => b.length - a.length);
   }
 
-  /** The text without them. */
+  /** A text that is read without those that are long enough to stand in it by intent alone. */
   hide(text: string): string {
-    const without = this.#sorted.reduce((shown, form) => shown.replaceAll(form, "***"), text);
-    return this.#words.reduce((shown, word) => shown.replace(word, "***"), without);
+    return this.#sorted.reduce((shown, form) => shown.replaceAll(form, "***"), text);
+  }
+
+  /** A text that is only shown without any of them. */
+  hideAll(text: string): string {
+    return this.#words.reduce((shown, word) => shown.replace(word, "***"), this.hide(text));
   }
 }
 

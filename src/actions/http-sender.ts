@@ -56,7 +56,10 @@ export class HttpSender {
     try {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
-      const body = this.#secrets.hide(await boundedText(response, what));
+      const text = await boundedText(response, what);
+      // A success is read; of all else a sentence shows the beginning.
+      const isWell = status >= 200 && status < 300;
+      const body = isWell ? this.#secrets.hide(text) : this.#secrets.hideAll(text);
       const retryAfterMs = spanOf(headers["retry-after"]);
       return { status, body, location: headers.location, retryAfterMs };
     } catch (error) {

@@ -76,7 +76,10 @@ describe("a request of an action", () => {
 
   /** What is left of an answer that repeats a secret in some form. */
   async function shown(hidden: string, ...forms: readonly string[]): Promise<string> {
-    server.override = (response) => response.end(`<${forms.join("> <")}>`);
+    server.override = (response) => {
+      response.writeHead(400);
+      response.end(`<${forms.join("> <")}>`);
+    };
     const sender = senderOf("127.0.0.1");
     sender.conceal(hidden);
     return (await send(sender, server.url)).body;
@@ -109,6 +112,12 @@ describe("a request of an action", () => {
 
   it("is answered without a short secret where that is a word of its own", async () => {
     expect(await shown("a1", "a1", "token=a1", "ba1d")).toBe("<***> <token=***> <ba1d>");
+  });
+
+  it("keeps the words of an answer that is a success, though a short secret is one of them", async () => {
+    const sender = senderOf("127.0.0.1");
+    sender.conceal("ok");
+    expect((await send(sender, server.url)).body).toBe('{"ok":true}');
   });
 
   it("is answered without the whole of a secret that another one begins", async () => {
