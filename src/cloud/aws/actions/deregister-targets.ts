@@ -105,9 +105,10 @@ export class TargetRunner implements ActionRunner<Kind> {
     const leaving = new LeavingTargets(task, lines, signal);
     const found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
-    await leaving.settled();
-    const [fault] = found.faults;
-    if (fault?.retryable) throw fault;
+    const refused = await leaving.settled();
+    const faults = [...(refused === undefined ? [] : [refused]), ...found.faults];
+    const passing = faults.find(({ retryable }) => retryable);
+    if (passing !== undefined) throw passing;
     const untilAt = minus(task.endsAt, marginMs);
     const owned = byGroup(found.holdings.filter(({ group }) => group.isOwned));
     const wait = (held: readonly HeldGroup[]) =>
@@ -117,6 +118,7 @@ export class TargetRunner implements ActionRunner<Kind> {
       this.#leaveNewer({ ...found, leaving, traffic, untilAt }, signal),
     ]);
     const leftLate = await wait(late.held);
+    const [fault] = faults;
     if (fault !== undefined) throw fault;
     const unclear = [...byGroup(found.holdings), ...late.held].filter(
       ({ group }) => group.isOwned === undefined,
@@ -137,7 +139,8 @@ export class TargetRunner implements ActionRunner<Kind> {
     try {
       const { holdings, faults } = await traffic.index.lookAgain(machine, limit.signal);
       const held = await leaving.leave(holdings);
-      await leaving.settled();
+      const refused = await leaving.settled();
+      if (refused !== undefined) throw refused;
       const [fault] = faults;
       return fault === undefined ? { held } : { held, remark: unknownLate(fault) };
     } catch (error) {

@@ -8,7 +8,7 @@ import {
   wholeNumberOf,
 } from "../../../core/json/json-field.ts";
 import { type Millis, millis } from "../../../core/time/time.ts";
-import { assert } from "../../../errors.ts";
+import { assert, type LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import { GroupBatches } from "./group-batches.ts";
 import type { Holding } from "./target-index.ts";
@@ -144,9 +144,12 @@ export class LeavingTargets {
     return held;
   }
 
-  /** Resolves when all that was sent is answered. Throws what failed first. */
-  async settled(): Promise<void> {
-    throwFailed(await Promise.allSettled(this.#sent), this.#signal);
+  /** Resolves when all that was sent is answered, with what has failed first since it was asked. */
+  async settled(): Promise<LastcallError | undefined> {
+    const ends = await Promise.allSettled(this.#sent.splice(0));
+    this.#signal.throwIfAborted();
+    const failed = ends.find(({ status }) => status === "rejected");
+    return failed?.status === "rejected" ? asFault(failed.reason) : undefined;
   }
 
   #send(held: readonly HeldGroup[]): void {

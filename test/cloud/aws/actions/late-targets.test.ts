@@ -51,6 +51,16 @@ describe("a machine of which more is found than was known at its notice", () => 
     expect(balancers.count("DescribeTargetHealth")).toBe(4);
   });
 
+  it("leaves it where a known one refuses, too, and fails by that", async () => {
+    balancers.addClassic("classic", [instance.id]);
+    const joined = balancers.addGroup("joined");
+    await stage.readLongAgo();
+    joined.targets.push({ id: instance.id, port: 8080 });
+    balancers.denied.add("DeregisterInstancesFromLoadBalancer");
+    await expect(stage.runThrough({})).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING" });
+    expect(stage.standing()).toEqual([]);
+  });
+
   it("is put back into the group that it had joined, too", async () => {
     stage.addGroups(1);
     const joined = balancers.addGroup("joined");
