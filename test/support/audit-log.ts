@@ -31,16 +31,27 @@ export interface AuditLog {
 /** The code of a write that may have been done, but whose answer nobody has seen. */
 export const unanswered = 0;
 
+const writes = ["create", "update", "patch", "delete", "deletecollection"];
+
 /**
- * Reads are many and change nothing, so that only writes are kept: as they come, too, for a server
- * that is killed between the write and its answer tells of no answer.
+ * Writes are kept as they come, too, for a server that is killed between the write and its answer
+ * tells of no answer. Reads are many and change nothing: they are kept of ServiceAccounts, to see
+ * which rights these use, and a watch as it begins, for its end may not come in a test.
  */
 const policy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
-  omitStages: ["ResponseStarted"],
   rules: [
-    { level: "Metadata", verbs: ["create", "update", "patch", "delete", "deletecollection"] },
+    { level: "Metadata", verbs: writes, omitStages: ["ResponseStarted"] },
+    { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
+    {
+      ...{ level: "Metadata", userGroups: ["system:serviceaccounts"] },
+      ...{ verbs: ["get", "list"], omitStages: ["RequestReceived", "ResponseStarted"] },
+    },
+    {
+      ...{ level: "Metadata", userGroups: ["system:serviceaccounts"] },
+      ...{ verbs: ["watch"], omitStages: ["RequestReceived", "ResponseComplete"] },
+    },
     { level: "None" },
   ],
 };
@@ -48,37 +59,54 @@ const policy = {
 /** An audit log for one control plane: who wrote what, told by the API server itself. */
 export function createAuditLog(): AuditLog {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-audit-"));
-  const policyFile = join(folder, "policy.json");
-  const logFile = join(folder, "audit.log");
-  writeFileSync(policyFile, JSON.stringify(policy));
-  writeFileSync(logFile, "");
+  const flags = auditFlags(folder);
   return {
-    flags: [
-      `--audit-policy-file=${policyFile}`,
-      `--audit-log-path=${logFile}`,
-      // One file, however much is written.
-      "--audit-log-maxsize=0",
-    ],
-    read: () => entriesOf(readFileSync(logFile, "utf8")),
+    flags,
+    read: () => entriesOf(readFileSync(auditFileOf(flags) ?? "", "utf8")),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-/** The lines of an audit log, one entry for each request. */
-export function entriesOf(log: string): readonly AuditEntry[] {
+const logFlag = "--audit-log-path=";
+
+/** Has an API server keep an audit log in this folder. */
+export function auditFlags(folder: string): readonly string[] {
+  const policyFile = join(folder, "audit-policy.json");
+  const logFile = join(folder, "audit.log");
+  writeFileSync(policyFile, JSON.stringify(policy));
+  writeFileSync(logFile, "");
+  return [
+    `--audit-policy-file=${policyFile}`,
+    `${logFlag}${logFile}`,
+    // One file, however much is written.
+    "--audit-log-maxsize=0",
+  ];
+}
+
+export function auditFileOf(flags: readonly string[]): string | undefined {
+  return flags.find((flag) => flag.startsWith(logFlag))?.slice(logFlag.length);
+}
+
+/** An event of audit.k8s.io/v1, as the API server writes it. */
+// biome-ignore lint/suspicious/noExplicitAny: of its many fields a few are read, each in one place
+export type AuditEvent = any;
+
+export function eventsOf(log: string): readonly AuditEvent[] {
   // The last line may still be in the making.
-  const events = log
-    .split("\n")
-    .filter((line) => line.endsWith("}"))
-    .map((line) => JSON.parse(line));
+  const whole = log.split("\n").filter((line) => line.endsWith("}"));
+  return whole.map((line) => JSON.parse(line));
+}
+
+/** The writes in an audit log, one entry for each request. */
+export function entriesOf(log: string): readonly AuditEntry[] {
+  const events = eventsOf(log).filter(({ verb }) => writes.includes(verb));
   const answers = events.filter(({ stage }) => stage !== "RequestReceived");
   const answered = new Set(answers.map(({ auditID }) => auditID));
   const open = events.filter(({ auditID }) => !answered.has(auditID));
   return [...answers, ...open].map(entryOf);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an event of audit.k8s.io/v1, as the API server writes it
-function entryOf(event: any): AuditEntry {
+function entryOf(event: AuditEvent): AuditEntry {
   const { resource = "", subresource = "", namespace = "", name = "" } = event.objectRef ?? {};
   return {
     ...{ verb: event.verb, resource, subresource, namespace, name },

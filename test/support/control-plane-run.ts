@@ -9,6 +9,7 @@ import * as commands from "./control-plane-commands.ts";
 import { writeControlPlaneFiles } from "./control-plane-files.ts";
 import { freePort } from "./free-port.ts";
 import { isHealthy } from "./probe.ts";
+import { noteUsedRights, withAudit } from "./used-rights.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface ControlPlaneOptions {
@@ -64,7 +65,8 @@ export async function prepareRun(options: ControlPlaneOptions): Promise<ControlP
   const url = `https://127.0.0.1:${ports.apiServer}`;
   const files = writeControlPlaneFiles(folder, url);
   const parts = new Map<string, ChildPart>();
-  const { kwokStages = defaultStages(), apiServerFlags = [] } = options;
+  const { kwokStages = defaultStages() } = options;
+  const apiServerFlags = withAudit(options.apiServerFlags ?? [], folder);
   return {
     inputs: { binaries, files, ports, kwokStages, apiServerFlags },
     options,
@@ -164,6 +166,7 @@ export function request(run: ControlPlaneRun, call: RunRequest): Promise<ApiAnsw
 export async function stopRun(run: ControlPlaneRun): Promise<void> {
   await Promise.all([...run.parts.values()].map((part) => part.kill()));
   run.agent.destroy();
+  noteUsedRights(run.inputs.apiServerFlags);
   rmSync(run.inputs.files.folder, { recursive: true, force: true, maxRetries: 3 });
   process.off("exit", run.abandon);
 }

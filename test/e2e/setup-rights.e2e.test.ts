@@ -1,0 +1,140 @@
+/**
+ * `lastcall setup --apply` and `--undo` by somebody who has the rights of docs/security.md in the
+ * cluster, and no others: with the real kubectl, and false tools of the clouds.
+ */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildControlPlane } from "../controlplane/build.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { makeFakeAws } from "../support/fake-aws.ts";
+import { makeFakeAz } from "../support/fake-az.ts";
+import { makeFakeGcloud } from "../support/fake-gcloud.ts";
+import type { FakeTools } from "../support/fake-tools.ts";
+import { runLastcall } from "../support/lastcall-process.ts";
+import { mustRun } from "./must-run.ts";
+import { type SetupRights, setupRights } from "./setup-rights.ts";
+
+const root = join(import.meta.dirname, "../..");
+const [gcloud, aws, az] = [makeFakeGcloud(), makeFakeAws(), makeFakeAz()];
+let plane: ControlPlane;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-setup-"));
+  plane = await startControlPlane({ withKwok: false, withScheduler: false });
+  await mustRun(plane, ["create", "namespace", "lastcall"]);
+  await mustRun(plane, ["create", "serviceaccount", "lastcall", "-n", "lastcall"]);
+  for (const one of setupRights) await grant(one);
+  const kubectl = join(folder, "kubectl");
+  const { controlplane } = buildControlPlane();
+  writeFileSync(kubectl, `#!/bin/bash\nexec '${controlplane}' kubectl "$@"\n`);
+  chmodSync(kubectl, 0o755);
+  const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
+  aws.put("cluster", `https://${issuer}`);
+  aws.put("provider");
+  az.put("webhook");
+  az.put("cluster", "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/");
+});
+
+afterAll(async () => {
+  for (const tools of [gcloud, aws, az]) tools.remove();
+  await plane?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** An account of this set-up's name with these rights. */
+async function grant({ name, kind, rules }: SetupRights): Promise<void> {
+  const metadata = { name: `setup-${name}`, namespace: "lastcall" };
+  const rbac = "rbac.authorization.k8s.io";
+  const about = { apiVersion: `${rbac}/v1`, metadata };
+  const subjects = [{ kind: "ServiceAccount", ...metadata }];
+  const roleRef = { apiGroup: rbac, kind, name: metadata.name };
+  const items = [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata },
+    { ...about, kind, rules },
+    { ...about, kind: `${kind}Binding`, subjects, roleRef },
+  ];
+  await mustRun(plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+}
+
+async function setup(name: string, tools: FakeTools | undefined, flags: readonly string[]) {
+  const account = `setup-${name}`;
+  const kubeconfig = plane.kubeconfigFor(account, await plane.tokenFor("lastcall", account));
+  const PATH = [folder, tools?.path ?? [], process.env.PATH ?? ""].flat().join(delimiter);
+  const args = ["setup", name, "--apply", "--kubeconfig", kubeconfig, ...flags];
+  const { code, stderr } = await runLastcall(args, { folder, env: { PATH } });
+  return { code, stderr };
+}
+
+async function annotations(): Promise<Readonly<Record<string, string>>> {
+  const path = "/api/v1/namespaces/lastcall/serviceaccounts/lastcall";
+  return (await plane.request({ path })).body.metadata.annotations ?? {};
+}
+
+const done = { code: 0, stderr: "" };
+
+describe("with its rights and no others", () => {
+  test.each([
+    ["crds", []],
+    ["admission", ["--platform", "gke"]],
+  ])("lastcall setup %s applies what it has", async (name, flags) => {
+    expect(await setup(name, undefined, flags)).toEqual(done);
+    // Once more, on what is there.
+    expect(await setup(name, undefined, flags)).toEqual(done);
+  });
+
+  test.each([
+    [
+      ...["gcp", gcloud],
+      ["--project", "my-project-1", "--google-service-account", "lastcall-shop"],
+      "iam.gke.io/gcp-service-account",
+    ],
+    [
+      ...["aws", aws],
+      [
+        "--account",
+        "123456789012",
+        "--region",
+        "eu-west-1",
+        "--cluster",
+        "main",
+        "--identity=IRSA",
+      ],
+      "eks.amazonaws.com/role-arn",
+    ],
+    [
+      ...["azure", az],
+      ["--subscription=1b2e6f80-0000-4000-8000-000000000000", "--resource-group=a", "--cluster=b"],
+      "azure.workload.identity/client-id",
+    ],
+  ] as const)(
+    "lastcall setup %s annotates the ServiceAccount, and takes it back",
+    async (...row) => {
+      const [name, tools, flags, annotation] = row;
+      expect((await setup(name, tools, flags)).code).toBe(0);
+      expect(Object.keys(await annotations())).toEqual([annotation]);
+      expect((await setup(name, tools, [...flags, "--undo"])).code).toBe(0);
+      expect(await annotations()).toEqual({});
+    },
+  );
+});
+
+test("docs/security.md lists these rights, and no others", () => {
+  const page = readFileSync(join(root, "docs/security.md"), "utf8");
+  const rows = page.split("\n").flatMap((line) => {
+    const [, name, rights] = /^\| `setup ([a-z]+)` \| ([^|]*) \|/.exec(line) ?? [];
+    const listed = [...(rights ?? "").matchAll(/`([a-z]+ [a-z.0-9]+)`/g)].map(([, right]) => right);
+    return name === undefined ? [] : [[name, listed]];
+  });
+  const wanted = setupRights.map(({ name, rules }) => [
+    name,
+    rules.flatMap(({ apiGroups: [group], resources, verbs }) =>
+      verbs.flatMap((verb) =>
+        resources.map((one) => `${verb} ${one}${group === "" ? "" : `.${group}`}`),
+      ),
+    ),
+  ]);
+  expect(rows).toEqual(wanted);
+});

@@ -1,0 +1,4 @@
+import { expect } from "vitest";
+import { announceTestFile } from "./used-rights.ts";
+
+announceTestFile(expect.getState().testPath ?? "");
