@@ -35,6 +35,8 @@ const firstGeneration = {
 export interface FleetOptions extends CloudOptions {
   /** Another cloud than Compute Engine. */
   readonly elsewhere?: (plane: ControlPlane) => Promise<FleetCloud>;
+  /** Nothing of ours is in the cluster: the test installs it, and then starts the onlooker. */
+  readonly bare?: boolean;
 }
 
 /**
@@ -71,19 +73,18 @@ export class FleetWorld {
     const audit = createAuditLog();
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
     const cloud = await Cloud.start(plane, cloudOptions);
-    await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
-    for (const file of ["namespace", "rbac", "admission", "placeholder-priority"]) {
-      await mustRun(plane, ["apply", "-f", join(deploy, "base", `${file}.yaml`)]);
-    }
+    if (cloudOptions.bare !== true) await install(plane);
     const elsewhere = await cloudOptions.elsewhere?.(plane);
     const nodes = await registerFleet(plane, elsewhere);
     if (elsewhere !== undefined) await elsewhere.open();
     else cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
     await mustRun(plane, ["apply", "-f", "-"], workload());
     const world = new FleetWorld({ plane, cloud, elsewhere, audit, nodes });
-    await world.until("departures can be listed", () => world.#areDeparturesServed());
+    if (cloudOptions.bare !== true) {
+      await world.until("departures can be listed", () => world.#areDeparturesServed());
+    }
     await world.until("every pod is ready and every budget knows it", () => world.#isCalm());
-    await world.onlooker.start();
+    if (cloudOptions.bare !== true) await world.onlooker.start();
     return world;
   }
 
@@ -200,6 +201,13 @@ export class FleetWorld {
     const file = join(this.#folder, `${new URL(url).port}.kubeconfig`);
     writeKubeconfig({ file, url, token, user: "lastcall" });
     return file;
+  }
+}
+
+async function install(plane: ControlPlane): Promise<void> {
+  await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
+  for (const file of ["namespace", "rbac", "admission", "placeholder-priority"]) {
+    await mustRun(plane, ["apply", "-f", join(deploy, "base", `${file}.yaml`)]);
   }
 }
 

@@ -1,0 +1,168 @@
+/**
+ * The article's path with the article's values, unchanged, in place of estafette's killer: nine
+ * preemptible nodes on Compute Engine, rotated by the ServiceAccount and by the policy that these
+ * values install. The Google role of the article may delete instances and nothing else.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Node } from "kubernetes-types/core/v1.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
+import { hours, instant, minus, minutes, seconds } from "../../src/core/time/time.ts";
+import type { DoctorReport } from "../../src/doctor/report.ts";
+import { chart, helm } from "../support/helm.ts";
+import { createNodes } from "../support/kwok-fleet.ts";
+import { type LastcallProcess, runLastcall } from "../support/lastcall-process.ts";
+import { FleetWorld } from "./fleet-world.ts";
+import { isReady, nameOf } from "./history.ts";
+import { judge } from "./judge.ts";
+import { mustRun } from "./must-run.ts";
+
+const values = join(import.meta.dirname, "../data/estafette/article-values.yaml");
+const account = "estafette-gke-preemptible-killer";
+const namespace = "estafette";
+/** `lifetime.max` less `lifetime.reserve` of the policy that the values make. */
+const oldest = hours(23.5);
+/** In this time all nine have to leave. */
+const leaveWithin = seconds(150);
+
+let world: FleetWorld;
+let folder: string;
+let controller: LastcallProcess;
+/** Each command of the path with the seconds that it took. */
+const commands: { readonly command: string; readonly seconds: number }[] = [];
+let addPermissions: readonly string[] = [];
+let restartedMs = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-article-"));
+  world = await FleetWorld.start({ bare: true });
+  // Where the values' nodeSelector has the controller run.
+  const pool = { provisioning: "standard", nodePool: "default-pool" } as const;
+  await createNodes(world.plane, [{ name: "default-1", ...pool }]);
+  for (const { permission } of computePermissions) {
+    if (permission !== "compute.instances.delete") world.cloud.deny(permission);
+  }
+});
+
+afterAll(async () => {
+  await world?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function timed<T>(command: string, run: () => T | Promise<T>): Promise<T> {
+  const startMs = performance.now();
+  const result = await run();
+  commands.push({ command, seconds: (performance.now() - startMs) / 1000 });
+  return result;
+}
+
+/** What the pods of the installed Deployment do, which kwok only plays. */
+async function startController(): Promise<void> {
+  const token = await world.plane.tokenFor(namespace, account);
+  const kubeconfig = world.plane.kubeconfigFor(account, token);
+  controller = await world.startController(kubeconfig, ["--namespace", namespace]);
+  await world.until("it leads", async () => {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/lastcall`;
+    return (await world.plane.request({ path })).body.spec?.holderIdentity?.length > 0;
+  });
+}
+
+async function doctor(): Promise<DoctorReport> {
+  const flags = ["--kubeconfig", world.plane.kubeconfig, "--gcp-endpoint", world.cloud.endpoint];
+  const args = ["doctor", "-n", namespace, "-o", "json", ...flags];
+  return JSON.parse((await runLastcall(args, { folder })).stdout);
+}
+
+async function nodesNow(): Promise<readonly Node[]> {
+  return (await world.plane.request({ path: "/api/v1/nodes" })).body.items;
+}
+
+describe("the article's values", () => {
+  test("are installed by Helm, and its notes have the line that extends the role", async () => {
+    const args = ["upgrade", "--install", account, chart, "--create-namespace"];
+    const { kubeconfig } = world.plane;
+    const { stdout, stderr, code } = await timed("helm upgrade --install", () =>
+      helm([...args, "--namespace", namespace, "--values", values], { home: folder, kubeconfig }),
+    );
+    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+    const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
+    addPermissions = line?.split("--add-permissions ")[1]?.split(",") ?? [];
+    expect(addPermissions).toContain("compute.instanceGroupManagers.update");
+    await world.until("departures can be listed", async () => {
+      const path = "/apis/lastcall.dev/v1alpha1/departures";
+      return (await world.plane.request({ path })).status === 200;
+    });
+    await world.onlooker.start();
+    await startController();
+  });
+
+  test("leave the article's role as it is: doctor says that it is not enough", async () => {
+    const { checks } = await timed("lastcall doctor", doctor);
+    const refused = checks.find(({ id }) => id === "cloud-permissions");
+    expect(refused).toMatchObject({ status: "Fail" });
+    expect(refused?.message).toContain("compute.instances.get");
+    const rights = checks.filter(({ id }) => id === "rights" || id === "lease");
+    expect(rights.map(({ status }) => status)).toEqual(["Pass", "Pass"]);
+  });
+
+  test("with that role no node is touched, whoever asks for it", async () => {
+    const args = ["depart", "spot-1", "--kubeconfig", world.plane.kubeconfig];
+    expect((await runLastcall(args, { folder })).code).toBe(0);
+    await world.until("the departure is held for what the role lacks", async () => {
+      const asked = (await world.departures()).find(({ spec }) => spec?.cause === "Manual");
+      const { phase, reason } = asked?.status ?? {};
+      return phase === "Held" && reason === "ReleaseImpossible";
+    });
+    expect((await nodesNow()).filter(({ spec }) => spec?.unschedulable === true)).toEqual([]);
+    await mustRun(world.plane, ["delete", "departures", "--all"]);
+  });
+});
+
+describe("with the role extended by that line", () => {
+  test("the first node leaves by its plan, within five minutes of commands", async () => {
+    const startedAt = minus(instant(Date.now()), oldest) + leaveWithin;
+    for (const node of world.nodes) world.cloud.startAt(nameOf(node), instant(startedAt));
+    await timed("gcloud iam roles update", () => {
+      for (const permission of addPermissions) world.cloud.allow(permission);
+    });
+    await timed("kubectl rollout restart", () =>
+      mustRun(world.plane, ["rollout", "restart", "deployment", "lastcall", "-n", namespace]),
+    );
+    await controller.stop();
+    restartedMs = performance.now();
+    await startController();
+    await world.until("the first node is being drained", async () =>
+      (await world.departures()).some(
+        ({ spec, status }) => spec?.cause === "Planned" && status?.phase === "Draining",
+      ),
+    );
+    const waited = { command: "(until a node is drained)", seconds: 0 };
+    commands.push({ ...waited, seconds: (performance.now() - restartedMs) / 1000 });
+    const spent = commands.reduce((sum, one) => sum + one.seconds, 0);
+    console.log(commands.map((one) => `${one.seconds.toFixed(1)} s  ${one.command}`).join("\n"));
+    expect(commands).toHaveLength(5);
+    expect(spent).toBeLessThan(minutes(5) / 1000);
+  });
+
+  test("all nine are rotated, and nothing that an onlooker can see was amiss", async () => {
+    await world.until("nine have departed", () => isRotated(), leaveWithin + minutes(2));
+    const departed = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
+    expect(departed.map(({ status }) => status?.outcome)).toEqual(Array(9).fill("Planned"));
+    const user = `system:serviceaccount:${namespace}:${account}`;
+    // The policy has no budget, and its nine plans lie less than twenty seconds apart.
+    const charge = { ...world.charge, user, atOnce: 2 };
+    expect(judge(await world.history(), charge)).toEqual([]);
+  });
+});
+
+async function isRotated(): Promise<boolean> {
+  const ended = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
+  const nodes = await nodesNow();
+  const isWhole = nodes.length === world.nodes.length + 1 && nodes.every(isReady);
+  const isFree = nodes.every(({ spec }) => spec?.unschedulable !== true);
+  if (ended.length < world.nodes.length || !isWhole || !isFree) return false;
+  const { body } = await world.plane.request({ path: "/api/v1/namespaces/default/pods" });
+  return body.items.every(isReady);
+}
