@@ -18,7 +18,7 @@ const isBundled = existsSync(bundle);
 // (src/runtime/heap-pace.ts). The second lets a burst's garbage die young,
 // which costs nothing at rest; it counts only from the start of a process, so that deploy/ sets it there.
 const staysUp = ["run", "board"].includes(process.argv[2]);
-const flags = staysUp ? ["--optimize-for-size", "--max-semi-space-size=16"] : [];
+const flags = staysUp ? ["--optimize-for-size", "--max-semi-space-size=8"] : [];
 if (major >= (isBundled ? oldestMajor : 26)) {
   for (const flag of flags) setFlagsFromString(flag);
   if (!("Temporal" in globalThis)) await import("../dist/temporal.js");
