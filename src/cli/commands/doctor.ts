@@ -40,7 +40,7 @@ function outsideOf({ options, io }: Input, api: KubeApi): Outside {
     cloudParts(
       {
         ...options,
-        // No feed is wanted: the queue is looked at by itself, and nothing is taken out of it.
+        // Without a feed: the queue is looked at by itself, and nothing is taken out of it.
         ...{
           sqsQueueUrl: undefined,
           sqsReceivers: 1,

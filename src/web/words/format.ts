@@ -80,7 +80,7 @@ function format(
 }
 
 const minuteTexts = new Map<string, string>();
-/** So many are remembered: what is drawn every second is written anew every minute at most. */
+/** So many are kept: what is drawn every second changes its text once a minute at most. */
 const mostTexts = 20_000;
 
 /** The same for every instant of a minute. */
