@@ -75,6 +75,50 @@ describe("a departure that is taken back", () => {
     expect(stage.records[0]).toMatchObject({ result: "ACTION_UNREACHABLE", attempts: tried });
   });
 
+  it.each([
+    ["has ended", seconds(8), "Done", "Done"],
+    ["gives no answer in its time", minutes(60), "Failed", "ACTION_TIMEOUT"],
+  ] as const)(
+    "waits for what cannot be undone and is under way, which %s",
+    async (_, takes, state, result) => {
+      stage.start([{ name: "first", at: "AtNotice", timeout: "10s", retries: 9, detach: {} }]);
+      tell.latency = (signal) => world.clock.sleep(takes, signal);
+      await stage.giveNotice();
+      await world.pass(seconds(2));
+      stage.withdraw();
+      await world.pass(seconds(3));
+      expect(stage.states).toEqual({ first: "Running" });
+      expect(world.statusOf("n1")).toMatchObject({ phase: "RollingBack" });
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      await world.pass(seconds(6));
+      expect(stage.records).toMatchObject([{ state, result, attempts: 1 }]);
+      expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+      expect(world.marksOf("n1")).toEqual([]);
+    },
+  );
+
+  it("does not wait for a message that is under way", async () => {
+    stage.start([{ name: "tell", at: "AtNotice", timeout: "30s", ...slack }]);
+    tell.latency = (signal) => world.clock.sleep(seconds(20), signal);
+    await stage.giveNotice();
+    await world.pass(seconds(2));
+    stage.withdraw();
+    await world.pass(seconds(3));
+    expect(world.marksOf("n1")).toEqual([]);
+    await world.pass(seconds(20));
+    expect(stage.states).toEqual({ tell: "Done" });
+  });
+
+  it("does not break off for a deleted Departure what cannot be undone", async () => {
+    stage.start([{ name: "first", at: "AtNotice", timeout: "10s", detach: {} }]);
+    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    await stage.giveNotice();
+    await world.pass(seconds(2));
+    stage.deleteDeparture();
+    await world.pass(seconds(10));
+    expect(tell.inEffect).toHaveLength(1);
+  });
+
   it("does not begin what was only looked at", async () => {
     stage.start([{ name: "first", at: "AtNotice", timeout: "1m", detach: {} }]);
     tell.prepareLatency = (signal) => world.clock.sleep(seconds(10), signal);

@@ -46,6 +46,8 @@ export interface AttemptTools {
    * Absent: nobody does that.
    */
   readonly isTakenBack?: () => boolean;
+  /** Told before and after each call that may change something; absent: nobody asks. */
+  readonly onAsked?: (isAsked: boolean) => void;
   /** Keeps what it takes to undo the action, before anything is changed. */
   readonly keep: (undo: Fields) => Promise<void>;
   readonly signal: AbortSignal;
@@ -109,7 +111,12 @@ export async function carryOut(
     }
     if (tools.isTakenBack?.() === true) throw before ?? rolledBack;
     const prepared: PreparedTask = { ...whole, undo, keep };
-    return within((signal) => tools.runner.apply(prepared, signal));
+    tools.onAsked?.(true);
+    try {
+      return await within((signal) => tools.runner.apply(prepared, signal));
+    } finally {
+      tools.onAsked?.(false);
+    }
   });
 }
 

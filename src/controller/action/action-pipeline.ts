@@ -3,6 +3,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import {
   actionOfRecord,
   dueActions,
+  isForGood,
   isMessage,
   pointsReached,
   undoableRecords,
@@ -39,7 +40,14 @@ export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
 /** An action that is being carried out. */
 interface UnderWay {
   readonly ended: Promise<void>;
+  readonly way: Way;
+}
+
+interface Way {
   readonly stop: AbortController;
+  readonly signal: AbortSignal;
+  /** Its receiver has been asked, and has not answered yet. */
+  isAsked: boolean;
 }
 
 /** Cordons go out first: what begins in the turn of a notice begins so long after it. */
@@ -130,10 +138,16 @@ export class ActionPipeline {
     this.#isUndoing = true;
     this.#reached.clear();
     const undoable = () => undoableRecords(this.#ledger.records);
-    // What cannot be undone ends by itself, and is not begun or tried again unless it is a message.
+    // What cannot be undone is not begun or tried again, unless it is a message.
     const stopped = undoable().flatMap(({ name }) => this.#underWay.get(name) ?? []);
-    for (const { stop } of stopped) stop.abort(rolledBack);
-    await unlessAborted(Promise.all(stopped.map(({ ended }) => ended)), signal);
+    for (const { way } of stopped) way.stop.abort(rolledBack);
+    // Where its receiver has been asked the node is not at work again before it has answered.
+    const asked = this.#ledger.records
+      .filter(isForGood)
+      .flatMap(({ name }) => this.#underWay.get(name) ?? [])
+      .filter(({ way }) => way.isAsked);
+    const ending = [...stopped, ...asked].map(({ ended }) => ended);
+    await unlessAborted(Promise.all(ending), signal);
     const records = undoable();
     if (records.length === 0) return;
     // Half undone it is no longer done: a notice that comes now finds it to be done again.
@@ -182,16 +196,14 @@ export class ActionPipeline {
   #start(action: Action): void {
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#signal, stop.signal]);
-    const ended = this.#run(action, { stop, signal })
+    const way: Way = { stop, signal, isAsked: false };
+    const ended = this.#run(action, way)
       .catch((error: unknown) => this.#broken(action, error))
       .finally(() => this.#underWay.delete(action.name));
-    this.#underWay.set(action.name, { ended, stop });
+    this.#underWay.set(action.name, { ended, way });
   }
 
-  async #run(
-    action: Action,
-    way: { readonly stop: AbortController; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #run(action: Action, way: Way): Promise<void> {
     const { clock, executor } = this.#tools;
     const before = this.#ledger.recordOf(action);
     const startedAt = before.startedAt ?? clock.now();
@@ -209,12 +221,9 @@ export class ActionPipeline {
     await this.#settle(action, end, before.attempts);
   }
 
-  #carryOut(
-    action: Action,
-    runner: ActionRunner,
-    { stop, signal }: { readonly stop: AbortController; readonly signal: AbortSignal },
-  ): Promise<ActionEnd> {
+  #carryOut(action: Action, runner: ActionRunner, way: Way): Promise<ActionEnd> {
     const { clock, rng, departure } = this.#tools;
+    const { stop, signal } = way;
     const kept = this.#ledger.recordOf(action).undo;
     const keep = async (undo: Fields) => {
       // Nothing has been changed yet, and nothing will be.
@@ -225,7 +234,10 @@ export class ActionPipeline {
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
     const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);
-    const tools = { clock, rng, signal, runner, isTakenBack, keep, kept, deadlineAt };
+    const onAsked = (isAsked: boolean) => {
+      way.isAsked = isAsked;
+    };
+    const tools = { clock, rng, signal, runner, isTakenBack, onAsked, keep, kept, deadlineAt };
     return carryOut(action, this.#taskOf(action), tools);
   }
 

@@ -117,9 +117,11 @@ export function recordsAtEnd(
   return records.map((record) => {
     if (record.at === "AtEnd" || !isUnfinished(record) || underWay(record.name)) return record;
     const detail = "the departure ended before";
-    return record.state === "Pending"
-      ? { ...record, state: "Skipped", result: "NotReached", detail }
-      : { ...record, state: "Failed", result: "ACTION_DEADLINE", detail };
+    if (record.state === "Pending") {
+      return { ...record, state: "Skipped", result: "NotReached", detail };
+    }
+    const open = `${detail}, whether it was done is not known`;
+    return { ...record, state: "Failed", result: "ACTION_DEADLINE", detail: open };
   });
 }
 
@@ -135,6 +137,11 @@ export function isMessage(kind: ActionRecord["kind"]): boolean {
     default:
       return false;
   }
+}
+
+/** What changes something for good, with no record of how to put it back. */
+export function isForGood({ kind, undo }: Pick<ActionRecord, "kind" | "undo">): boolean {
+  return undo === undefined && (kind === "detach" || kind === "lambda" || kind === "http");
 }
 
 /**

@@ -97,8 +97,10 @@ describe("the records of a departure's actions", () => {
       aRecord("d", { at: "AtEnd" }),
       aRecord("e", { state: "Done" }),
     ];
-    const states = recordsAtEnd(records, (name) => name === "c").map(({ state }) => state);
+    const ended = recordsAtEnd(records, (name) => name === "c");
+    const states = ended.map(({ state }) => state);
     expect(states).toEqual(["Skipped", "Failed", "Running", "Pending", "Done"]);
+    expect(ended[1]?.detail).toMatch(/whether it was done is not known$/);
   });
 
   it("are undone where they may have changed something", () => {
