@@ -110,6 +110,30 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
+  it.each(["the same", "the next"])(
+    "is told by %s leader as the policy says where the node is gone before the hook is completed",
+    async (leader) => {
+      const on = await heldBack("Terminating");
+      const { world, feed, hooks, hook, tell, stop } = on;
+      world.patchPolicy({ spec: { instance: { lifecycleHook: "Abandon" } } });
+      await world.pass(seconds(1));
+      await tell(wordOfHook(on));
+      await world.pass(seconds(20));
+      world.api.handle({ method: "DELETE", path: "/api/v1/nodes/n1" });
+      await world.pass(seconds(20));
+      const again = new AbortController();
+      if (leader === "the next") {
+        await stop();
+        world.startController(again.signal, { feeds: [feed], hooks }).catch(() => undefined);
+        await world.pass(seconds(30));
+      }
+      expect(await feed.listener.onHook(hook)).toBe("Ended");
+      expect(hooks.told).toEqual([`ABANDON ${hook.machine}`]);
+      again.abort();
+      await stop();
+    },
+  );
+
   it("is told no more to wait once it has gone on", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;

@@ -236,7 +236,10 @@ export const departureStatus: ObjectField = {
       },
     },
     actions,
-    policy: textField({ description: "The policy whose actions they are." }),
+    policy: textField({
+      description:
+        "The policy of its actions, and of its lifecycle hook where that is abandoned: the node may be gone before them.",
+    }),
     timeline: {
       type: "list",
       description: "What happened when.",

@@ -278,7 +278,7 @@ export class DepartureRun {
 
   async #advance(result: PhaseResult): Promise<boolean> {
     const { clock, statusWriter, telemetry } = this.#context;
-    const change: PhaseChange = { ...result, at: clock.now() };
+    const change: PhaseChange = { ...result, at: clock.now(), policy: this.#policyOfHook };
     const before = this.#departure;
     if (!isUnderWay(before)) this.#beginning = statusAfter(before, change);
     const after = this.#isUrgent(result)
@@ -289,6 +289,12 @@ export class DepartureRun {
     this.#departure = after;
     if (after.status.phase !== before.status.phase) telemetry.phaseChanged(before, after);
     return true;
+  }
+
+  /** What completes its machine's lifecycle hook may have to know it after its node is gone. */
+  get #policyOfHook(): string | undefined {
+    const { name, instance } = this.#policy;
+    return instance.lifecycleHook === "Abandon" ? name : undefined;
   }
 
   async #report(reason: Reason, detail: string | undefined): Promise<void> {

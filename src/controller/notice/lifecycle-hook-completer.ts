@@ -116,6 +116,7 @@ export class LifecycleHookCompleter {
       policies: fleet.policies(),
       nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
+      departures: () => fleet.view().departures,
       longestMs: limits?.longestMs,
       joinWithinMs,
     };

@@ -118,7 +118,10 @@ export interface DepartureStatus {
   readonly demands?: readonly BudgetDemand[] | undefined;
   /** What is done around it, in the order of the policy; absent where that names nothing. */
   readonly actions?: readonly ActionRecord[] | undefined;
-  /** The policy whose actions they are: its node may be gone when they are gone on with. */
+  /**
+   * The policy of its actions, and of its lifecycle hook where that is abandoned: its node may be
+   * gone when they are gone on with.
+   */
   readonly policy?: string | undefined;
   readonly timeline: readonly TimelineEntry[];
 }

@@ -23,6 +23,8 @@ export interface PhaseChange {
   readonly detail?: string | undefined;
   /** When the hold that it is about ends. */
   readonly until?: Instant | undefined;
+  /** The policy that is to be known when the node is gone, which alone shows it else. */
+  readonly policy?: string | undefined;
   readonly at: Instant;
 }
 
@@ -47,6 +49,7 @@ export function statusAfter(
     phase,
     reason: change.reason,
     message,
+    ...(change.policy !== undefined && { policy: change.policy }),
     timeline: withEntry(status.timeline, {
       at: change.at,
       step: phase,

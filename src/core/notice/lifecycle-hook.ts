@@ -30,6 +30,8 @@ export interface HookScene {
   readonly policies: readonly Policy[];
   nodeOf(machine: string): NodeFacts | undefined;
   departuresOf(nodeUid: string): readonly Departure[];
+  /** Every departure, for a machine whose node is gone; those that have ended, too. */
+  departures(): readonly Departure[];
   /** How long this hook waits at most, with every heartbeat; absent: it is not known. */
   readonly longestMs?: Millis | undefined;
   /** How long a new instance may take to become a ready node; absent: for ever. */
@@ -66,18 +68,32 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
 
 /**
  * How a hook is completed that may go on: that of a machine which ends as the policy of its
- * departure says, and as ever where its node has gone before.
+ * departure says, be its node there or gone.
  */
 export function hookResult(
   { machine, transition }: LifecycleHook,
-  scene: Pick<HookScene, "policies" | "nodeOf" | "departuresOf">,
+  scene: Pick<HookScene, "policies" | "nodeOf" | "departuresOf" | "departures">,
 ): HookResult {
-  const node = transition === "Launching" ? undefined : scene.nodeOf(machine);
-  if (node === undefined) return "Continue";
-  const policies = leavingOf(node, scene).map((one) => policyFor(one, node, scene.policies));
+  if (transition === "Launching") return "Continue";
+  const node = scene.nodeOf(machine);
+  const leaving = node === undefined ? lastOf(machine, scene.departures()) : leavingOf(node, scene);
+  const policies = leaving.map((one) => policyFor(one, node, scene.policies));
   return policies.some(({ instance }) => instance.lifecycleHook === "Abandon")
     ? "Abandon"
     : "Continue";
+}
+
+/** By which a machine has left; one that was called off has not taken it away. */
+function lastOf(machine: string, departures: readonly Departure[]): readonly Departure[] {
+  return departures
+    .filter(({ node: { providerID = "" }, status: { startedAt, outcome } }) => {
+      const isIts = providerID === machine || providerID.endsWith(`/${machine}`);
+      return (
+        isIts && startedAt !== undefined && outcome !== "RolledBack" && outcome !== "Cancelled"
+      );
+    })
+    .toSorted((a, b) => (a.status.startedAt ?? 0) - (b.status.startedAt ?? 0))
+    .slice(-1);
 }
 
 /** One that only waits for its time is not what a group waits for. */

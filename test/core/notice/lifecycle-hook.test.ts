@@ -66,6 +66,7 @@ function standing(
     policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
     nodeOf: (id) => (id === machine ? world.node : undefined),
     departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
+    departures: () => world.departures ?? [],
     ...{ longestMs, joinWithinMs },
   });
 }
@@ -154,13 +155,44 @@ describe("a hook that may go on", () => {
     instance: { ...defaultPolicy.instance, lifecycleHook: "Abandon" },
   };
   const other: Policy = { ...defaultPolicy, name: "other", weight: 9 };
+  const gone = (over: Partial<Departure["status"]> = {}): Departure => ({
+    ...departure("Ended"),
+    node: { name: "n1", uid: "u1", providerID: `aws:///eu-west-1a/${machine}` },
+    status: {
+      ...{ phase: "Ended", outcome: "Preempted", timeline: [] },
+      ...{ startedAt: since, policy: "spot", ...over },
+    },
+  });
+  const going = gone({ phase: "Draining", outcome: undefined });
+  const unnamed = gone({ policy: undefined });
+  const undone = gone({ outcome: "RolledBack" });
+  const last = gone({ policy: "other", startedAt: plus(since, hours(1)) });
+  const anothers = { ...gone(), node: { name: "n2", uid: "u2", providerID: "aws:///a/i-0" } };
   const byOther: Departure = { ...departure("Releasing"), policy: "other" };
 
   it.each([
     ["Abandon", "its policy says so", node(), [departure("Releasing")], [abandoning]],
     ["Continue", "its policy does not", node(), [departure("Releasing")], [defaultPolicy]],
     ["Continue", "another policy has it leave", node(), [byOther], [abandoning, other]],
-    ["Continue", "its node is gone", undefined, [departure("Releasing")], [abandoning]],
+    ["Abandon", "its node is gone, which left by it", undefined, [gone()], [abandoning]],
+    ["Abandon", "its node goes before its departure has ended", undefined, [going], [abandoning]],
+    [
+      "Continue",
+      "its node is gone, whose departure names no policy",
+      undefined,
+      [unnamed],
+      [abandoning],
+    ],
+    ["Continue", "its node is gone, and the policy with it", undefined, [gone()], [defaultPolicy]],
+    ["Continue", "its node is gone, whose departure was undone", undefined, [undone], [abandoning]],
+    ["Continue", "the node of another is gone", undefined, [anothers], [abandoning]],
+    [
+      "Continue",
+      "its node left by another policy at last",
+      undefined,
+      [gone(), last],
+      [abandoning, other],
+    ],
     [
       "Continue",
       "only a departure that has ended was by it",
@@ -173,6 +205,7 @@ describe("a hook that may go on", () => {
       policies,
       nodeOf: () => standingNode,
       departuresOf: () => departures,
+      departures: () => departures,
     };
     const hook = {
       transition: "Terminating",
