@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { runHeadless, silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { totalLines } from "../../src/cli/demo/board-totals.ts";
+import { headlessTable, runHeadless, silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { instant } from "../../src/core/time/time.ts";
 import {
   type FleetCounts,
   type SimulationFacts,
@@ -65,6 +67,22 @@ describe("A day and a half of 18 nodes, with Lastcall and without", () => {
 });
 
 describe("A simulation report", () => {
+  it("has the figures of the board by the words of the board", () => {
+    const none = { lostAtOnce: 0, podsKilled: 0, replacements: 0 };
+    const state = { nodes: [], now: instant(0), without: none, withLastcall: none };
+    const [heads = []] = totalLines(state, { columns: 80 });
+    const ofBoard = heads
+      .map(({ text }) => text)
+      .join("")
+      .trim()
+      .split(/ {2,}/);
+    expect(ofBoard).toContain("LOST AT ONCE");
+    const [row = ""] = headlessTable({
+      ...{ seed: 1, runs: 1, nodeHours: 1, wallSeconds: 1, policies: [], violations: [] },
+    }).split("\n");
+    expect(row.split(/ {2,}/)).toEqual(expect.arrayContaining(ofBoard));
+  });
+
   it("is the same for the same seed, byte for byte, and another for another", async () => {
     const text = async (seed: number) =>
       JSON.stringify(simulationReport({ ...(await simulate(seed, { hours: 3 })), wallSeconds: 0 }));
