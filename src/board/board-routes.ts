@@ -12,7 +12,7 @@ import type { DrainLog } from "./drain-log.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { nodePage } from "./node-page.ts";
 import type { OperatorActs } from "./operator-acts.ts";
-import type { CountedDay } from "./outcome/counted-outcomes.ts";
+import type { CountedOutcomes } from "./outcome/counted-outcomes.ts";
 import type { StreamMessage } from "./stream.ts";
 import { whatIfFacts } from "./what-if.ts";
 
@@ -27,7 +27,7 @@ export interface BoardRoutesOptions {
   readonly hasReleaser: HasReleaser;
   readonly drainLog: DrainLog;
   /** What a counter elsewhere has of past outcomes; absent where there is none. */
-  readonly countedDays?: (() => Promise<readonly CountedDay[]>) | undefined;
+  readonly counted?: (() => Promise<CountedOutcomes>) | undefined;
 }
 
 /** What the page of the board asks for. */
@@ -107,9 +107,10 @@ async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
   }
 }
 
-async function answerOutcomes({ countedDays }: BoardRoutesOptions): Promise<PageAnswer> {
+async function answerOutcomes({ counted }: BoardRoutesOptions): Promise<PageAnswer> {
+  if (counted === undefined) return { status: 404, json: { problem: "No Prometheus is asked" } };
   try {
-    return { status: 200, json: (await countedDays?.()) ?? [] };
+    return { status: 200, json: await counted() };
   } catch (error) {
     return { status: 502, json: { problem: messageOf(error) } };
   }

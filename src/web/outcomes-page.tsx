@@ -1,4 +1,5 @@
-import type { CountedDay } from "../board/outcome/counted-outcomes.ts";
+import type { CountedDay, CountedOutcomes } from "../board/outcome/counted-outcomes.ts";
+import { type NoticeFigure, noticeFigures } from "../board/outcome/notice-figures.ts";
 import type { OutcomeDay } from "../board/stream.ts";
 import type { Outcome } from "../core/departure/departure.ts";
 import { getJson } from "./browser.ts";
@@ -6,6 +7,7 @@ import { problemIn } from "./node/node-view.tsx";
 import { PastList } from "./past-list.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
+import { fineSpanText } from "./words/format.ts";
 
 /** From the best to the worst. */
 const outcomes: readonly Outcome[] = [
@@ -20,7 +22,8 @@ const outcomes: readonly Outcome[] = [
 
 export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
   const { words, picture } = view;
-  const { days } = picture.fleet;
+  const { days, isCounted } = picture.fleet;
+  const asked = useCounted(isCounted);
   const most = Math.max(1, ...days.map(countOf));
   return (
     <div class="outcomes">
@@ -53,7 +56,8 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
           </div>
         )}
       </section>
-      {picture.fleet.isCounted ? <Counted view={view} /> : null}
+      {isCounted ? <Counted view={view} asked={asked} /> : null}
+      <AtNotice view={view} asked={asked} />
       <section aria-labelledby="ended">
         <h2 id="ended">{words.departed}</h2>
         <PastList view={view} past={picture.past.slice(0, 200)} />
@@ -70,21 +74,31 @@ function countOf({ outcomes: counts }: { readonly outcomes: Counts }): number {
 
 type AskedCounts =
   | { readonly kind: "Asking" }
-  | { readonly kind: "Days"; readonly days: readonly CountedDay[] }
+  | { readonly kind: "Counted"; readonly counted: CountedOutcomes }
   | { readonly kind: "Problem"; readonly problem: string };
 
 /** What Prometheus has counted, asked for when somebody looks. */
-function Counted({ view }: { readonly view: PageView }): VNode {
-  const { words } = view;
+function useCounted(isCounted: boolean): AskedCounts {
   const [asked, setAsked] = useState<AskedCounts>({ kind: "Asking" });
   useEffect(() => {
+    if (!isCounted) return;
     getJson("/api/outcomes")
       .then(({ status, json }) => {
-        if (status === 200) setAsked({ kind: "Days", days: json as readonly CountedDay[] });
+        if (status === 200) setAsked({ kind: "Counted", counted: json as CountedOutcomes });
         else setAsked({ kind: "Problem", problem: problemIn(json) });
       })
       .catch((error: unknown) => setAsked({ kind: "Problem", problem: String(error) }));
-  }, []);
+  }, [isCounted]);
+  return asked;
+}
+
+interface AskedProps {
+  readonly view: PageView;
+  readonly asked: AskedCounts;
+}
+
+function Counted({ view, asked }: AskedProps): VNode {
+  const { words } = view;
   return (
     <section aria-labelledby="counted">
       <h2 id="counted">{words.counted}</h2>
@@ -95,7 +109,60 @@ function Counted({ view }: { readonly view: PageView }): VNode {
           {asked.problem}.
         </p>
       ) : null}
-      {asked.kind === "Days" ? <CountedTable view={view} days={asked.days} /> : null}
+      {asked.kind === "Counted" ? <CountedTable view={view} days={asked.counted.days} /> : null}
+    </section>
+  );
+}
+
+/** How much of the notices was used, by the departures that are kept and by Prometheus. */
+function AtNotice({ view, asked }: AskedProps): VNode | null {
+  const { words, picture, language } = view;
+  const own = noticeFigures(picture.past);
+  const counted = asked.kind === "Counted" ? asked.counted.notices : undefined;
+  const within = (ms: number): string => words.withinSpan(fineSpanText(ms, language));
+  const atLeast = (ms: number): string => words.atLeastSpan(fineSpanText(ms, language));
+  const rowsOf = (name: "toCordon" | "timeLeft") =>
+    [
+      { source: words.departuresBelow, figure: own[name] },
+      { source: words.prometheusDays, figure: counted?.[name] ?? null },
+    ].filter((row): row is { source: string; figure: NoticeFigure } => row.figure !== null);
+  const figures = [
+    { name: words.noticeToCordon, say: within, rows: rowsOf("toCordon") },
+    { name: words.timeLeft, say: atLeast, rows: rowsOf("timeLeft") },
+  ];
+  if (figures.every(({ rows }) => rows.length === 0)) return null;
+  return (
+    <section aria-labelledby="at-notice">
+      <h2 id="at-notice">{words.atNotice}</h2>
+      <p class="dim">{words.atNoticeNote}</p>
+      <div class="scroll" tabIndex={0} role="region" aria-label={words.atNotice}>
+        <table class="notice-figures">
+          <thead>
+            <tr>
+              <th scope="col">{words.figure}</th>
+              <th scope="col">{words.source}</th>
+              <th scope="col" class="number">
+                {words.notices}
+              </th>
+              <th scope="col">{words.half}</th>
+              <th scope="col">{words.nearlyAll}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {figures.flatMap(({ name, say, rows }) =>
+              rows.map(({ source, figure }, place) => (
+                <tr key={`${name} ${source}`}>
+                  {place === 0 ? <td rowSpan={rows.length}>{name}</td> : null}
+                  <td>{source}</td>
+                  <td class="number">{figure.notices}</td>
+                  <td>{say(figure.medianMs)}</td>
+                  <td>{say(figure.worstMs)}</td>
+                </tr>
+              )),
+            )}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import type { PastDeparture } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
-import { momentText, secondsText, spanText } from "./words/format.ts";
+import { fineSpanText, momentText } from "./words/format.ts";
 import { Sentence } from "./words/sentence.tsx";
 
 /** Ended departures, each with its outcome and what did not go well. */
@@ -56,9 +56,7 @@ function NoticeFigures({ view, past }: { readonly view: PageView; readonly past:
   const { noticeToCordonMs, timeLeftMs } = past;
   if (noticeToCordonMs === null && timeLeftMs === null) return null;
   const figure = (name: string, ms: number | null): string =>
-    ms === null
-      ? ""
-      : `${name} ${ms < 10_000 ? secondsText(ms / 1000, language) : spanText(ms, language)}`;
+    ms === null ? "" : `${name} ${fineSpanText(ms, language)}`;
   return (
     <span class="figures">
       {[figure(words.noticeToCordon, noticeToCordonMs), figure(words.timeLeft, timeLeftMs)]

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import {
-  countedDays,
+  countedOutcomes,
   outcomeQuestions,
   seriesIn,
 } from "../../src/board/outcome/counted-outcomes.ts";
-import { formatInstant, instant } from "../../src/core/time/time.ts";
+import { noticeFigures } from "../../src/board/outcome/notice-figures.ts";
+import { formatInstant, instant, type Millis } from "../../src/core/time/time.ts";
 
 const midnight = Date.UTC(2026, 10, 20);
 const dayMs = 86_400_000;
@@ -20,7 +21,7 @@ it("asks for thirty days, each at its end, and for today as far as it is", () =>
 
 it("lays each count to the day that ends then, rounded, and leaves out what is none", () => {
   const point = (at: number, value: number) => [at, value] as const;
-  const days = countedDays([
+  const { days } = countedOutcomes([
     {
       what: "Outcomes",
       series: [
@@ -60,4 +61,34 @@ it("skips what is no point of a series", () => {
   const values = [[1, "2"], [1], null, ["x", "1"], [2, "NaN"]];
   const data = { resultType: "matrix", result: [{ metric: {}, values }, null, { metric: 1 }] };
   expect(seriesIn({ status: "success", data })).toEqual([{ labels: {}, points: [[1000, 2]] }]);
+});
+
+it("asks how much of the notices of thirty days was used, and leaves out what nobody answered", () => {
+  const asked = outcomeQuestions(instant(midnight)).filter(({ what }) => typeof what !== "string");
+  expect(asked.map(({ query }) => query)).toContain(
+    "1000 * histogram_quantile(0.05, sum by (le) (increase(lastcall_deadline_left_seconds_bucket[30d])))",
+  );
+  const answer = (what: object, value: number) =>
+    ({ what, series: [{ labels: {}, points: [[midnight, value]] }] }) as never;
+  const { notices } = countedOutcomes([
+    answer({ figure: "toCordon", part: "notices" }, 19.8),
+    answer({ figure: "toCordon", part: "medianMs" }, 300),
+    answer({ figure: "toCordon", part: "worstMs" }, 900),
+    // A controller that has heard of no notice yet.
+    answer({ figure: "timeLeft", part: "notices" }, 0),
+  ]);
+  const toCordon = { notices: 20, medianMs: 300, worstMs: 900 };
+  expect(notices).toEqual({ toCordon, timeLeft: null });
+});
+
+it("reads the same of departures: the middle one, and what 95 % did not fall short of", () => {
+  const past = Array.from({ length: 40 }, (_, index) => {
+    return { noticeToCordonMs: (index + 1) as Millis, timeLeftMs: (1000 - index) as Millis };
+  });
+  const planned = { noticeToCordonMs: null, timeLeftMs: null };
+  expect(noticeFigures([planned, ...past])).toEqual({
+    toCordon: { notices: 40, medianMs: 20, worstMs: 38 },
+    timeLeft: { notices: 40, medianMs: 980, worstMs: 962 },
+  });
+  expect(noticeFigures([planned])).toEqual({ toCordon: null, timeLeft: null });
 });

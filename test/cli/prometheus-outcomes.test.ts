@@ -33,8 +33,10 @@ const empty = JSON.stringify({ status: "success", data: { resultType: "matrix", 
 it("keeps a path before the API's, and asks once for however many pages", async () => {
   const url = await serve((_, response) => response.end(empty));
   const outcomes = outcomesOf(`${url}/prometheus/`);
-  expect(await Promise.all([outcomes.days(), outcomes.days()])).toEqual([[], []]);
-  expect(requests).toHaveLength(4);
+  const nothing = { days: [], notices: { toCordon: null, timeLeft: null } };
+  expect(await Promise.all([outcomes.ask(), outcomes.ask()])).toEqual([nothing, nothing]);
+  expect(new Set(requests).size).toBe(10);
+  expect(requests).toHaveLength(10);
   for (const path of requests) expect(path).toMatch(/^\/prometheus\/api\/v1\/query_range\?query=/);
 });
 
@@ -64,7 +66,7 @@ it.each<readonly [string, RequestListener, RegExp]>([
   ],
 ])("says of %s what it is", async (_, answer, why) => {
   const url = await serve(answer);
-  const asked = outcomesOf(url).days();
+  const asked = outcomesOf(url).ask();
   await expect(asked).rejects.toThrow(why);
   await expect(asked).rejects.toThrow(`Cannot ask Prometheus at ${url}: `);
 });
@@ -75,11 +77,11 @@ it("waits ten seconds for an answer, and names no password when it says whose", 
   const url = await serve(({ headers }) => logins.push(headers.authorization));
   const fetch = globalThis.fetch;
   const outcomes = new PrometheusOutcomes({ url: url.replace("//", "//eve:a%20b@"), fetch, clock });
-  const asked = outcomes.days();
+  const asked = outcomes.ask();
   const refused = expect(asked).rejects.toThrow(
     `Cannot ask Prometheus at ${url}: no answer within 10 s`,
   );
-  await expect.poll(() => logins.length).toBe(4);
+  await expect.poll(() => logins.length).toBe(10);
   expect(logins[0]).toBe(`Basic ${btoa("eve:a b")}`);
   await clock.advance(seconds(10));
   await refused;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
+import { secondsBuckets } from "../../src/server/metric-list.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
 import { openBoard, startBrowser } from "../support/browser.ts";
@@ -34,6 +35,37 @@ const ended: readonly Ended[] = [
   { policy: "batch", outcome: "Forced", ago: 3, minutes: [600] },
 ];
 
+/** Notices of five days ago, in minutes after midnight, each as the controller measured it. */
+const noticed = Array.from({ length: 20 }, (_, index) => ({
+  minute: 40 + 60 * index,
+  toCordon: index % 10 === 9 ? 4 : 0.3,
+  left: index % 10 === 9 ? 15 : 80,
+}));
+
+/** A process shows its histograms from its start on, each bucket at nought. */
+function scrapedHistogram(name: string, value: (one: (typeof noticed)[number]) => number) {
+  const lines = [`# TYPE ${name} histogram`];
+  for (const half of [0, 1]) {
+    const start = today - 5 * dayMs + (half * dayMs) / 2;
+    for (let at = start; at < start + dayMs / 2; at += scrapeMs) {
+      const heard = noticed.filter(({ minute }) => {
+        const end = today - 5 * dayMs + minute * 60_000;
+        return end >= start && end <= at;
+      });
+      const sample = (series: string, count: number): void => {
+        lines.push(`${name}_${series} ${count} ${at / 1000}`);
+      };
+      for (const bound of [...secondsBuckets, Number.POSITIVE_INFINITY]) {
+        const le = Number.isFinite(bound) ? String(bound) : "+Inf";
+        const count = heard.filter((one) => value(one) <= bound).length;
+        sample(`bucket{instance="process-${half}",le="${le}"}`, count);
+      }
+      sample(`count{instance="process-${half}"}`, heard.length);
+    }
+  }
+  return lines;
+}
+
 /**
  * A controller's counters as they were scraped, each from its first departure on; the one that
  * counts is another process from each noon on, as when a new version is rolled out.
@@ -59,6 +91,8 @@ function scraped(): string {
       }
     }
   }
+  lines.push(...scrapedHistogram("lastcall_notice_to_cordon_seconds", (one) => one.toCordon));
+  lines.push(...scrapedHistogram("lastcall_deadline_left_seconds", (one) => one.left));
   return `${lines.join("\n")}\n# EOF\n`;
 }
 
@@ -141,6 +175,18 @@ test("shows what has been counted by day and policy, over restarts of who counts
     [dayOf(3), "batch", "Forced 1"],
     [dayOf(4), "spot", "Planned 2"],
     [dayOf(5), "spot", "Planned 3, Preempted 1"],
+  ]);
+});
+
+test("shows how much of the notices was used, by the controller's histograms", async () => {
+  const section = await outcomesPage(url);
+  const rows = section.page().locator("section[aria-labelledby=at-notice] tbody tr");
+  await rows.first().waitFor();
+  const cells = (await rows.all()).map((row) => row.locator("td").allTextContents());
+  // Between the bounds of a bucket Prometheus takes all values for equally likely.
+  expect(await Promise.all(cells)).toEqual([
+    ["Notice to cordon", "30 days, Prometheus", "20", "within 0.4 s", "within 3.5 s"],
+    ["Time left", "30 days, Prometheus", "20", "at least 1 min 13 s", "at least 15 s"],
   ]);
 });
 

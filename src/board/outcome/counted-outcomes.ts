@@ -1,8 +1,22 @@
 import type { Outcome } from "../../core/departure/departure.ts";
 import { type Fields, isFields, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, hours, type Instant, instant } from "../../core/time/time.ts";
+import {
+  type NoticeFigures,
+  type NoticeQuestion,
+  noticeFiguresIn,
+  noticeQueries,
+} from "./notice-figures.ts";
 
-/** One day's ends (UTC) as a counter has them; `/api/outcomes` answers the newest day first. */
+/** What `/api/outcomes` answers. */
+export interface CountedOutcomes {
+  /** The newest first. */
+  readonly days: readonly CountedDay[];
+  /** Of all these days. */
+  readonly notices: NoticeFigures;
+}
+
+/** One day's ends (UTC) as a counter has them. */
 export interface CountedDay {
   /** As in `2026-11-20`. */
   readonly day: string;
@@ -25,30 +39,35 @@ const daysShown = 30;
 
 /** What Prometheus is asked, each by `/api/v1/query_range`. */
 export interface RangeQuestion {
-  readonly what: "Outcomes" | "PodsForced";
+  readonly what: "Outcomes" | "PodsForced" | NoticeQuestion;
   readonly query: string;
   readonly startAt: Instant;
   readonly endAt: Instant;
   readonly stepSeconds: number;
 }
 
-/** Each day at its end; of today what there is. */
+/** Each day at its end, of today what there is; and the notices of all these days. */
 export function outcomeQuestions(now: Instant): readonly RangeQuestion[] {
   const today = instant(Math.floor(now / dayMs) * dayMs);
   const sinceSeconds = Math.max(60, Math.floor((now - today) / 1000));
   const first = instant(today - (daysShown - 2) * dayMs);
-  return [
-    { what: "Outcomes", metric: "lastcall_departures_total", by: "policy, outcome" },
-    { what: "PodsForced", metric: "lastcall_pods_forced_total", by: "" },
+  const stepSeconds = dayMs / 1000;
+  const counts = [
+    { what: "Outcomes", metric: "lastcall_departures_total", by: "policy, outcome" } as const,
+    { what: "PodsForced", metric: "lastcall_pods_forced_total", by: "" } as const,
   ].flatMap(({ what, metric, by }) =>
     [
       { window: "1d", startAt: first, endAt: today },
       { window: `${sinceSeconds}s`, startAt: now, endAt: now },
     ].map(({ window, ...span }) => ({
-      ...{ what: what as RangeQuestion["what"], ...span, stepSeconds: dayMs / 1000 },
+      ...{ what, ...span, stepSeconds },
       query: `sum by (${by}) (${countedIn(metric, window)})`,
     })),
   );
+  const notices = noticeQueries(daysShown).map(({ query, ...what }) => {
+    return { what, query, startAt: now, endAt: now, stepSeconds };
+  });
+  return [...counts, ...notices];
 }
 
 /**
@@ -60,16 +79,24 @@ function countedIn(metric: string, window: string): string {
   return `${isNew} or increase(${metric}[${window}])`;
 }
 
+interface Answered {
+  readonly what: RangeQuestion["what"];
+  readonly series: readonly CountedSeries[];
+}
+
 /** What was answered, question by question. */
-export function countedDays(
-  answers: readonly {
-    readonly what: RangeQuestion["what"];
-    readonly series: readonly CountedSeries[];
-  }[],
-): readonly CountedDay[] {
+export function countedOutcomes(answers: readonly Answered[]): CountedOutcomes {
+  const notices = answers.flatMap(({ what, series }) =>
+    typeof what === "string" ? [] : [{ ...what, value: series[0]?.points.at(-1)?.[1] }],
+  );
+  return { days: countedDays(answers), notices: noticeFiguresIn(notices) };
+}
+
+function countedDays(answers: readonly Answered[]): readonly CountedDay[] {
   const days = new Map<string, Map<string, Partial<Record<Outcome, number>>>>();
   const forced = new Map<string, number>();
   for (const { what, series } of answers) {
+    if (typeof what !== "string") continue;
     for (const { labels, points } of series) {
       for (const [at, value] of points) {
         // `increase` is between two scrapes what it was on the whole.

@@ -1,8 +1,8 @@
 import { boundedText } from "../../actions/alertmanager.ts";
 import {
-  type CountedDay,
+  type CountedOutcomes,
   type CountedSeries,
-  countedDays,
+  countedOutcomes,
   outcomeQuestions,
   type RangeQuestion,
   seriesIn,
@@ -26,26 +26,26 @@ export interface PrometheusOptions {
 /** The outcomes that Prometheus has counted. Rejects with API_UNREACHABLE, which says why. */
 export class PrometheusOutcomes {
   readonly #options: PrometheusOptions;
-  #asked: { readonly atMs: number; readonly days: Promise<readonly CountedDay[]> } | undefined;
+  #asked: { readonly atMs: number; readonly answer: Promise<CountedOutcomes> } | undefined;
 
   constructor(options: PrometheusOptions) {
     this.#options = options;
   }
 
   /** Asked once a minute at most, however many pages there are. */
-  days(): Promise<readonly CountedDay[]> {
+  ask(): Promise<CountedOutcomes> {
     const { clock } = this.#options;
     const nowMs = clock.monotonic();
-    if (this.#asked !== undefined && nowMs - this.#asked.atMs < keptMs) return this.#asked.days;
-    const asked = { atMs: nowMs, days: this.#ask(clock.now()) };
+    if (this.#asked !== undefined && nowMs - this.#asked.atMs < keptMs) return this.#asked.answer;
+    const asked = { atMs: nowMs, answer: this.#ask(clock.now()) };
     this.#asked = asked;
-    asked.days.catch(() => {
+    asked.answer.catch(() => {
       if (this.#asked === asked) this.#asked = undefined;
     });
-    return asked.days;
+    return asked.answer;
   }
 
-  async #ask(now: Instant): Promise<readonly CountedDay[]> {
+  async #ask(now: Instant): Promise<CountedOutcomes> {
     const { clock, url } = this.#options;
     const late = new AbortController();
     const done = new AbortController();
@@ -57,7 +57,7 @@ export class PrometheusOutcomes {
       const questions = outcomeQuestions(now).map(async (question) => {
         return { what: question.what, series: await this.#series(question, late.signal) };
       });
-      return countedDays(await Promise.all(questions));
+      return countedOutcomes(await Promise.all(questions));
     } catch (error) {
       const found = messageOf(late.signal.aborted ? late.signal.reason : error);
       throw new LastcallError(

@@ -32,7 +32,7 @@ export interface BoardParts {
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;
-  readonly countedDays?: BoardRoutesOptions["countedDays"];
+  readonly counted?: BoardRoutesOptions["counted"];
   /** What else there is on this board. */
   readonly moreRoutes?: PageRoutes | undefined;
 }
@@ -66,7 +66,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   const drainLog = new DrainLog({ fleet, pods, now });
   const { get, post } = boardRoutes({
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
-    countedDays: parts.countedDays,
+    counted: parts.counted,
   });
   const { moreRoutes } = parts;
   const routes = {

@@ -60,13 +60,13 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const signal = AbortSignal.any([io.signal, over.signal]);
   const ended = history?.ended;
   try {
-    const counting = counted === undefined ? undefined : () => counted.days();
+    const counting = counted === undefined ? undefined : () => counted.ask();
     const served = { address: options.address, command: "lastcall board", rate: () => 1 };
     shown = options.tui
       ? showOnTerminal({ fleet, state, ended, io, signal })
       : await serve({
           ...{ ...served, api, fleet, state, rng, io, ended },
-          ...{ clusterClock: clock, countedDays: counting },
+          ...{ clusterClock: clock, counted: counting },
         });
     if (!options.tui) await tell(shown.url ?? "", { options, io });
     const watching = Promise.all([

@@ -31,6 +31,11 @@ export function secondsText(count: number, language: Language): string {
   return `${shown}${units[language][3]}`;
 }
 
+/** With a tenth of a second where it is a matter of seconds. */
+export function fineSpanText(ms: number, language: Language): string {
+  return ms < 10_000 ? secondsText(ms / 1000, language) : spanText(ms, language);
+}
+
 function parts(ms: number, ...of: readonly (readonly [number, string])[]): string {
   let rest = ms;
   const said = of.map(([size, unit], place) => {

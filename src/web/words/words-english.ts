@@ -120,6 +120,18 @@ export const english: Words = {
   podsLost: "Pods killed or left",
   noticeToCordon: "Notice to cordon",
   timeLeft: "Time left",
+  atNotice: "At a notice",
+  atNoticeNote:
+    "How soon the node was cordoned, and what was left of the notice when its last pod had gone.",
+  figure: "Figure",
+  source: "Of",
+  departuresBelow: "departures below",
+  prometheusDays: "30 days, Prometheus",
+  notices: "Notices",
+  half: "Half of them",
+  nearlyAll: "95 % of them",
+  withinSpan: (span) => `within ${span}`,
+  atLeastSpan: (span) => `at least ${span}`,
   losses: "What did not go well",
   lossWords: {
     Killed: "killed",

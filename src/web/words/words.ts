@@ -114,6 +114,17 @@ export interface Words {
   readonly podsLost: string;
   readonly noticeToCordon: string;
   readonly timeLeft: string;
+  readonly atNotice: string;
+  readonly atNoticeNote: string;
+  readonly figure: string;
+  readonly source: string;
+  readonly departuresBelow: string;
+  readonly prometheusDays: string;
+  readonly notices: string;
+  readonly half: string;
+  readonly nearlyAll: string;
+  readonly withinSpan: (span: string) => string;
+  readonly atLeastSpan: (span: string) => string;
   readonly losses: string;
   readonly lossWords: Readonly<Record<"Killed" | "LeftBehind" | "Forced", string>>;
   readonly outcomeNote: string;
