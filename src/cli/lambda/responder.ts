@@ -41,6 +41,8 @@ export interface ResponderAnswer {
 interface AnsweredAction {
   readonly name: string;
   readonly state: ActionRecord["state"];
+  /** `Done`, or the code of what went wrong; absent where it was skipped. */
+  readonly result?: string | undefined;
   readonly seconds: number;
   readonly detail: string;
   readonly undo?: Fields | undefined;
@@ -228,8 +230,9 @@ function resultOf(end: ActionEnd): Pick<ActionRecord, "state" | "result" | "deta
   return { state: "Done", result: "Done", detail: end.done.detail, attempts };
 }
 
-function answerOf({ name, state, seconds, detail, undo }: ActionRecord): AnsweredAction {
-  return { name, state, seconds: seconds ?? 0, detail: detail ?? "", ...(undo && { undo }) };
+function answerOf(record: ActionRecord): AnsweredAction {
+  const { name, state, result, seconds = 0, detail = "", undo } = record;
+  return { name, state, ...(result && { result }), seconds, detail, ...(undo && { undo }) };
 }
 
 /** The departure as templates and the summary read it; there is no object of it anywhere. */

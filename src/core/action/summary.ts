@@ -38,13 +38,14 @@ function since(firstAt: Instant | undefined, at: Instant): string {
   return `+${(Math.max(0, at - (firstAt ?? at)) / 1000).toFixed(1)}s`;
 }
 
-/** What has not begun has no time; what was skipped is no step. */
+/** What has not begun has no time; what was skipped is no step. A failure is told by its code. */
 function actionStep(record: ActionRecord): readonly TimelineStep[] {
-  const { name, kind, state, startedAt, seconds, detail } = record;
+  const { name, kind, state, result, startedAt, seconds, detail } = record;
   if (startedAt === undefined) return [];
   const took = seconds === undefined ? "" : ` in ${seconds.toFixed(1)} s`;
   const about = detail === undefined ? "" : `: ${detail}`;
-  return [{ at: startedAt, text: `action ${name} (${kind}) ${state}${took}${about}` }];
+  const end = state === "Failed" && result !== undefined ? `${state} (${result})` : state;
+  return [{ at: startedAt, text: `action ${name} (${kind}) ${end}${took}${about}` }];
 }
 
 function podLine(drain: DrainCounts | undefined): readonly string[] {

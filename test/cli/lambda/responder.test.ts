@@ -4,6 +4,7 @@ import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
 import { ScriptedServer } from "../../support/scripted-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 const actions = [
@@ -207,6 +208,33 @@ describe("the Lambda responder", () => {
     expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
     expect(sns.published[0]?.message).toContain("Failed");
   });
+
+  it.each([
+    ["being read", "DescribeLoadBalancers"],
+    ["being left", "DeregisterInstancesFromLoadBalancer"],
+  ])(
+    "takes it out of the rest at once, and says so, where a classic load balancer hangs at %s",
+    async (_, call) => {
+      process.env.LASTCALL_ACTIONS = JSON.stringify(actions.map((one) => ({ ...one, retries: 0 })));
+      balancers.addClassic("classic", [instance.id]);
+      balancers.hanging.add(call);
+      const startedMs = performance.now();
+      const answered = invoke(interruption()).then((answer) => {
+        return { answer, ms: performance.now() - startedMs };
+      });
+      const isOut = () => standing().length === 0 && groups().every((one) => one === "sg-0abc");
+      await waitUntil(async () => isOut(), { what: "it is out of the rest", timeoutMs: 3500 });
+      expect(sns.published).toEqual([]);
+      const { answer, ms } = await answered;
+      // Its client gives the service four seconds, and two clients are loaded first.
+      expect(ms).toBeLessThan(8000);
+      expect(answer.actions).toMatchObject([
+        { name: "targets", state: "Failed", result: "CLOUD_UNREACHABLE" },
+        ...[{ state: "Done" }, { state: "Skipped" }, { state: "Done" }],
+      ]);
+      expect(sns.published[0]?.message).toContain("Failed (CLOUD_UNREACHABLE)");
+    },
+  );
 
   it("announces after the deadline, too, and changes nothing any more", async () => {
     const deadline = new Date(Date.now() - 1000).toISOString();

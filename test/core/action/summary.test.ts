@@ -26,7 +26,7 @@ const departure: Departure = {
       {
         ...{ name: "mute", kind: "alertmanagerSilence", at: "AtNotice", state: "Failed" },
         ...{ attempts: 4, seconds: 12, startedAt: at("2026-11-24T12:00:00.051Z") },
-        detail: "Cannot silence: found 500",
+        ...{ result: "ACTION_UNREACHABLE", detail: "Cannot silence: found 500" },
       },
     ],
     timeline: [
@@ -43,7 +43,7 @@ describe("the summary of a departure", () => {
         "n1 leaves: SpotInterruption, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted",
         "2026-11-24T12:00:00.040Z +0.0s Noticed: n1 leaves.",
         "2026-11-24T12:00:00.050Z +0.1s action targets (deregisterTargets) Done in 4.3 s: out of 3 target groups",
-        "2026-11-24T12:00:00.051Z +0.1s action mute (alertmanagerSilence) Failed in 12.0 s: Cannot silence: found 500",
+        "2026-11-24T12:00:00.051Z +0.1s action mute (alertmanagerSilence) Failed (ACTION_UNREACHABLE) in 12.0 s: Cannot silence: found 500",
         "2026-11-24T12:01:10.000Z +70.0s Drained: n1 is drained.",
         "pods: 12 in all, 11 evicted, 1 deleted past their budget, 2 cut short, 0 left",
       ].join("\n"),

@@ -10,7 +10,12 @@ import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { Registered, Target, TrafficGroups } from "./traffic-groups.ts";
 
-const answerLimitMs: Millis = seconds(10);
+/**
+ * Once, and no longer: few machines are in one, and those of the others wait for what is read of
+ * them. The caller tries again.
+ */
+const answerLimitMs: Millis = seconds(4);
+const maxAttempts = 1;
 /** The most that the API gives in one page. */
 const pageSize = 400;
 
@@ -20,7 +25,9 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
   readonly #client: ElasticLoadBalancingClient;
 
   constructor({ region }: { readonly region: string | undefined }) {
-    this.#client = new ElasticLoadBalancingClient(clientSettings({ region, answerLimitMs }));
+    this.#client = new ElasticLoadBalancingClient(
+      clientSettings({ region, answerLimitMs, maxAttempts }),
+    );
   }
 
   /** Each lists its instances itself: a page tells all. */

@@ -103,8 +103,13 @@ export class TargetRunner implements ActionRunner<Kind> {
     const traffic = this.#trafficIn(instanceOf(task).region);
     const lines = this.#linesOf(traffic);
     const leaving = new LeavingTargets(task, lines, signal);
-    const found = await this.#find(task, signal);
+    let found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
+    if (!found.isWhole) {
+      const rest = await traffic.index.rest(found.machine, signal);
+      found = { ...rest, machine: found.machine, faults: [...found.faults, ...rest.faults] };
+      await leaving.leave(found.holdings);
+    }
     const refused = await leaving.settled();
     const faults = [...(refused === undefined ? [] : [refused]), ...found.faults];
     const passing = faults.find(({ retryable }) => retryable);

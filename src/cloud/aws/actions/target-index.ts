@@ -36,6 +36,8 @@ export interface HoldingsFound {
   readonly holdings: readonly Holding[];
   /** What could not be looked at: a group more may hold the machine. */
   readonly faults: readonly LastcallError[];
+  /** False where a kind of group is still being read for the first time: `rest` has that. */
+  readonly isWhole: boolean;
 }
 
 export const refreshMs: Millis = minutes(5);
@@ -46,6 +48,8 @@ const failedRefreshMs: Millis = seconds(30);
  * registered since.
  */
 const freshMs: Millis = seconds(30);
+/** So long the groups that are known to hold a machine wait for those of another kind. */
+const behindMs: Millis = seconds(1);
 /** So long after a notice nothing is read: others of its burst have their requests sent first. */
 const burstMs: Millis = seconds(3);
 
@@ -72,6 +76,8 @@ export class TargetIndex {
   /** An instance stays in its VPC; a second network interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
   #refresh: Promise<readonly LastcallError[]> | undefined;
+  /** Each kind of group that it reads. */
+  #reading: readonly Promise<unknown>[] = [];
   /** The reading that was begun last, whatever it has come to. */
   #last: { readonly startedMs: number; readonly ended: Promise<unknown> } | undefined;
   /** Of each kind whose targets the last reading could not read, or not all, the first fault. */
@@ -95,18 +101,50 @@ export class TargetIndex {
 
   /**
    * Reads the groups first where they have not been read, and again for a machine that is in none.
+   * One service that hangs does not keep the machine in the groups of the other.
    */
   async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     const { believedMs = Number.POSITIVE_INFINITY } = this.#tools;
     signal.throwIfAborted();
-    if (!this.#isRead() || this.#ageMs() > believedMs) await untilAborted(this.#read(), signal);
+    if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
     if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
       await untilAborted(this.#read(), signal);
       found = this.#holdings(machine);
     }
+    return this.#known(machine, found, signal);
+  }
+
+  /** The same with what was not read by then. */
+  async rest(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
+    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    return this.#known(machine, this.#holdings(machine), signal);
+  }
+
+  async #readFor(machine: TrafficMachine, signal: AbortSignal): Promise<void> {
+    const all = this.#read();
+    const over = new AbortController();
+    const enough = Promise.withResolvers<void>();
+    for (const one of this.#reading) {
+      void one.then(() => {
+        if (this.#holdings(machine).length === 0) return;
+        this.#tools.clock.sleep(behindMs, over.signal).then(enough.resolve, () => undefined);
+      });
+    }
+    try {
+      await untilAborted(Promise.race([all, enough.promise]), signal);
+    } finally {
+      over.abort();
+    }
+  }
+
+  #known(
+    machine: TrafficMachine,
+    holdings: readonly Holding[],
+    signal: AbortSignal,
+  ): Promise<HoldingsFound> {
     const faults = [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
-    return this.#inItsVpc(machine, { holdings: found, faults }, signal);
+    return this.#inItsVpc(machine, { holdings, faults, isWhole: this.#isRead() }, signal);
   }
 
   /**
@@ -124,7 +162,8 @@ export class TargetIndex {
     }
     await untilAborted(Promise.resolve(this.#last?.ended), signal);
     const faults = [...this.#missed.values()];
-    return this.#inItsVpc(machine, { holdings: this.#holdings(machine), faults }, signal);
+    const holdings = this.#holdings(machine);
+    return this.#inItsVpc(machine, { holdings, faults, isWhole: this.#isRead() }, signal);
   }
 
   /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
@@ -168,22 +207,21 @@ export class TargetIndex {
   /** Another VPC may have the same addresses for other machines. */
   async #inItsVpc(
     { instanceId }: TrafficMachine,
-    { holdings, faults }: HoldingsFound,
+    found: HoldingsFound,
     signal: AbortSignal,
   ): Promise<HoldingsFound> {
-    if (!holdings.some(({ group }) => group.byAddress)) return { holdings, faults };
+    const { holdings, faults } = found;
+    if (!holdings.some(({ group }) => group.byAddress)) return found;
     try {
       if (!this.#vpcs.has(instanceId)) await this.#learnVpcs([instanceId], signal);
       const vpcs = this.#vpcs.get(instanceId);
       const isIts = ({ group: { byAddress, vpc } }: Holding) =>
         !byAddress || (vpc !== undefined && vpcs?.has(vpc) === true);
-      return { holdings: holdings.filter(isIts), faults };
+      return { ...found, holdings: holdings.filter(isIts) };
     } catch (error) {
       signal.throwIfAborted();
-      return {
-        holdings: holdings.filter(({ group }) => !group.byAddress),
-        faults: [...faults, asFault(error)],
-      };
+      const others = holdings.filter(({ group }) => !group.byAddress);
+      return { ...found, holdings: others, faults: [...faults, asFault(error)] };
     }
   }
 
@@ -208,9 +246,9 @@ export class TargetIndex {
   async #readAll(): Promise<readonly LastcallError[]> {
     // Nobody's signal: others wait for it as well. The clients bound each request.
     const { signal } = new AbortController();
-    const faults = (
-      await Promise.all(this.#tools.kinds.map((kind) => this.#readKind(kind, signal)))
-    ).flat();
+    const reading = this.#tools.kinds.map((kind) => this.#readKind(kind, signal));
+    this.#reading = reading;
+    const faults = (await Promise.all(reading)).flat();
     const hasAddresses = [...this.#parts.values()].some(({ groups }) =>
       groups.some(({ group, targets }) => group.byAddress && targets.length > 0),
     );

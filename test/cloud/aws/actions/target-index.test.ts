@@ -138,6 +138,33 @@ describe("the index of targets", () => {
     });
   });
 
+  it("finds what one kind of group has while the other is never answered, and says so after", async () => {
+    const { id } = ec2.addInstance(1);
+    balancers.addGroup("web", { targets: [{ id, port: 80 }] });
+    balancers.hanging.add("DescribeLoadBalancers");
+    const machine = { instanceId: id, addresses: [] };
+    const soon = index.find(machine, never);
+    await waitUntil(async () => clock.sleeping > 0, { what: "one kind is read", timeoutMs: 5000 });
+    await clock.advance(1000);
+    expect(await soon).toMatchObject({ isWhole: false, faults: [], holdings: [{}] });
+    const { isWhole, faults, holdings } = await index.rest(machine, never);
+    expect([isWhole, faults[0]?.code, holdings.length]).toEqual([true, "CLOUD_UNREACHABLE", 1]);
+    // Nobody waits for it again at a notice.
+    expect((await found(id)).codes).toEqual(["CLOUD_UNREACHABLE"]);
+  });
+
+  it("has no notice wait for a kind of which it has read before, and that hangs now", async () => {
+    const { id } = ec2.addInstance(1);
+    balancers.addGroup("web", { targets: [{ id, port: 80 }] });
+    balancers.addClassic("classic", [id]);
+    await found(id);
+    balancers.hanging.add("DescribeLoadBalancers");
+    index.readAgain();
+    const calls = () => balancers.count("DescribeLoadBalancers");
+    await waitUntil(async () => calls() === 2, { what: "it is read again", timeoutMs: 5000 });
+    expect((await found(id)).names).toHaveLength(2);
+  });
+
   it("keeps what it has read where a later reading fails", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addGroup("web", { targets: [{ id, port: 80 }] });
