@@ -61,6 +61,11 @@ export interface KubeRequest {
    * those that wait with one urgency the soonest goes first, after those that do not say.
    */
   readonly dueAt?: Instant | undefined;
+  /**
+   * On success nobody reads what was written: the API server is asked for its metadata alone, and
+   * the answer's `body` is undefined.
+   */
+  readonly ignoresBody?: true | undefined;
   /** How long the answer is waited for, where that is not for the API's own limits to say. */
   readonly timeoutMs?: Millis | undefined;
   readonly signal?: AbortSignal | undefined;

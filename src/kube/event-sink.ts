@@ -80,6 +80,7 @@ export class KubeEventSink implements EventSink {
       path: `/api/v1/namespaces/${series.namespace}/events/${series.name}`,
       patchType: "application/merge-patch+json",
       urgency: "Later",
+      ignoresBody: true,
       body: { count: series.count, lastTimestamp },
     });
   }
@@ -95,6 +96,7 @@ export class KubeEventSink implements EventSink {
       method: "POST",
       path: `/api/v1/namespaces/${namespace}/events`,
       urgency: "Later",
+      ignoresBody: true,
       body: {
         apiVersion: "v1",
         kind: "Event",

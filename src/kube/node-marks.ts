@@ -156,6 +156,7 @@ export class KubeNodeMarks implements NodeMarks {
       path: `${nodePath(name)}/status`,
       patchType: "application/strategic-merge-patch+json",
       urgency: "Later",
+      ignoresBody: true,
       // Of another Node of that name the API server writes nothing.
       body: { metadata: { uid }, status: { conditions } },
     };
@@ -203,6 +204,7 @@ function patchRequest(name: string, body: readonly PatchOperation[]): KubeReques
     path: nodePath(name),
     patchType: "application/json-patch+json",
     urgency: "First",
+    ignoresBody: true,
     body,
   };
 }

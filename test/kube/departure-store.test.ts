@@ -44,4 +44,12 @@ describe("in a rush, the write", () => {
     const request = await sentBy((store) => store.create({ ...order, cause: "Planned" }));
     expect(request).toMatchObject({ method: "POST", urgency: "Later" });
   });
+
+  it("of a status stands back, unless an act waits for it", async () => {
+    const departure = aDeparture(aNode("n1"));
+    const record = await sentBy((store) => store.record(departure, departure.status));
+    expect(record).toMatchObject({ method: "PATCH", urgency: "Later" });
+    const awaited = await sentBy((store) => store.record(departure, departure.status, "Now"));
+    expect(awaited).toMatchObject({ method: "PATCH", urgency: "Now" });
+  });
 });

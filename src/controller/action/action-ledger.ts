@@ -23,7 +23,8 @@ export interface LedgerTools {
 
 /**
  * `status.actions` of one departure: of what this process has begun it knows more than the status,
- * of all else the status knows more. Writes go one after another, and each carries all that is new.
+ * of all else the status knows more. Writes go one after another, and each carries all that is new;
+ * none stands back in a rush, since the next change in the cloud waits for it.
  */
 export class ActionLedger {
   readonly #tools: LedgerTools;
@@ -67,14 +68,18 @@ export class ActionLedger {
     this.set(begun);
     let isOurs = true;
     const claimOnce = () =>
-      statusWriter.write(departure(), (fresh) => {
-        const there = fresh.status.actions?.find((one) => one.name === name);
-        isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
-        if (isOurs) return this.#statusOf(fresh);
-        this.#own.delete(name);
-        this.#records = this.#planned(fresh.status.actions ?? []);
-        return undefined;
-      });
+      statusWriter.write(
+        departure(),
+        (fresh) => {
+          const there = fresh.status.actions?.find((one) => one.name === name);
+          isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
+          if (isOurs) return this.#statusOf(fresh);
+          this.#own.delete(name);
+          this.#records = this.#planned(fresh.status.actions ?? []);
+          return undefined;
+        },
+        "Now",
+      );
     const written = await retry(claimOnce, signal);
     return isOurs && written !== undefined;
   }
@@ -96,10 +101,14 @@ export class ActionLedger {
     const { statusWriter, departure } = this.#tools;
     this.reconsider();
     this.#waiting ??= statusWriter
-      .write(departure(), (fresh) => {
-        this.#waiting = undefined;
-        return this.#statusOf(fresh);
-      })
+      .write(
+        departure(),
+        (fresh) => {
+          this.#waiting = undefined;
+          return this.#statusOf(fresh);
+        },
+        "Now",
+      )
       .then(() => undefined)
       .finally(() => {
         this.#waiting = undefined;

@@ -63,6 +63,10 @@ export interface HttpKubeApiOptions {
  */
 const watchGraceMs = seconds(30);
 
+/** The whole object where a server knows no other form. */
+const metadataAlone =
+  "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 /** The API server itself, over HTTP or HTTPS. */
 export class HttpKubeApi implements KubeApi {
   readonly #server: string;
@@ -118,7 +122,9 @@ export class HttpKubeApi implements KubeApi {
           deadline.renew(limitMs);
         }
         const response = await this.#connection.open(toWire(request, deadline.signal));
-        const answer = toAnswer(response, await readText(response), asked);
+        const text = await readText(response);
+        const isRead = request.ignoresBody !== true || (response.statusCode ?? 0) >= 300;
+        const answer = toAnswer(response, isRead ? toBody(response, text, asked) : undefined);
         this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
         return answer;
       });
@@ -300,6 +306,7 @@ function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
     query: request.query,
     body: body === undefined ? undefined : JSON.stringify(body),
     contentType: request.patchType,
+    accept: request.ignoresBody === true ? metadataAlone : undefined,
     use: "Request",
     signal,
   };
@@ -311,14 +318,14 @@ async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-function toAnswer(response: IncomingMessage, text: string, asked: Asked): KubeAnswer {
+function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   const retryAfter = response.headers["retry-after"];
   // The other form of Retry-After, a date, is never sent by an API server.
   const isSeconds = retryAfter !== undefined && /^\d+$/.test(retryAfter);
   const serverAt = parseHttpDate(response.headers.date ?? "");
   return {
     status: response.statusCode ?? 0,
-    body: toBody(response, text, asked),
+    body,
     ...(isSeconds ? { retryAfterSeconds: Number(retryAfter) } : {}),
     ...(serverAt === undefined ? {} : { serverAt }),
   };

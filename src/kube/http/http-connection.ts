@@ -22,6 +22,8 @@ export interface WireRequest {
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
   readonly contentType?: string | undefined;
+  /** Default: JSON, whole. */
+  readonly accept?: string | undefined;
   readonly use: "Request" | "Watch" | "Probe";
   /** Ends the exchange at any point, the reading of the body too. */
   readonly signal: AbortSignal;
@@ -147,8 +149,8 @@ export class HttpConnection {
     };
   }
 
-  #headers({ body, contentType }: WireRequest): Record<string, string> {
-    const headers = { accept: "application/json", "user-agent": this.#userAgent };
+  #headers({ body, contentType, accept }: WireRequest): Record<string, string> {
+    const headers = { accept: accept ?? "application/json", "user-agent": this.#userAgent };
     if (body === undefined) return headers;
     return {
       ...headers,

@@ -5,10 +5,13 @@ import type { Instant } from "../../core/time/time.ts";
 const lanes = ["First", "Now", "Later"] as const;
 
 /**
- * How many of a lane may be under way beside more urgent ones. A server with a few cores is kept
- * busy by few: more would only make each of them slow, the urgent ones too.
+ * How many of a lane may be under way beside a few more urgent ones, and beside a crowd of them. A
+ * server with a few cores is kept busy by few: more would only make each of them slow, the urgent
+ * ones too. Beside a few it stays four of `Later`, since one that hangs must not hold up the rest.
  */
-const besideUrgent = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
+const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
+const besideCrowd = { ...besideFew, Later: 1 } as const;
+const crowd = 16;
 
 /**
  * Lets at most so many requests be under way, the urgent ones first, and within a lane the soonest
@@ -83,9 +86,13 @@ export class RequestLanes {
   #hasCapacity(urgency: Urgency): boolean {
     const { First, Now, Later } = this.#underWay;
     if (First + Now + Later >= this.#most) return false;
-    const moreUrgent = lanes.slice(0, lanes.indexOf(urgency));
-    const isRush = moreUrgent.some((one) => this.#underWay[one] + this.#waiting[one].size > 0);
-    return !isRush || this.#underWay[urgency] < besideUrgent[urgency];
+    let ahead = 0;
+    for (const one of lanes.slice(0, lanes.indexOf(urgency))) {
+      ahead += this.#underWay[one] + this.#waiting[one].size;
+    }
+    if (ahead === 0) return true;
+    const most = ahead < crowd ? besideFew : besideCrowd;
+    return this.#underWay[urgency] < most[urgency];
   }
 }
 

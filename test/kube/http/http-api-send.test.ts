@@ -69,6 +69,13 @@ describe("a request", () => {
     ]);
   });
 
+  it("asks for metadata alone where nobody reads the answer, and reads a refusal", async () => {
+    const { server, api } = await setUp((_, response, turn) => json(response, 200 * turn, {}));
+    const ask = () => api.send({ ...post, ignoresBody: true });
+    expect([await ask(), await ask()]).toMatchObject([{ body: undefined }, { body: {} }]);
+    expect(server.seen[0]?.headers.accept).toMatch(/^application.json;as=PartialObjectMetadata;/);
+  });
+
   it("keeps the path of a server that has one", async () => {
     const server = await new ScriptedServer((_, response) => json(response, 200, {})).start();
     const access = accessTo(`${server.url}/k8s/clusters/c1/`);

@@ -57,9 +57,21 @@ describe("request lanes", () => {
     const lanes = new RequestLanes(64);
     const first = crowd(lanes, "First", 20);
     const now = crowd(lanes, "Now", 20);
-    const later = crowd(lanes, "Later", 20);
     await settle();
-    expect([first.count, now.count, later.count]).toEqual([20, 8, 4]);
+    expect([first.count, now.count]).toEqual([20, 8]);
+  });
+
+  it.each([
+    { few: "fifteen", now: 15, first: 0, later: 4 },
+    { few: "sixteen", now: 16, first: 0, later: 1 },
+    { few: "a cordon and fifteen", now: 15, first: 1, later: 1 },
+  ])("let $later of Later in beside $few of the more urgent", async ({ now, first, later }) => {
+    const lanes = new RequestLanes(64);
+    crowd(lanes, "Now", now);
+    crowd(lanes, "First", first);
+    const records = crowd(lanes, "Later", 20);
+    await settle();
+    expect(records.count).toBe(later);
   });
 
   it("let the rest of Later in as soon as the last of Now has left", async () => {
