@@ -1,4 +1,5 @@
 import type { EarlierAction } from "../contracts/action-runner.ts";
+import { bytesOf, fitText } from "../core/action/fit-text.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { excerpt } from "../core/json/shown-value.ts";
 import type { SecretRef } from "../core/policy/action.ts";
@@ -17,6 +18,8 @@ import { answerInvalid } from "./http-fault.ts";
 import type { MessageSink, SinkCall } from "./message-sink.ts";
 
 const slackApi = "https://slack.com/api";
+/** Of the field `text`, in characters; what is longer is cut by Slack, or refused. */
+const longestSlack = 40_000;
 
 /**
  * Slack: an incoming webhook, or with a channel the method chat.postMessage of a bot. Only the bot
@@ -33,7 +36,8 @@ export const slackSink: MessageSink<"slack"> = {
   },
 
   send: async (task, about) => {
-    const { channel, message } = task.how;
+    const { channel } = task.how;
+    const message = fitText(task.how.message, ({ length }) => length <= longestSlack);
     if (channel === undefined) {
       const url = await webhookOf(task.how, about);
       const request = { what: "send to Slack", url, method: "POST" };
@@ -91,6 +95,9 @@ function slackCode(error: string): ErrorCode {
     : "ACTION_REFUSED";
 }
 
+/** Teams takes a message of 28 KB. */
+const mostCardBytes = 28_000;
+
 /** A card for a workflow of Teams, which answers with 202. */
 export const teamsSink: MessageSink<"teams"> = {
   check: async ({ url, secretRef }, about) =>
@@ -101,30 +108,29 @@ export const teamsSink: MessageSink<"teams"> = {
 
   send: async ({ how }, about) => {
     const url = await webhookOf(how, about);
-    const card = jsonRequest({
-      type: "message",
-      attachments: [
-        {
-          contentType: "application/vnd.microsoft.card.adaptive",
-          content: {
-            $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
-            ...{ type: "AdaptiveCard", version: "1.4" },
-            body: [
-              { type: "TextBlock", text: how.title, weight: "Bolder", size: "Medium", wrap: true },
-              // One line break of a text block is shown as a space.
-              { type: "TextBlock", text: how.message.replaceAll("\n", "\n\n"), wrap: true },
-            ],
-          },
-        },
-      ],
-    });
-    const request = { what: "send to Teams", url, method: "POST", ...card };
+    const card = (message: string) => cardOf({ title: how.title, message });
+    const fits = (message: string) => bytesOf(JSON.stringify(card(message))) <= mostCardBytes;
+    const message = fitText(how.message, fits);
+    const request = { what: "send to Teams", url, method: "POST", ...jsonRequest(card(message)) };
     await sendOk(request, about.tools, about.signal);
     return { detail: "sent" };
   },
 };
 
-/** A message is at most so long. */
+function cardOf({ title, message }: { readonly title: string; readonly message: string }): object {
+  // One line break of a text block is shown as a space.
+  const text = message.replaceAll("\n", "\n\n");
+  const body = [
+    { type: "TextBlock", text: title, weight: "Bolder", size: "Medium", wrap: true },
+    { type: "TextBlock", text, wrap: true },
+  ];
+  const $schema = "http://adaptivecards.io/schemas/adaptive-card.json";
+  const content = { $schema, type: "AdaptiveCard", version: "1.4", body };
+  const contentType = "application/vnd.microsoft.card.adaptive";
+  return { type: "message", attachments: [{ contentType, content }] };
+}
+
+/** A message is at most so long, in UTF-16 code units. */
 const longestTelegram = 4096;
 
 /** Telegram's Bot API, whose token is a part of the address. */
@@ -138,13 +144,14 @@ export const telegramSink: MessageSink<"telegram"> = {
   send: async ({ how, earlier }, { tools, signal }) => {
     const token = await readSecret(how.secretRef, tools, signal);
     const thread = threadOf(earlier, "telegram", `${how.chatId}/`);
+    const text = fitText(how.message, ({ length }) => length <= longestTelegram);
     const answering = { message_id: Number(thread), allow_sending_without_reply: true };
     const request = {
       what: "send to Telegram",
       url: `${how.url.replace(/\/+$/, "")}/bot${encodeURIComponent(token).replaceAll("%3A", ":")}/sendMessage`,
       method: "POST",
       ...jsonRequest({
-        ...{ chat_id: how.chatId, text: beginningOf(how.message, longestTelegram) },
+        ...{ chat_id: how.chatId, text },
         ...(thread !== undefined && { reply_parameters: answering }),
       }),
     };
@@ -155,12 +162,6 @@ export const telegramSink: MessageSink<"telegram"> = {
     return { detail, reference: `${how.chatId}/${id}` };
   },
 };
-
-/** At most so many UTF-16 code units, and no half of a character. */
-function beginningOf(text: string, most: number): string {
-  const isCutWithin = /[\ud800-\udbff]/.test(text[most - 1] ?? "") && text.length > most;
-  return text.slice(0, isCutWithin ? most - 1 : most);
-}
 
 async function webhookOf(
   {

@@ -128,24 +128,37 @@ describe("a message", () => {
     });
   });
 
-  it("of Telegram answers the first one, and is cut to what Telegram takes", async () => {
-    const { body, done } = await sent(
-      { ...telegram, how: (url) => ({ ...telegram.how(url), message: "x".repeat(5000) }) },
-      [{ kind: "telegram", reference: "-1001/41" }],
-    );
+  it("of Telegram answers the first one", async () => {
+    const { body, done } = await sent(telegram, [{ kind: "telegram", reference: "-1001/41" }]);
     expect(body).toMatchObject({ chat_id: "-1001", reply_parameters: { message_id: 41 } });
-    expect(body.text).toHaveLength(4096);
     expect(done.reference).toBe("-1001/42");
   });
 
-  it("of Telegram is not cut within a character", async () => {
-    const long = `${"x".repeat(4095)}\u{1f6d1}!`;
-    const { body } = await sent({
-      ...telegram,
-      how: (url) => ({ ...telegram.how(url), message: long }),
-    });
-    expect(body.text).toBe("x".repeat(4095));
-  });
+  const steps = Array.from({ length: 3000 }, (_, place) => `12:00 pod ${place} of größe "L" left`);
+  const long = ["n1 leaves", ...steps, "pods: 3000 in all"].join("\n");
+  const lengthOf = (text: string) => text.length;
+
+  it.each([
+    ["Slack's bot", slackBot(), /"text":(".*")}$/, lengthOf, 40_000],
+    ["Slack's webhook", slackWebhook, /"text":(".*")}$/, lengthOf, 40_000],
+    ["Telegram", telegram, /"text":(".*")}$/, lengthOf, 4096],
+    ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 28_000],
+  ] as const)(
+    "of %s is as long as it takes, and says what is left out",
+    async (_, receiver, field, sizeOf, most) => {
+      const { how } = receiver as Receiver<"telegram">;
+      const given = { ...receiver, how: (url: string) => ({ ...how(url), message: long }) };
+      const { request } = await sent(given as unknown as Receiver<ActionKind>);
+      const text = String(JSON.parse(field.exec(request?.body ?? "")?.[1] ?? '""'));
+      const size = sizeOf?.(text) ?? Buffer.byteLength(request?.body ?? "");
+      expect(size).toBeLessThanOrEqual(most);
+      expect(size).toBeGreaterThan(most - 200);
+      const lines = text.split(/\n+/);
+      expect([lines[0], lines.at(-1)]).toEqual(["n1 leaves", "pods: 3000 in all"]);
+      const left = Number(/^… and (\d+) more lines$/.exec(lines.at(-2) ?? "")?.[1]);
+      expect(lines.length - 3 + left).toBe(3000);
+    },
+  );
 
   it("as a CloudEvent has the attributes of one, and a signature of Standard Webhooks", async () => {
     const { body, request } = await sent(cloudEvents);

@@ -6,6 +6,7 @@ import type {
   ActionRunner,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
+import { bytesOf, fitText } from "../../../core/action/fit-text.ts";
 import type { SnsMessage } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
@@ -50,7 +51,7 @@ export class SnsRunner implements ActionRunner<Kind> {
     const answer = await this.#ask(topicArn, asked, signal, (client) => {
       const command = new PublishCommand({
         TopicArn: topicArn,
-        Message: withinLimit(message),
+        Message: fitText(message, (text) => bytesOf(text) <= mostBytes),
         // SNS takes no empty one.
         Subject: subject === "" ? undefined : subject,
         ...(topicArn.endsWith(".fifo") ? inOrder(task) : {}),
@@ -100,12 +101,4 @@ function askedOf(topicArn: string, action: string, call: string): AwsAsked {
     wanted: "a topic that exists",
     unknown: /^NotFound|^InvalidParameter/,
   };
-}
-
-function withinLimit(message: string): string {
-  const bytes = new TextEncoder().encode(message);
-  if (bytes.byteLength <= mostBytes) return message;
-  // A character that is cut in two is left out.
-  const cut = new TextDecoder().decode(bytes.slice(0, mostBytes - 4), { stream: true });
-  return `${cut}…`;
 }

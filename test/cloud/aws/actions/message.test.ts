@@ -46,6 +46,15 @@ describe("a message to SNS", () => {
     expect(message.slice(0, -1).replaceAll(sign, "")).toBe("");
   });
 
+  it("says which lines are left out where they are too many", async () => {
+    await publish({
+      message: `n1 leaves${"\n12:00 a pod left".repeat(20_000)}\npods: 20000 in all`,
+    });
+    const [{ message = "" } = {}] = sns.published;
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256 * 1024);
+    expect(message).toMatch(/^n1 leaves\n[\s\S]*\n… and \d+ more lines\npods: 20000 in all$/);
+  });
+
   it("keeps its order in a FIFO topic, in which a repeat of it is dropped", async () => {
     const fifo = `${topicArn}.fifo`;
     sns.topics.add(fifo);

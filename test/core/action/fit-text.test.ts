@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { bytesOf, fitText } from "../../../src/core/action/fit-text.ts";
+
+describe("a message that is longer than its receiver takes", () => {
+  it.each([
+    ["fits as it is", "one\ntwo", 7, "one\ntwo"],
+    [
+      "says how many",
+      "head\naaaaaaaaaaaa\nbbbbbbbbbbbb\ncccccccccccc\nlast",
+      41,
+      "head\naaaaaaaaaaaa\n… and 2 more lines\nlast",
+    ],
+    [
+      "keeps its first line",
+      "head\naaaaaaaaaaaaaaaaaaaaa\nlast",
+      28,
+      "head\n… and 1 more line\nlast",
+    ],
+    ["of which not even those fit is cut within them", "headline\nb\nc\nlast line", 6, "headl…"],
+    ["is of one line is cut", "abcdefgh", 5, "abcd…"],
+    ["is cut between characters", "ab\u{1f6d1}\u{1f6d1}", 4, "ab…"],
+    ["is not cut within an escape of Slack", "abc&amp;&amp;", 7, "abc…"],
+    ["is not cut within an escape of Teams", "abc\\_def", 5, "abc…"],
+    ["can have nothing of it", "abc", 0, ""],
+  ])("%s", (_, text, most, expected) => {
+    expect(fitText(text, (one) => one.length <= most)).toBe(expected);
+  });
+
+  it("may be measured in bytes", () => {
+    const fitted = fitText("ü".repeat(100), (text) => bytesOf(text) <= 20);
+    expect(fitted).toBe(`${"ü".repeat(8)}…`);
+  });
+});
