@@ -1,50 +1,47 @@
-import type {
-  Action,
-  ActionOf,
-  ActionPoint,
-  ActionSpec,
-  SecretRef,
-} from "../../core/policy/action.ts";
+import type { Action, ActionOf, ActionSpec } from "../../core/policy/action.ts";
 import { actionKinds } from "../../core/policy/action.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import type { WrittenActionKinds } from "../schema/action-kind-schema.ts";
+import type { WrittenAction } from "../schema/action-schema.ts";
 import { spanOf } from "../schema/field-schema.ts";
 
-type As<Kind extends ActionSpec["kind"]> = Omit<ActionOf<Kind>, "kind">;
-
-/** The types of an action as they are written, once the schema has passed them. */
-export interface WrittenActionKinds {
-  readonly deregisterTargets: As<"deregisterTargets">;
-  readonly replaceSecurityGroups: As<"replaceSecurityGroups">;
-  readonly detach: As<"detach">;
-  readonly sns: As<"sns">;
-  readonly lambda: As<"lambda">;
-  readonly alertmanagerSilence: Omit<As<"alertmanagerSilence">, "durationMs"> & {
-    readonly duration: string;
-  };
-  readonly datadogMute: Omit<As<"datadogMute">, "durationMs" | "apiKey" | "applicationKey"> & {
-    readonly duration: string;
-    readonly apiKey: { readonly secretRef: SecretRef };
-    readonly applicationKey: { readonly secretRef: SecretRef };
-  };
-  readonly mackerelStatus: As<"mackerelStatus">;
-  readonly slack: As<"slack">;
-  readonly teams: As<"teams">;
-  readonly telegram: As<"telegram">;
-  readonly cloudEvents: Omit<As<"cloudEvents">, "type"> & { readonly type?: string };
-  readonly http: As<"http">;
+/** A type of action as it is written and as core has it, as far as both are to be the same. */
+interface Pairs {
+  readonly alertmanagerSilence: [
+    Omit<WrittenActionKinds["alertmanagerSilence"], "duration">,
+    Omit<ActionOf<"alertmanagerSilence">, "durationMs">,
+  ];
+  readonly datadogMute: [
+    Omit<WrittenActionKinds["datadogMute"], "duration" | "apiKey" | "applicationKey">,
+    Omit<ActionOf<"datadogMute">, "durationMs" | "apiKey" | "applicationKey">,
+  ];
+  readonly cloudEvents: [
+    Omit<WrittenActionKinds["cloudEvents"], "type">,
+    Omit<ActionOf<"cloudEvents">, "type" | "data">,
+  ];
 }
+type PairOf<Kind extends keyof WrittenActionKinds> = Kind extends keyof Pairs
+  ? Pairs[Kind]
+  : [WrittenActionKinds[Kind], ActionOf<Kind>];
 
-/** An entry of `spec.actions` as it is written; one of the types is there. */
-export interface WrittenAction extends Partial<WrittenActionKinds> {
-  readonly name: string;
-  readonly at: ActionPoint;
-  readonly causes?: readonly Cause[];
-  readonly timeout: string;
-  readonly retries: number;
-  readonly required: boolean;
-  /** A field that this version does not know, and a newer CRD has let in: its type, no doubt. */
-  readonly newerType?: string;
-}
+/** What may be left out is the same whether or not it may be written as undefined. */
+type Plain<T> = T extends readonly (infer Item)[]
+  ? readonly Plain<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Plain<Exclude<T[Name], undefined>> }
+    : T;
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+/** The types whose fields core has otherwise than the schema: none, or it does not compile. */
+type Drifted = {
+  [Kind in keyof WrittenActionKinds]: Same<
+    Plain<PairOf<Kind>[0]>,
+    Plain<Omit<PairOf<Kind>[1], "kind">>
+  > extends true
+    ? never
+    : Kind;
+}[keyof WrittenActionKinds];
+type UnlessDrifted<Kinds extends never, Spec> = [Kinds] extends [never] ? Spec : never;
 
 export function actionOf(written: WrittenAction): Action {
   const { name, at, causes, timeout, retries, required } = written;
@@ -73,5 +70,5 @@ function specOf(written: WrittenAction): ActionSpec {
   const kind = actionKinds.find((one) => written[one] !== undefined);
   if (kind === undefined) return { kind: "unknown", field: written.newerType ?? "" };
   // What is left is written as core has it.
-  return { kind, ...written[kind] } as ActionSpec;
+  return { kind, ...written[kind] } as UnlessDrifted<Drifted, ActionSpec>;
 }

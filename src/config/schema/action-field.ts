@@ -16,14 +16,16 @@ export function isJson(text: string): boolean {
   return jsonTemplateProblem(text) === undefined;
 }
 
-export function templateField(options: {
-  readonly description: string;
-  readonly default?: string;
-  readonly maxLength?: number;
-}): StringField {
-  const { maxLength = 4096, ...rest } = options;
+export function templateField<
+  Options extends {
+    readonly description: string;
+    readonly default?: string;
+    readonly maxLength?: number;
+  },
+>(options: Options): StringField & Options {
+  const { maxLength = 4096 } = options;
   const wanted = `text of at most ${maxLength} characters`;
-  return { type: "string", ...rest, maxLength, wanted, rules: [isTemplate] };
+  return { type: "string", ...options, maxLength, wanted, rules: [isTemplate] };
 }
 
 export const messageField = templateField({
@@ -33,22 +35,25 @@ export const messageField = templateField({
 
 const urlPattern = "^https?://[^\\s/@{}]+(/\\S*)?$";
 
-export function urlField(description: string, fallback?: string): StringField {
+export function urlField(description: string): StringField {
   return {
     type: "string",
     description,
     pattern: urlPattern,
     maxLength: 1024,
     wanted: "an address such as https://example.com/path, without a password",
-    ...(fallback !== undefined && { default: fallback }),
   };
+}
+
+export function apiField(description: string, fallback: string) {
+  return { ...urlField(description), default: fallback } as const satisfies StringField;
 }
 
 export function urlTemplate(description: string): StringField {
   return { ...urlField(description), rules: [isTemplate] };
 }
 
-export function secretField(description: string): ObjectField {
+export function secretField(description: string) {
   return {
     type: "object",
     description: `${description} A Secret in the namespace of Lastcall.`,
@@ -69,7 +74,7 @@ export function secretField(description: string): ObjectField {
         wanted: "a key of a Secret",
       },
     },
-  };
+  } as const satisfies ObjectField;
 }
 
 export function textOf(options: {

@@ -1,8 +1,8 @@
 import { isJsonType } from "../../core/action/render.ts";
 import { jsonTemplateProblem } from "../../core/action/template.ts";
-import type { HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
-import type { WrittenActionKinds } from "../policy/action-from-spec.ts";
+import type { ActionKind, HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
 import {
+  apiField,
   isJson,
   isTemplate,
   messageField,
@@ -15,18 +15,20 @@ import {
 import { awsActionFields } from "./aws-action-schema.ts";
 import {
   choiceField,
-  type FieldSchema,
   type ObjectField,
   positiveDurationField,
   ruleOn,
+  type SchemaFields,
   type SchemaRule,
+  type SchemaValue,
+  type SchemaValues,
   wordsOf,
 } from "./field-schema.ts";
 
 const matcherPattern =
   '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';
 
-const alertmanagerSilence: ObjectField = {
+const alertmanagerSilence = {
   type: "object",
   description:
     "A silence in Alertmanager, ended when the departure is rolled back or its notice withdrawn, else by its duration.",
@@ -56,14 +58,14 @@ const alertmanagerSilence: ObjectField = {
     }),
     secretRef: secretField("A bearer token, if Alertmanager asks for one."),
   },
-};
+} as const satisfies ObjectField;
 
-const datadogMute: ObjectField = {
+const datadogMute = {
   type: "object",
   description: "The host is muted in Datadog, and unmuted when the departure is rolled back.",
   required: ["apiKey", "applicationKey"],
   properties: {
-    url: urlField("The API of your Datadog site.", "https://api.datadoghq.com"),
+    url: apiField("The API of your Datadog site.", "https://api.datadoghq.com"),
     host: templateField({
       description: "The host as Datadog names it, a template.",
       default: "{{node}}",
@@ -73,24 +75,24 @@ const datadogMute: ObjectField = {
     apiKey: keyField("The API key."),
     applicationKey: keyField("The application key."),
   },
-};
+} as const satisfies ObjectField;
 
-function keyField(description: string): ObjectField {
+function keyField(description: string) {
   return {
     type: "object",
     description,
     required: ["secretRef"],
     properties: { secretRef: secretField(description) },
-  };
+  } as const satisfies ObjectField;
 }
 
-const mackerelStatus: ObjectField = {
+const mackerelStatus = {
   type: "object",
   description:
     "The host's status in Mackerel is set, and set back when the departure is rolled back.",
   required: ["secretRef"],
   properties: {
-    url: urlField("The API.", "https://api.mackerelio.com"),
+    url: apiField("The API.", "https://api.mackerelio.com"),
     host: templateField({
       description: "The host's name or custom identifier, a template.",
       default: "{{node}}",
@@ -107,7 +109,7 @@ const mackerelStatus: ObjectField = {
     }),
     secretRef: secretField("The API key."),
   },
-};
+} as const satisfies ObjectField;
 
 const urlOrSecret: SchemaRule = ruleOn<{ readonly url?: string; readonly secretRef?: object }>({
   cel: "has(self.url) != has(self.secretRef)",
@@ -116,25 +118,27 @@ const urlOrSecret: SchemaRule = ruleOn<{ readonly url?: string; readonly secretR
   found: ({ url }) => (url === undefined ? "neither" : "both"),
 });
 
-const slack: ObjectField = {
+const slackFields = {
+  url: urlField(
+    "The incoming webhook, where its address is no secret; with `channel` the Web API, https://slack.com/api if not set.",
+  ),
+  channel: textOf({
+    description: "The channel's id; then `secretRef` is the token of a bot.",
+    pattern: "^[#@A-Za-z0-9._-]+$",
+    maxLength: 128,
+    wanted: "the id of a channel such as C0123456789",
+  }),
+  message: messageField,
+  secretRef: secretField("The address of the webhook, or with `channel` a bot's token."),
+} as const satisfies SchemaFields;
+
+const slack = {
   type: "object",
   description:
     "A message to Slack: by an incoming webhook, or with `channel` by a bot, whose messages about one departure are one thread.",
-  properties: {
-    url: urlField(
-      "The incoming webhook, where its address is no secret; with `channel` the Web API, https://slack.com/api if not set.",
-    ),
-    channel: textOf({
-      description: "The channel's id; then `secretRef` is the token of a bot.",
-      pattern: "^[#@A-Za-z0-9._-]+$",
-      maxLength: 128,
-      wanted: "the id of a channel such as C0123456789",
-    }),
-    message: messageField,
-    secretRef: secretField("The address of the webhook, or with `channel` a bot's token."),
-  },
+  properties: slackFields,
   rules: [
-    ruleOn<WrittenActionKinds["slack"]>({
+    ruleOn<SchemaValues<typeof slackFields>>({
       cel: "has(self.channel) ? has(self.secretRef) : has(self.url) != has(self.secretRef)",
       at: "secretRef",
       wanted: "a bot's token with channel; without, either url or secretRef with the webhook",
@@ -146,9 +150,9 @@ const slack: ObjectField = {
         secretRef === undefined && url === undefined ? "neither url nor secretRef" : "another",
     }),
   ],
-};
+} as const satisfies ObjectField;
 
-const teams: ObjectField = {
+const teams = {
   type: "object",
   description: "A card to a Teams workflow (`When a Teams webhook request is received`).",
   properties: {
@@ -162,14 +166,14 @@ const teams: ObjectField = {
     secretRef: secretField("The workflow's address."),
   },
   rules: [urlOrSecret],
-};
+} as const satisfies ObjectField;
 
-const telegram: ObjectField = {
+const telegram = {
   type: "object",
   description: "A message by a Telegram bot; later ones about one departure answer the first.",
   required: ["chatId", "secretRef"],
   properties: {
-    url: urlField("The API.", "https://api.telegram.org"),
+    url: apiField("The API.", "https://api.telegram.org"),
     chatId: textOf({
       description: "The chat's id, or the name of a channel.",
       pattern: "^(-?[0-9]+|@[A-Za-z0-9_]+)$",
@@ -179,9 +183,9 @@ const telegram: ObjectField = {
     message: messageField,
     secretRef: secretField("The bot's token."),
   },
-};
+} as const satisfies ObjectField;
 
-const cloudEvents: ObjectField = {
+const cloudEvents = {
   type: "object",
   description: "A CloudEvent to a webhook, signed as Standard Webhooks has it.",
   required: ["url"],
@@ -196,7 +200,7 @@ const cloudEvents: ObjectField = {
     message: messageField,
     secretRef: secretField("The key of the signature; if not set, the event is not signed."),
   },
-};
+} as const satisfies ObjectField;
 
 const methods = wordsOf<HttpRequestSpec["method"]>({
   POST: true,
@@ -206,14 +210,14 @@ const methods = wordsOf<HttpRequestSpec["method"]>({
   GET: true,
 });
 
-const requestFields: Readonly<Record<string, FieldSchema>> = {
+const requestFields = {
   url: urlTemplate("The address; a template but for its host."),
   method: choiceField({ description: "The method.", choices: methods, default: "POST" }),
   body: templateField({
     description: "The body, a template; in JSON its values are escaped as JSON.",
     maxLength: 16_384,
   }),
-};
+} as const satisfies SchemaFields;
 
 const framing = ["host", "connection", "content-length", "content-type", "transfer-encoding"];
 
@@ -224,61 +228,63 @@ const isFreeHeader: SchemaRule = ruleOn<string>({
   holds: (name) => !framing.includes(name.toLowerCase()),
 });
 
-const http: ObjectField = {
+const httpFields = {
+  ...requestFields,
+  contentType: {
+    type: "string",
+    description: "The type of the body.",
+    default: "application/json",
+    pattern: "^[a-z]+/[-+.a-zA-Z0-9]+(; ?[-a-zA-Z0-9]+=[-a-zA-Z0-9]+)?$",
+    maxLength: 128,
+    wanted: "a media type such as application/json",
+  },
+  headers: {
+    type: "list",
+    description: "Headers beside Content-Type.",
+    default: [],
+    maxItems: 16,
+    items: {
+      type: "object",
+      description: "One header.",
+      required: ["name"],
+      properties: {
+        name: {
+          ...textOf({
+            description: "Its name.",
+            pattern: "^[A-Za-z0-9-]+$",
+            maxLength: 64,
+            wanted: "the name of a header",
+          }),
+          rules: [isFreeHeader],
+        },
+        value: {
+          type: "string",
+          description: "Its value; with `secretRef` what comes before the secret.",
+          default: "",
+          pattern: "^[ -~]*$",
+          maxLength: 1024,
+          wanted: "printable ASCII",
+        },
+        secretRef: secretField("What its value ends with."),
+      },
+    },
+  },
+  undo: {
+    type: "object",
+    description:
+      "The request that undoes it, with the same headers, when the departure is rolled back or its notice withdrawn.",
+    required: ["url"],
+    properties: requestFields,
+  },
+} as const satisfies SchemaFields;
+
+const http = {
   type: "object",
   description: "A request to any HTTP API, by template.",
   required: ["url"],
-  properties: {
-    ...requestFields,
-    contentType: {
-      type: "string",
-      description: "The type of the body.",
-      default: "application/json",
-      pattern: "^[a-z]+/[-+.a-zA-Z0-9]+(; ?[-a-zA-Z0-9]+=[-a-zA-Z0-9]+)?$",
-      maxLength: 128,
-      wanted: "a media type such as application/json",
-    },
-    headers: {
-      type: "list",
-      description: "Headers beside Content-Type.",
-      default: [],
-      maxItems: 16,
-      items: {
-        type: "object",
-        description: "One header.",
-        required: ["name"],
-        properties: {
-          name: {
-            ...textOf({
-              description: "Its name.",
-              pattern: "^[A-Za-z0-9-]+$",
-              maxLength: 64,
-              wanted: "the name of a header",
-            }),
-            rules: [isFreeHeader],
-          },
-          value: {
-            type: "string",
-            description: "Its value; with `secretRef` what comes before the secret.",
-            default: "",
-            pattern: "^[ -~]*$",
-            maxLength: 1024,
-            wanted: "printable ASCII",
-          },
-          secretRef: secretField("What its value ends with."),
-        },
-      },
-    },
-    undo: {
-      type: "object",
-      description:
-        "The request that undoes it, with the same headers, when the departure is rolled back or its notice withdrawn.",
-      required: ["url"],
-      properties: requestFields,
-    },
-  },
+  properties: httpFields,
   rules: [
-    ruleOn<WrittenActionKinds["http"]>({
+    ruleOn<SchemaValues<typeof httpFields, "url">>({
       localOnly: "CEL reads no JSON",
       at: "body",
       wanted: "JSON, with each {{…}} inside quotes, or another contentType",
@@ -286,7 +292,7 @@ const http: ObjectField = {
         body === undefined || !isJsonType(contentType) || isJson(body),
       found: ({ body = "" }) => jsonTemplateProblem(body) ?? "",
     }),
-    ruleOn<WrittenActionKinds["http"]>({
+    ruleOn<SchemaValues<typeof httpFields, "url">>({
       localOnly: "CEL reads no JSON",
       at: "undo",
       wanted: "JSON as its body, with each {{…}} inside quotes, or another contentType",
@@ -295,11 +301,16 @@ const http: ObjectField = {
       found: ({ undo }) => `a body that is ${jsonTemplateProblem(undo?.body ?? "")}`,
     }),
   ],
-};
+} as const satisfies ObjectField;
 
 /** The types of actions, each a field of which an action has one. */
-export const actionKindFields: Readonly<Record<keyof WrittenActionKinds, ObjectField>> = {
+export const actionKindFields = {
   ...awsActionFields,
   ...{ alertmanagerSilence, datadogMute, mackerelStatus },
   ...{ slack, teams, telegram, cloudEvents, http },
+} as const satisfies Readonly<Record<Exclude<ActionKind, "unknown">, ObjectField>>;
+
+/** The types of an action as they are written, once the schema has passed them. */
+export type WrittenActionKinds = {
+  readonly [Kind in keyof typeof actionKindFields]: SchemaValue<(typeof actionKindFields)[Kind]>;
 };

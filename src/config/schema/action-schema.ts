@@ -1,77 +1,87 @@
 import { type ActionPoint, actionKinds } from "../../core/policy/action.ts";
 import type { Cause } from "../../core/policy/cause.ts";
-import type { WrittenAction } from "../policy/action-from-spec.ts";
-import { actionKindFields } from "./action-kind-schema.ts";
+import { actionKindFields, type WrittenActionKinds } from "./action-kind-schema.ts";
 import {
   choiceField,
   type ListField,
   type ObjectField,
   positiveDurationField,
   ruleOn,
+  type SchemaFields,
+  type SchemaValues,
   switchField,
   wordsOf,
 } from "./field-schema.ts";
+
+const ownFields = {
+  name: {
+    type: "string",
+    description: "What status, log lines and messages call it; unique within the policy.",
+    pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    maxLength: 63,
+    wanted: "a name of lower case letters, digits and dashes",
+  },
+  at: choiceField({
+    description:
+      "`AtNotice`: when the departure begins, beside cordon and drain; `BeforeDrain` and `AfterDrain`: around the drain, where there is one; `AtEnd`: once the outcome is known.",
+    choices: wordsOf<ActionPoint>({
+      AtNotice: true,
+      BeforeDrain: true,
+      AfterDrain: true,
+      AtEnd: true,
+    }),
+  }),
+  causes: {
+    type: "list",
+    description: "Only for departures of these causes; if not set, for all.",
+    minItems: 1,
+    maxItems: 8,
+    unique: true,
+    wanted: "at least one cause (all of them: leave causes out)",
+    items: choiceField({
+      description: "A cause.",
+      choices: wordsOf<Cause>({
+        Planned: true,
+        Manual: true,
+        SpotInterruption: true,
+        RebalanceRecommendation: true,
+        ScheduledMaintenance: true,
+        LifecycleHook: true,
+        Preempted: true,
+        NodeShutdown: true,
+      }),
+    }),
+  },
+  timeout: positiveDurationField({
+    description: "How long one attempt may take.",
+    default: "10s",
+  }),
+  retries: {
+    type: "integer",
+    description: "How many attempts follow a first one that failed; none after the deadline.",
+    default: 3,
+    minimum: 0,
+    maximum: 20,
+    wanted: "a whole number from 0 to 20",
+  },
+  required: switchField(
+    "The drain of a planned departure waits for it, and does not begin if it fails. Under a notice nothing waits.",
+  ),
+} as const satisfies SchemaFields;
+
+/** An entry of `spec.actions` as it is written; one of the types is there. */
+export interface WrittenAction
+  extends SchemaValues<typeof ownFields, "name" | "at">,
+    Partial<WrittenActionKinds> {
+  /** A field that this version does not know, and a newer CRD has let in: its type, no doubt. */
+  readonly newerType?: string;
+}
 
 const actionField: ObjectField = {
   type: "object",
   description: "One action: when, for which causes, and exactly one type of what it does.",
   required: ["name", "at"],
-  properties: {
-    name: {
-      type: "string",
-      description: "What status, log lines and messages call it; unique within the policy.",
-      pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-      maxLength: 63,
-      wanted: "a name of lower case letters, digits and dashes",
-    },
-    at: choiceField({
-      description:
-        "`AtNotice`: when the departure begins, beside cordon and drain; `BeforeDrain` and `AfterDrain`: around the drain, where there is one; `AtEnd`: once the outcome is known.",
-      choices: wordsOf<ActionPoint>({
-        AtNotice: true,
-        BeforeDrain: true,
-        AfterDrain: true,
-        AtEnd: true,
-      }),
-    }),
-    causes: {
-      type: "list",
-      description: "Only for departures of these causes; if not set, for all.",
-      minItems: 1,
-      maxItems: 8,
-      unique: true,
-      wanted: "at least one cause (all of them: leave causes out)",
-      items: choiceField({
-        description: "A cause.",
-        choices: wordsOf<Cause>({
-          Planned: true,
-          Manual: true,
-          SpotInterruption: true,
-          RebalanceRecommendation: true,
-          ScheduledMaintenance: true,
-          LifecycleHook: true,
-          Preempted: true,
-          NodeShutdown: true,
-        }),
-      }),
-    },
-    timeout: positiveDurationField({
-      description: "How long one attempt may take.",
-      default: "10s",
-    }),
-    retries: {
-      type: "integer",
-      description: "How many attempts follow a first one that failed; none after the deadline.",
-      default: 3,
-      minimum: 0,
-      maximum: 20,
-      wanted: "a whole number from 0 to 20",
-    },
-    required: switchField(
-      "The drain of a planned departure waits for it, and does not begin if it fails. Under a notice nothing waits.",
-    ),
-    ...actionKindFields,
-  },
+  properties: { ...ownFields, ...actionKindFields },
   rules: [
     ruleOn<WrittenAction>({
       cel: `[${actionKinds.map((kind) => `has(self.${kind})`).join(", ")}].filter(is, is).size() == 1`,

@@ -1,9 +1,14 @@
 import { jsonTemplateProblem } from "../../core/action/template.ts";
-import type { WrittenActionKinds } from "../policy/action-from-spec.ts";
 import { isJson, messageField, templateField, textOf } from "./action-field.ts";
-import { type ObjectField, ruleOn, switchField } from "./field-schema.ts";
+import {
+  type ObjectField,
+  ruleOn,
+  type SchemaFields,
+  type SchemaValues,
+  switchField,
+} from "./field-schema.ts";
 
-const deregisterTargets: ObjectField = {
+const deregisterTargets = {
   type: "object",
   description:
     "The machine leaves every target group of its load balancers, and classic load balancers (AWS).",
@@ -14,9 +19,9 @@ const deregisterTargets: ObjectField = {
       default: true,
     },
   },
-};
+} as const satisfies ObjectField;
 
-const replaceSecurityGroups: ObjectField = {
+const replaceSecurityGroups = {
   type: "object",
   description: "The security groups of every network interface are replaced by these (AWS).",
   required: ["groupIds"],
@@ -36,18 +41,18 @@ const replaceSecurityGroups: ObjectField = {
       }),
     },
   },
-};
+} as const satisfies ObjectField;
 
-const detach: ObjectField = {
+const detach = {
   type: "object",
   description:
     "The machine is detached from its Auto Scaling group, so that a replacement starts at once (AWS).",
   properties: {
     decrementDesiredCapacity: switchField("The group shrinks by it: no replacement starts."),
   },
-};
+} as const satisfies ObjectField;
 
-const sns: ObjectField = {
+const sns = {
   type: "object",
   description: "A message to an SNS topic (AWS).",
   required: ["topicArn"],
@@ -65,26 +70,27 @@ const sns: ObjectField = {
     }),
     message: messageField,
   },
-};
+} as const satisfies ObjectField;
 
-const lambda: ObjectField = {
+const lambdaFields = {
+  functionName: textOf({
+    description: "Its name or ARN, with a version or alias if wanted.",
+    pattern: "^[A-Za-z0-9:_$.-]+$",
+    maxLength: 256,
+    wanted: "the name or ARN of a Lambda function",
+  }),
+  payload: templateField({
+    description: "JSON, a template; if not set, an object of instanceId, node, cause and deadline.",
+  }),
+} as const satisfies SchemaFields;
+
+const lambda = {
   type: "object",
   description: "A Lambda function is invoked as an event: nobody waits for its answer (AWS).",
   required: ["functionName"],
-  properties: {
-    functionName: textOf({
-      description: "Its name or ARN, with a version or alias if wanted.",
-      pattern: "^[A-Za-z0-9:_$.-]+$",
-      maxLength: 256,
-      wanted: "the name or ARN of a Lambda function",
-    }),
-    payload: templateField({
-      description:
-        "JSON, a template; if not set, an object of instanceId, node, cause and deadline.",
-    }),
-  },
+  properties: lambdaFields,
   rules: [
-    ruleOn<WrittenActionKinds["lambda"]>({
+    ruleOn<SchemaValues<typeof lambdaFields, "functionName">>({
       localOnly: "CEL reads no JSON",
       at: "payload",
       wanted: "JSON, with each {{…}} inside quotes",
@@ -92,7 +98,7 @@ const lambda: ObjectField = {
       found: ({ payload = "" }) => jsonTemplateProblem(payload) ?? "",
     }),
   ],
-};
+} as const satisfies ObjectField;
 
 /** The types of actions that are carried out in AWS. */
 export const awsActionFields = { deregisterTargets, replaceSecurityGroups, detach, sns, lambda };

@@ -1,6 +1,5 @@
 import type { HookResult, NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
-import type { WrittenAction } from "../policy/action-from-spec.ts";
-import { actionsField } from "./action-schema.ts";
+import { actionsField, type WrittenAction } from "./action-schema.ts";
 import { drainField } from "./drain-schema.ts";
 import {
   amountField,
