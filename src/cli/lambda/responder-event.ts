@@ -116,7 +116,9 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   const told = trimmedTextOf(instanceId) ?? "";
   const id = instanceIdOf(told) ?? findInstanceRef(told)?.instanceId;
   if (id === undefined) {
-    throw unreadable(`found instanceId ${excerpt(instanceId)}, expected i-0abc or its providerID`);
+    throw unreadable(
+      `found instanceId ${excerpt(instanceId)}, expected an id such as i-0123456789abcdef0, or its providerID`,
+    );
   }
   // Fails open: a machine leaves, and whoever says it may have other words for the rest.
   const problems: string[] = [];
