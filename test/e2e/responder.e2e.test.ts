@@ -30,7 +30,12 @@ beforeAll(async () => {
   balancers.addGroup("web", { drainMs: 3000, targets: [{ id: instance.id, port: 80 }] });
   balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
   balancers.addClassic("classic", [instance.id]);
-  emulator = await LambdaEmulator.start({
+  emulator = await startEmulator(actions);
+});
+afterAll(() => Promise.all([emulator?.stop(), balancers.stop(), ec2.stop(), sns.stop()]));
+
+function startEmulator(of: readonly object[]): Promise<LambdaEmulator> {
+  return LambdaEmulator.start({
     AWS_REGION: "eu-west-1",
     AWS_ACCESS_KEY_ID: "test",
     AWS_SECRET_ACCESS_KEY: "test",
@@ -38,18 +43,17 @@ beforeAll(async () => {
     AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2: balancers.url,
     AWS_ENDPOINT_URL_EC2: ec2.url,
     AWS_ENDPOINT_URL_SNS: sns.url,
-    LASTCALL_ACTIONS: JSON.stringify(actions),
+    LASTCALL_ACTIONS: JSON.stringify(of),
   });
-});
-afterAll(() => Promise.all([emulator?.stop(), balancers.stop(), ec2.stop(), sns.stop()]));
+}
 
-function interruption() {
+function interruption({ id }: ServedInstance = instance) {
   return {
     ...{ version: "0", id: "12345678-1234-1234-1234-123456789012", source: "aws.ec2" },
     "detail-type": "EC2 Spot Instance Interruption Warning",
     ...{ account: "123456789012", time: new Date().toISOString(), region: "eu-west-1" },
-    resources: [`arn:aws:ec2:eu-west-1b:instance/${instance.id}`],
-    detail: { "instance-id": instance.id, "instance-action": "terminate" },
+    resources: [`arn:aws:ec2:eu-west-1b:instance/${id}`],
+    detail: { "instance-id": id, "instance-action": "terminate" },
   };
 }
 
@@ -102,5 +106,28 @@ test("three deliveries of an interruption have one end, and the first has the re
 
 test("what cannot be read fails, and says what is wanted", async () => {
   const { answer } = await emulator.invoke({ instanceId: "my-machine" });
-  expect(answer).toMatchObject({ errorMessage: expect.stringContaining("expected an id such as i-") });
+  expect(answer).toMatchObject({
+    errorMessage: expect.stringContaining("expected an id such as i-"),
+  });
+});
+
+test("an interruption is carried out and answered within a second of a cold start, by the emulator's report", async () => {
+  const cold = await startEmulator([
+    { name: "targets", at: "AtNotice", deregisterTargets: { wait: false } },
+    ...actions.slice(1),
+  ]);
+  try {
+    const machine = ec2.addInstance(2);
+    ec2.addInterface(machine, { addresses: ["10.0.1.8"] });
+    const group = balancers.addGroup("cold", { targets: [{ id: machine.id, port: 80 }] });
+    const { answer } = await cold.invoke(interruption(machine));
+    expect(answer).toMatchObject({ actions: [done, done, done] });
+    expect(balancers.serving(group)).toEqual([]);
+    const [initMs = Number.NaN, ms = Number.NaN] = cold.reported();
+    console.log(`responder: cold start ${initMs} ms, answer ${ms} ms, by the emulator`);
+    expect(initMs + ms).toBeLessThan(1000);
+    expect(cold.residentMiB()).toBeLessThan(160);
+  } finally {
+    await cold.stop();
+  }
 });

@@ -67,6 +67,13 @@ export class LambdaEmulator {
     return { status: response.status, answer, ms: performance.now() - startedMs };
   }
 
+  /** What the emulator reports of the last invocation: the start of the process, then the rest. */
+  reported(): readonly number[] {
+    const report = this.log.split("\n").findLast((line) => line.includes("REPORT RequestId")) ?? "";
+    const part = (name: string) => Number(new RegExp(`\\t${name}: ([\\d.]+) ms`).exec(report)?.[1]);
+    return [part("Init Duration"), part("Duration")];
+  }
+
   /** What the process of the function has resident, in MiB. */
   residentMiB(): number {
     const children = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid));
