@@ -41,6 +41,21 @@ export type Moment =
 /** What a person can have the demo do. */
 export type DemoKey = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt";
 
+const demoKeys: Readonly<Record<string, DemoKey>> = {
+  " ": "Pause",
+  p: "Pause",
+  "+": "Faster",
+  "=": "Faster",
+  "-": "Slower",
+  n: "NextEvent",
+  i: "Interrupt",
+};
+
+/** What a key stands for, in a terminal and in a browser. */
+export function demoKeyOf(key: string): DemoKey | undefined {
+  return demoKeys[key.toLowerCase()];
+}
+
 /** Where the demo is in what it has to tell. */
 export type Story =
   | { readonly kind: "Together"; readonly nodes: number; readonly limitAt: Instant }

@@ -1,4 +1,4 @@
-import type { PastDeparture } from "../board/stream.ts";
+import type { PastDeparture, PodLoss } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
 import { fineSpanText, momentText } from "./words/format.ts";
@@ -40,14 +40,28 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
         {past.pods === null || past.pods.cut === 0 ? null : (
           <span class="figures held">{words.cutCount(past.pods.cut)}</span>
         )}
-        {past.losses.map(({ pod, what, why }) => (
-          <span key={`${pod} ${what}`} class="loss">
-            {pod}: {words.lossWords[what]}
-            {why === null ? "" : ` (${why})`}
-          </span>
+        {past.losses.map((loss) => (
+          <Loss key={`${loss.pod} ${loss.what}`} view={view} loss={loss} of={loss.pod} />
         ))}
       </span>
     </li>
+  );
+}
+
+interface LossProps {
+  readonly view: PageView;
+  readonly loss: PodLoss;
+  /** The pod, where nothing beside it names it. */
+  readonly of?: string;
+}
+
+export function Loss({ view: { words }, loss: { what, why }, of }: LossProps): VNode {
+  return (
+    <span class="loss" dir="auto">
+      {of === undefined ? "" : `${of}: `}
+      {words.lossWords[what]}
+      {why === null ? "" : ` (${why})`}
+    </span>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { DemoKey } from "../../board/demo-picture.ts";
+import { type DemoKey, demoKeyOf } from "../../board/demo-picture.ts";
 
 /** What a person may say to the board in a terminal. */
 export type Key = DemoKey | "Sort" | "Quit";
@@ -15,14 +15,8 @@ export interface Controls {
 
 export const firstControls: Controls = Object.freeze({ paused: false, times: 1, sort: "Leaving" });
 
-const keys: Readonly<Record<string, Key>> = {
-  " ": "Pause",
-  p: "Pause",
-  "+": "Faster",
-  "=": "Faster",
-  "-": "Slower",
-  n: "NextEvent",
-  i: "Interrupt",
+/** Of a terminal alone. */
+const terminalKeys: Readonly<Record<string, Key>> = {
   s: "Sort",
   q: "Quit",
   // Ctrl-C and Ctrl-D, which a terminal that gives every key no longer acts upon itself.
@@ -35,7 +29,7 @@ const keys: Readonly<Record<string, Key>> = {
  */
 export function keysIn(text: string): readonly Key[] {
   if (text.startsWith("\u001b")) return [];
-  return [...text].flatMap((char) => keys[char.toLowerCase()] ?? []);
+  return [...text].flatMap((char) => demoKeyOf(char) ?? terminalKeys[char.toLowerCase()] ?? []);
 }
 
 /** All of them, as the board shows them. */

@@ -1,4 +1,4 @@
-import type { DemoKey, DemoPicture } from "../../board/demo-picture.ts";
+import { type DemoKey, type DemoPicture, demoKeyOf } from "../../board/demo-picture.ts";
 import { after, postJson } from "../browser.ts";
 import { useEffect, useState } from "../preact.ts";
 
@@ -43,17 +43,6 @@ export function pressKey(key: DemoKey): void {
   postJson("/api/demo/key", { key }).catch(() => undefined);
 }
 
-/** The same as in a terminal. */
-const keys: Readonly<Record<string, DemoKey>> = {
-  " ": "Pause",
-  p: "Pause",
-  "+": "Faster",
-  "=": "Faster",
-  "-": "Slower",
-  n: "NextEvent",
-  i: "Interrupt",
-};
-
 const takers = "input, textarea, select, dialog, svg";
 
 /**
@@ -63,7 +52,7 @@ const takers = "input, textarea, select, dialog, svg";
 export function useDemoKeys(): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
-      const key = keys[event.key];
+      const key = demoKeyOf(event.key);
       if (key === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
       const taken = event.key === " " ? `${takers}, button, a, summary` : takers;
       if (document.activeElement?.closest(taken)) return;

@@ -4,7 +4,7 @@ import { useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { secondsText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { PodCell, Ruler, shareOf } from "./drain-clock.tsx";
+import { DrainRow, DrainTable, shareOf } from "./drain-clock.tsx";
 import { Happened } from "./happened.tsx";
 
 /** The pods of a node as bars on the clock of its drain: one choice of notice at a time. */
@@ -67,30 +67,17 @@ function Plan({ view, drain: { plan }, terminating }: PlanProps): VNode {
   const most = noticeSeconds ?? Math.max(1, ...ends);
   return (
     <>
-      <table class="bars">
-        <thead>
-          <tr>
-            <th scope="col">{words.pod}</th>
-            <th scope="col" class="track">
-              <Ruler view={view} most={most} />
-            </th>
-            <th scope="col" class="number">
-              {words.grace}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {pods.map((pod) => (
-            <Bar
-              key={pod.uid}
-              view={view}
-              pod={pod}
-              most={most}
-              isTerminating={terminating.includes(`${pod.namespace}/${pod.name}`)}
-            />
-          ))}
-        </tbody>
-      </table>
+      <DrainTable view={view} most={most} counted={words.grace}>
+        {pods.map((pod) => (
+          <Bar
+            key={pod.uid}
+            view={view}
+            pod={pod}
+            most={most}
+            isTerminating={terminating.includes(`${pod.namespace}/${pod.name}`)}
+          />
+        ))}
+      </DrainTable>
       {skipped.length === 0 ? null : <p class="dim">{words.skippedPods(skipped.length)}</p>}
       {warnings.length === 0 ? null : (
         <details>
@@ -126,10 +113,10 @@ function Bar({ view, pod, most, isTerminating }: BarProps): VNode {
   const isHeld = action === "Block" || action === "Wait";
   const isOpen = startSeconds + wantedGraceSeconds > most;
   return (
-    <tr>
-      <PodCell view={view} pod={pod} />
-      <td class="track">
-        <span class="lane">
+    <DrainRow
+      pod={pod}
+      bars={
+        <>
           <i
             class={isOpen ? "asked open" : "asked"}
             style={{ left: share(startSeconds), width: within(wantedGraceSeconds) }}
@@ -143,16 +130,17 @@ function Bar({ view, pod, most, isTerminating }: BarProps): VNode {
           {forceAtSeconds === null || !isHeld ? null : (
             <i class="force" style={{ left: share(forceAtSeconds) }} />
           )}
-        </span>
-        <Sentence view={view} text={pod.explain} />
-      </td>
-      <td class="number">
-        {cut ? (
+        </>
+      }
+      count={
+        cut ? (
           <span class="held">{words.graceOf(graceSeconds, wantedGraceSeconds)}</span>
         ) : (
           secondsText(graceSeconds, language)
-        )}
-      </td>
-    </tr>
+        )
+      }
+    >
+      <Sentence view={view} text={pod.explain} />
+    </DrainRow>
   );
 }

@@ -2,10 +2,11 @@ import type { PodRecord } from "../../board/drain-log.ts";
 import type { NodeDeparture } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
 import type { PodLine } from "../../core/drain-plan/drain-plan-report.ts";
+import { Loss } from "../past-list.tsx";
 import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { momentText, secondsText } from "../words/format.ts";
-import { PodCell, Ruler, shareOf } from "./drain-clock.tsx";
+import { DrainRow, DrainTable, shareOf } from "./drain-clock.tsx";
 
 interface HappenedProps {
   readonly view: PageView;
@@ -30,29 +31,16 @@ export function Happened({ view, departure }: HappenedProps): VNode | null {
   return (
     <>
       <p class="dim">{words.happenedSince(momentText(beganAt, now, language))}</p>
-      <table class="bars">
-        <thead>
-          <tr>
-            <th scope="col">{words.pod}</th>
-            <th scope="col" class="track">
-              <Ruler view={view} most={most} />
-            </th>
-            <th scope="col" class="number">
-              {words.took}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {plan.pods.map((pod) => (
-            <HappenedBar
-              key={pod.uid}
-              {...{ view, pod, most, since, until }}
-              record={records.get(pod.uid)}
-              loss={losses.get(`${pod.namespace}/${pod.name}`)}
-            />
-          ))}
-        </tbody>
-      </table>
+      <DrainTable view={view} most={most} counted={words.took}>
+        {plan.pods.map((pod) => (
+          <HappenedBar
+            key={pod.uid}
+            {...{ view, pod, most, since, until }}
+            record={records.get(pod.uid)}
+            loss={losses.get(`${pod.namespace}/${pod.name}`)}
+          />
+        ))}
+      </DrainTable>
     </>
   );
 }
@@ -79,10 +67,10 @@ function HappenedBar({ view, pod, record, loss, most, since, until }: BarProps):
     secondsText(pod.graceSeconds, language),
   );
   return (
-    <tr>
-      <PodCell view={view} pod={pod} />
-      <td class="track">
-        <span class="lane">
+    <DrainRow
+      pod={pod}
+      bars={
+        <>
           <i
             class="asked"
             style={{ left: share(pod.startSeconds), width: share(pod.graceSeconds) }}
@@ -93,20 +81,16 @@ function HappenedBar({ view, pod, record, loss, most, since, until }: BarProps):
               style={{ left: share(start), width: share(took) }}
             />
           )}
-        </span>
-        <span class="why">
-          {planned}
-          {toldAt === null ? ` · ${words.notTold}` : ""}
-          {toldAt !== null && goneAt === null ? ` · ${words.stillThere}` : ""}
-        </span>
-        {loss === undefined ? null : (
-          <span class="loss" dir="auto">
-            {words.lossWords[loss.what]}
-            {loss.why === null ? "" : ` (${loss.why})`}
-          </span>
-        )}
-      </td>
-      <td class="number">{toldAt === null ? "–" : secondsText(Math.round(took), language)}</td>
-    </tr>
+        </>
+      }
+      count={toldAt === null ? "–" : secondsText(Math.round(took), language)}
+    >
+      <span class="why">
+        {planned}
+        {toldAt === null ? ` · ${words.notTold}` : ""}
+        {toldAt !== null && goneAt === null ? ` · ${words.stillThere}` : ""}
+      </span>
+      {loss === undefined ? null : <Loss view={view} loss={loss} />}
+    </DrainRow>
   );
 }
