@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { StreamMessage } from "../../src/board/stream.ts";
+import { type BoardPicture, type StreamMessage, withChange } from "../../src/board/stream.ts";
 import type { WhatIfFacts } from "../../src/board/what-if.ts";
 import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
@@ -109,7 +109,7 @@ describe("lastcall board --tui", () => {
     expect(heard.stderr).toContain(problem);
   });
 
-  it("shows the cluster's nodes, what may not be seen, and a server that goes away", async () => {
+  it("shows the cluster's nodes, a server that goes away, and what it missed meanwhile", async () => {
     const frames: string[] = [];
     let isOpen = true;
     const close = (): void => {
@@ -119,19 +119,29 @@ describe("lastcall board --tui", () => {
       ...{ size: () => ({ columns: 100, rows: 24 }), draw: (frame) => void frames.push(frame) },
       ...{ onResize: () => () => {}, close },
     });
-    const shows = (text: string) =>
-      waitUntil(async () => frames.at(-1)?.includes(text), { what: text, timeoutMs: 15_000 });
+    const last = (): string => frames.at(-1) ?? "";
+    const isAway = (): boolean => last().includes("has not answered for");
+    const shows = (what: string, isShown: () => boolean) =>
+      waitUntil(async () => isShown() || undefined, { what, timeoutMs: 25_000 });
     const { heard, ended } = startWith({ openScreen }, "--tui");
-    await shows("2 nodes of");
+    await shows("two nodes", () => last().includes("2 nodes of"));
     world.addNode("n2", "a");
-    await shows("3 nodes of");
+    await shows("three nodes", () => last().includes("3 nodes of"));
     await server.close();
-    await shows("has not answered for");
-    expect(frames.at(-1)).toContain(" n2 ");
+    await shows("that the server is away", isAway);
+    // The rows are those last known.
+    expect(last()).toContain(" n2 ");
+    world.addNode("n3", "a");
+    world.api.handle({ method: "DELETE", path: `${nodes}/n2` });
+    server = await serveModel({ api: world.api, port: Number(new URL(server.url).port) });
+    await shows("the node that came meanwhile", () => last().includes(" n3 "));
+    await shows("that the server is back", () => !isAway());
+    expect(last()).toContain("3 nodes of");
+    expect(last().match(/ n[0-9]+ /g)).toEqual([" n0 ", " n1 ", " n3 "]);
     stopping.abort();
     expect(await ended).toBe(130);
     expect([isOpen, heard.stdout]).toEqual([false, ""]);
-  });
+  }, 60_000);
 });
 
 describe("lastcall board", () => {
@@ -215,6 +225,39 @@ describe("lastcall board", () => {
       ...{ what: "all is watched", timeoutMs: 10_000 },
     });
     expect(watches.toSorted()).toEqual([departures, policies, nodes].toSorted());
+  });
+
+  it("shows what definitions of an older version have kept, without what they do not know", async () => {
+    const apiVersion = "lastcall.dev/v1alpha1";
+    const departureOf = (name: string, node: string, status: object): void => {
+      const uid = world.get(`${nodes}/${node}`)?.metadata?.uid;
+      const spec = { node: { name: node, uid }, cause: "Planned" };
+      const object = { apiVersion, kind: "Departure", metadata: { name }, spec };
+      world.create(departures, object);
+      world.api.handle({
+        ...{ method: "PATCH", path: `${departures}/${name}/status`, body: { status } },
+        patchType: "application/merge-patch+json",
+      });
+    };
+    world.create(policies, {
+      ...{ apiVersion, kind: "DeparturePolicy", metadata: { name: "old" } },
+      spec: { lifetime: { max: "24h" } },
+    });
+    departureOf("leaving", "n0", { phase: "Draining" });
+    departureOf("ended", "n1", { phase: "Ended" });
+    const { origin, cookie } = await opened();
+    let picture: BoardPicture | undefined;
+    await hearUntil(origin, cookie, (message) => {
+      if (message.kind === "Picture") ({ picture } = message);
+      if (message.kind === "Change" && picture !== undefined) {
+        picture = withChange(picture, message.change);
+      }
+      return picture?.rows.length === 2 && picture.past.length === 1;
+    });
+    const leaving = picture?.rows.find(({ node }) => node === "n0");
+    expect(leaving).toMatchObject({ state: "Leaving", phase: "Draining", pods: null });
+    expect(picture?.past).toMatchObject([{ node: "n1", outcome: "Failed", pods: null }]);
+    expect(picture?.policies).toMatchObject([{ name: "old", problem: null }]);
   });
 
   it("serves its page although the cluster is away, and tells it there", async () => {

@@ -56,6 +56,19 @@ it("goes on after a line that was cut", async () => {
   expect(again.ended.newest().map(({ id }) => id)).toEqual(["a"]);
 });
 
+it("reads a hundred thousand departures: counts them all, and shows the newest", async () => {
+  const lines = Array.from({ length: 100_000 }, (_, index) => {
+    const endedAt = 1_800_000_000_000 + 1000 * index;
+    return `${JSON.stringify({ ...past(`d${index}`), endedAt })}\n`;
+  });
+  await writeFile(join(folder, "history"), lines.join(""));
+  const { ended } = await open("history");
+  expect(ended.newest()).toHaveLength(500);
+  expect(ended.newest()[0]?.id).toBe("d99999");
+  const counts = ended.days().map(({ outcomes }) => outcomes.Planned ?? 0);
+  expect(counts.reduce((sum, count) => sum + count)).toBe(100_000);
+});
+
 it("says at once that a file cannot be written, and later without ending", async () => {
   await expect(open("no/such/folder")).rejects.toMatchObject({ code: "OUTPUT_UNWRITABLE" });
   const { ended, written } = await open("history");
