@@ -145,7 +145,12 @@ export class OperatorActs {
         step.kind === "Leave"
           ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
           : undefined,
-      seen: step.kind === "Create" ? "Create" : `${step.kind} ${step.departure.uid}`,
+      // Who decided that it leaves has to see that another person holds it.
+      seen: JSON.stringify([
+        step.kind,
+        step.kind === "Create" ? null : step.departure.uid,
+        node.annotations[holdAnnotation] ?? null,
+      ]),
       drain,
       carryOut: async () => {
         if (step.kind === "Leave") return { kind: "Done" };
@@ -247,7 +252,7 @@ function holdSays(node: NodeFacts, value: string | null): readonly string[] {
 const notices = "A notice of the cloud drains it all the same";
 
 function departSays(
-  { name }: NodeFacts,
+  node: NodeFacts,
   wish: {
     readonly departAt: Instant;
     readonly isNow: boolean;
@@ -258,6 +263,7 @@ function departSays(
   },
 ): readonly string[] {
   const { departAt, lastAt } = wish;
+  const { name } = node;
   const by = wish.deadlineAt === undefined ? "" : `, by ${briefInstant(wish.deadlineAt)}`;
   const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
   return [
@@ -267,8 +273,19 @@ function departSays(
           `That is after its deadline ${briefInstant(lastAt)}: the cloud may take ${name} before it leaves`,
         ]
       : []),
+    ...holdingSays(node, departAt),
     "Budgets, gates and holds are kept as in a planned departure",
   ];
+}
+
+/** That it is held then, and will wait. */
+function holdingSays(node: NodeFacts, departAt: Instant): readonly string[] {
+  const hold = holdOf(node);
+  if (hold.kind === "Always") {
+    return [`${node.name} is held, and waits until the annotation ${hold.mark} is taken away`];
+  }
+  if (hold.kind === "None" || hold.until <= departAt) return [];
+  return [`${node.name} is held, and waits until ${briefInstant(hold.until)}`];
 }
 
 function freezeSays(policy: string, until: Instant | null): readonly string[] {

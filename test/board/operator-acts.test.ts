@@ -135,6 +135,28 @@ describe("an act", () => {
     expect(world.list(departures)).toHaveLength(1);
   });
 
+  it("says of a node that another person holds that it waits, also where that is new", async () => {
+    const act = depart("n1");
+    const { seen } = await acts.preview(act);
+    expect(await perform(hold("n1"))).toMatchObject({ kind: "Done" });
+    await world.pass(hours(0));
+    const answer = await acts.perform({ act, seen, key: "the-node-is-held" });
+    expect(answer).toMatchObject({ kind: "Refused", says: expect.stringContaining("changed") });
+    expect(world.list(departures)).toEqual([]);
+    const again = await acts.preview(act);
+    expect(again.says).toContain(
+      "n1 is held, and waits until the annotation lastcall.dev/hold is taken away",
+    );
+    const done = await acts.perform({ act, seen: again.seen, key: "it-may-wait-then" });
+    expect(done.kind).toBe("Done");
+    await world.pass(hours(0));
+    const until = hold("n2", plus(dawn, hours(2)));
+    expect(await perform(until)).toMatchObject({ kind: "Done" });
+    await world.pass(hours(0));
+    const { says } = await acts.preview(depart("n2"));
+    expect(says).toContain("n2 is held, and waits until 2026-11-20T02:00:00Z");
+  });
+
   it("never meets another node that has the name now", async () => {
     const act = hold("n1");
     const { seen } = await acts.preview(act);

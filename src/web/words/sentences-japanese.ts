@@ -213,6 +213,11 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^(.+) has no planned departure while it has the annotation (.+)$/,
     "注釈 $2 がある間、$1 に予定された出発はありません",
   ],
+  [
+    /^(.+) is held, and waits until the annotation (.+) is taken away$/,
+    "$1 は保留中で、注釈 $2 がなくなるまで待ちます",
+  ],
+  [/^(.+) is held, and waits until (\S+)$/, "$1 は保留中で、$2 まで待ちます"],
   [/^A notice of the cloud drains it all the same$/, "クラウドの通知があればドレインされます"],
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) is not made to leave before (\S+)$/, "$1 は $2 より前に出発させられません"],
