@@ -135,7 +135,7 @@ function AtNotice({ view, asked }: AskedProps): VNode | null {
     <section aria-labelledby="at-notice">
       <h2 id="at-notice">{words.atNotice}</h2>
       <p class="dim">{words.atNoticeNote}</p>
-      <div class="scroll" tabIndex={0} role="region" aria-label={words.atNotice}>
+      <div class="scroll" tabIndex={0} role="region" aria-label={words.atNoticeNote}>
         <table class="notice-figures">
           <thead>
             <tr>
@@ -177,7 +177,7 @@ function CountedTable({ view, days }: CountedProps): VNode {
   if (days.length === 0) return <p class="empty">{words.nothingCounted}</p>;
   const most = Math.max(1, ...days.flatMap(({ policies }) => policies.map(countOf)));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={words.counted}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={words.countedNote}>
       <table class="days">
         <thead>
           <tr>

@@ -9,7 +9,7 @@ import { realClock } from "../../src/runtime/real-clock.ts";
 import { secondsBuckets } from "../../src/server/metric-list.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
-import { openBoard, startBrowser } from "../support/browser.ts";
+import { axeFindings, openBoard, startBrowser } from "../support/browser.ts";
 import { type ChildPart, startPart } from "../support/child-part.ts";
 import { freePort } from "../support/free-port.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
@@ -188,6 +188,7 @@ test("shows how much of the notices was used, by the controller's histograms", a
     ["Notice to cordon", "30 days, Prometheus", "20", "within 0.4 s", "within 3.5 s"],
     ["Time left", "30 days, Prometheus", "20", "at least 1 min 13 s", "at least 15 s"],
   ]);
+  expect(await axeFindings(section.page())).toEqual([]);
 });
 
 test("says of an address that is not Prometheus' what it answered, and shows the rest", async () => {
