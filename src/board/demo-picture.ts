@@ -168,7 +168,7 @@ export interface BoardNews {
 export function storyText(story: Story, now: Instant, span: (ms: number) => string): string {
   switch (story.kind) {
     case "Together":
-      return `${counted(story.nodes, "Spot node")} launched together, twice: with Lastcall and without. The cloud interrupts each by 24 h: all of them in ${span(between(now, story.limitAt))}.`;
+      return `${counted(story.nodes, "Spot node")} launched together, twice: with Lastcall and without. The cloud interrupts each at 24 h at the latest; all of them reach that in ${span(between(now, story.limitAt))}.`;
     case "Notice":
       return `The cloud interrupts ${story.node} in both fleets. With Lastcall its pods leave during the notice; without, they keep running until the shutdown.`;
     case "NoticeOver":

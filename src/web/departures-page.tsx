@@ -71,13 +71,15 @@ function LeavingRow({ view, row }: { readonly view: PageView; readonly row: Boar
   const { words, language, now } = view;
   const { noticedAt, deadlineAt, startedAt } = row;
   const isNoticed = noticedAt !== null;
-  const clock =
-    isNoticed && deadlineAt !== null
-      ? countdown(deadlineAt - now)
-      : clockText(startedAt ?? row.departAt ?? now);
+  const isCounted = isNoticed && deadlineAt !== null;
   return (
     <li class={isNoticed ? "urgent" : ""}>
-      <span class="clock">{clock}</span>
+      <div class="when">
+        <span class="clock">
+          {isCounted ? countdown(deadlineAt - now) : clockText(startedAt ?? row.departAt ?? now)}
+        </span>
+        <span class="dim">{isCounted ? words.untilDeadline : words.beganAt}</span>
+      </div>
       <div class="who">
         <a class="name" href={nodeLink(row.node)}>
           {row.node}
@@ -91,7 +93,7 @@ function LeavingRow({ view, row }: { readonly view: PageView; readonly row: Boar
         </span>
         {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
         <Sentence view={view} text={row.explain} />
-        {isNoticed && deadlineAt !== null ? null : deadlineAt === null ? null : (
+        {isCounted || deadlineAt === null ? null : (
           <span class="dim">
             {words.deadline} {momentText(deadlineAt, now, language)}
           </span>

@@ -86,6 +86,17 @@ const endedAt = (name: string, hoursAgo: number, status: object, fields: object 
     ...fields,
   } as never);
 
+/** Of a notice so long ago. */
+const noticedFor = (agoMs: number, noticeSeconds: number) => ({
+  noticedAt: from(-agoMs),
+  deadlineAt: from(-agoMs + seconds(noticeSeconds)),
+});
+/** Seconds from the notice to the cordon, and to the exit of the last pod. */
+const stepsOf = (agoMs: number, toCordon: number, toEmpty: number) => [
+  { at: from(-agoMs + seconds(toCordon)), step: "Draining", result: "Prepared" },
+  { at: from(-agoMs + seconds(toEmpty)), step: "Releasing", result: "Drained" },
+];
+
 const noticedAt = from(-seconds(40));
 const leaving = departureOf("web-b-rx5l", {
   ...{ cause: "SpotInterruption", noticedAt, deadlineAt: from(seconds(80)) },
@@ -122,12 +133,23 @@ const view: FleetView = {
       {
         ...{ outcome: "Preempted", reason: "NodeGone" },
         message: explain("NodeGone", { node: "web-b-q8ht" }),
+        timeline: stepsOf(hours(7), 0.9, 117),
         drain: {
           ...{ ...counts, cut: 2, killed: 1 },
           notClean: [{ namespace: "shop", name: "worker-7", outcome: "Killed", rule: "grace" }],
         },
       },
-      { cause: "SpotInterruption", noticedAt: from(-hours(7)) },
+      { cause: "SpotInterruption", ...noticedFor(hours(7), 120) },
+    ),
+    endedAt(
+      "web-d-5tqz",
+      11,
+      {
+        ...{ outcome: "Preempted", reason: "NodeGone" },
+        message: explain("NodeGone", { node: "web-d-5tqz" }),
+        ...{ endedAt: from(-hours(11)), timeline: stepsOf(hours(11), 0.4, 62) },
+      },
+      { cause: "SpotInterruption", ...noticedFor(hours(11), 120) },
     ),
     endedAt("web-c-old1", 26, {}),
     endedAt("web-c-k2kd", 27, {
@@ -217,7 +239,7 @@ const shots = [
   ["timeline-light", "timeline", "light", "en", 1280, 1060],
   ["node", "node/web-b-8vc7", "dark", "en", 1280, 900],
   ["node-narrow", "node/web-b-8vc7", "light", "ja", 360, 780],
-  ["outcomes", "outcomes", "light", "en", 1280, 860],
+  ["outcomes", "outcomes", "light", "en", 1280, 1080],
 ] as const;
 
 test.each(shots)(
@@ -248,6 +270,23 @@ test.each(shots)(
     expect(share).toBeLessThanOrEqual(1 / 200);
   },
 );
+
+test("a browser whose clock is hours off shows the times of the board", async () => {
+  const context = await browser.newContext({ timezoneId: "UTC", locale: "en-GB" });
+  await context.addCookies(await page.context().cookies());
+  const late = await context.newPage();
+  await late.addInitScript(() => {
+    const now = Date.now;
+    Date.now = () => now() + 5 * 3_600_000;
+  });
+  await late.goto(new URL(page.url()).origin);
+  await late.locator("table.next tbody tr").first().waitFor();
+  expect(await late.locator(".now .clock").textContent()).toBe("21:04:20");
+  expect(await late.locator(".leaving .urgent .clock").textContent()).toBe("1:20");
+  const first = late.locator("table.next tbody tr").first().locator(".time span");
+  expect(await first.allTextContents()).toEqual(["22:34", "in 1 h 30 min"]);
+  await context.close();
+});
 
 /** Runs in the page: the share of regions that differ; 1 where the sizes do. */
 async function differingRegions(pair: { readonly kept: string; readonly shown: string }) {

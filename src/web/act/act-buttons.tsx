@@ -55,22 +55,27 @@ interface PolicyActsProps {
   readonly view: PageView;
   readonly card: PolicyCard;
   readonly onAct: (act: PolicyAct, card: PolicyCard) => void;
+  /** What anybody may do. */
+  readonly children: VNode;
 }
 
-export function PolicyActs({ view, card, onAct }: PolicyActsProps): VNode | null {
+export function PolicyActs({ view, card, onAct, children }: PolicyActsProps): VNode {
   const { words, picture, now } = view;
-  if (!picture.fleet.rights.patchPolicies || card.problem !== null) return null;
+  const mayFreeze = picture.fleet.rights.patchPolicies && card.problem === null;
   const isFrozen = card.freezeUntil !== null && card.freezeUntil > now;
   return (
     <div class="acts" role="group" aria-label={words.acts}>
-      <button type="button" onClick={() => onAct("Freeze", card)}>
-        {words.actFreeze}
-      </button>
-      {isFrozen ? (
+      {mayFreeze ? (
+        <button type="button" onClick={() => onAct("Freeze", card)}>
+          {words.actFreeze}
+        </button>
+      ) : null}
+      {mayFreeze && isFrozen ? (
         <button type="button" onClick={() => onAct("Thaw", card)}>
           {words.actThaw}
         </button>
       ) : null}
+      {children}
     </div>
   );
 }

@@ -180,7 +180,7 @@ function TimeChoice({ view, intent, times, onChange }: ChoiceProps): VNode | nul
   if (kind === "ReleaseHold" || kind === "Withdraw" || kind === "Thaw") return null;
   const isDepart = kind === "Depart";
   const choices: readonly (readonly [string, number | null])[] = [
-    ...(isDepart ? [[words.nowWord, null] as const] : []),
+    ...(isDepart ? [[words.atOnce, null] as const] : []),
     ...(kind === "Hold" ? [[words.forGood, null] as const] : []),
     ...(isDepart
       ? []

@@ -49,7 +49,7 @@ const english: DemoWords = {
   lostAtOnce: "Lost at once",
   lostAtOnceHelp: "Most nodes that the cloud interrupted within one hour",
   podsKilled: "Pods killed",
-  podsKilledHelp: "Ended before they had terminated",
+  podsKilledHelp: "Killed before they had terminated",
   replacements: "Replacements",
   replacementsHelp: "Nodes launched for others that left: what it costs",
   notice: "Notice",
@@ -90,18 +90,18 @@ const japanese: DemoWords = {
   withLastcall: "Lastcall あり",
   without: "Lastcall なし",
   machines: "ノード",
-  machinesHelp: "棒はノードの稼働時間（満杯で 24 時間）。× は中断、↓ は離脱中",
+  machinesHelp: "棒はノードの稼働時間（満杯で 24 時間）。× は中断、↓ は出発中",
   lostAtOnce: "同時に失ったノード",
   lostAtOnceHelp: "一時間以内にクラウドが中断したノードの最大数",
   podsKilled: "強制終了された Pod",
   podsKilledHelp: "終了処理が済む前に止められた Pod",
   replacements: "置き換え",
-  replacementsHelp: "離脱したノードの代わりに起動したノード（費用にあたる）",
-  notice: "予告",
+  replacementsHelp: "出発したノードの代わりに起動したノード（費用にあたる）",
+  notice: "通知",
   shutDown: "シャットダウン中",
   gone: "停止済み",
   running: "実行中",
-  unaware: "予告を知らない",
+  unaware: "実行中のまま",
   terminating: (span) => `終了処理中 ${span}`,
   terminated: (span) => `${span}で終了`,
   killed: "強制終了",
@@ -116,15 +116,15 @@ const japanese: DemoWords = {
   paused: "一時停止中",
   moments: {
     Opening: "",
-    Notice: "予告中",
+    Notice: "通知中",
     Aftermath: "シャットダウン",
-    Departure: "離脱中",
+    Departure: "出発中",
     Losses: "中断",
-    Soon: "まもなく離脱",
+    Soon: "まもなく出発",
     Quiet: "",
     Skipping: "次の出来事へ",
   },
-  machinesText: (atWork, lost, leaving) => `稼働中 ${atWork}、中断 ${lost}、離脱中 ${leaving}`,
+  machinesText: (atWork, lost, leaving) => `稼働中 ${atWork}、中断 ${lost}、出発中 ${leaving}`,
   more: (nodes) => `ほか ${nodes}`,
   story: japaneseStory,
 };
@@ -133,9 +133,9 @@ function japaneseStory(story: Story, now: number): string {
   const span = (at: number): string => spanText(at - now, "ja");
   switch (story.kind) {
     case "Together":
-      return `Spot ノード ${story.nodes} 台を同時に起動した、同じ条件の二つのノード群。クラウドはどのノードも 24 時間以内に中断する。全台がその時刻を迎えるまで${span(story.limitAt)}。`;
+      return `Spot ノード ${story.nodes} 台を同時に起動した、同じ条件の二つのノード群。クラウドは遅くとも 24 時間で中断する。全台がその時刻を迎えるまで${span(story.limitAt)}。`;
     case "Notice":
-      return `クラウドが両方の ${story.node} を中断する。Lastcall ありでは予告の間に Pod が退避し、なしではシャットダウンまで動き続ける。`;
+      return `クラウドが両方の ${story.node} を中断する。Lastcall ありでは通知の間に Pod が退避し、なしではシャットダウンまで動き続ける。`;
     case "NoticeOver":
       return `${story.node} は停止した。強制終了された Pod は、Lastcall なしで ${story.podsKilledWithout}、ありで ${story.podsKilled}（全 ${story.pods}）。`;
     case "OneByOne":

@@ -159,7 +159,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         </span>
         <span class="dim">
           {isNoticed
-            ? words.toDeadline("")
+            ? words.untilDeadline
             : departAt === null
               ? words.staying
               : `${dayText(departAt, language)} · ${relativeText(departAt, now, view)}`}

@@ -22,8 +22,8 @@ interface Drawing {
 /** A lane a node, by zone. */
 export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const { words, now } = view;
-  const [box, width] = useWidth();
-  const seen = useSeen(box);
+  const [box, { width, zoom }] = useRoom();
+  const seen = useSeen(box, zoom);
   const [picked, setPicked] = useState<string | undefined>(undefined);
   const left = width < 600 ? 96 : 190;
   const span = hours * hourMs;
@@ -41,15 +41,15 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
     const at = rows.findIndex(({ id }) => id === picked);
     const next = Math.min(rows.length - 1, Math.max(0, at + by));
     setPicked(rows[next]?.id);
-    showLane(box.current, lanes[next]);
+    showLane(box.current, lanes[next], zoom);
   };
   return (
     <figure class="drawing">
       <Legend view={view} isSupposed={before !== undefined} />
       <div ref={box} class="canvas">
         <svg
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="application"
           // As SVG spells it: attributes of its elements keep their case.
@@ -117,19 +117,32 @@ export function waveText({ wave, policy }: BoardRow, { words, picture }: PageVie
   return span === undefined ? "" : words.waveOf(span.wave, span.of);
 }
 
-function useWidth() {
+interface Room {
+  /** In the drawing's own pixels. */
+  readonly width: number;
+  /** How many of the page's pixels one of these is: on a wall the letters of the page grow. */
+  readonly zoom: number;
+}
+
+const plainFontSize = 16;
+
+function useRoom() {
   const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(960);
+  const [room, setRoom] = useState<Room>({ width: 960, zoom: 1 });
   useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const measure = (): void => setWidth(Math.max(280, Math.floor(element.clientWidth)));
+    const measure = (): void => {
+      const fontSize = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const zoom = Math.max(1, fontSize / plainFontSize);
+      setRoom({ width: Math.max(280, Math.floor(element.clientWidth / zoom)), zoom });
+    };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     measure();
     return () => observer.disconnect();
   }, []);
-  return [box, width] as const;
+  return [box, room] as const;
 }
 
 interface SeenSpan {
@@ -141,13 +154,16 @@ interface SeenSpan {
 const spareHeight = 480;
 
 /** Which part of the drawing is on the screen, in steps: far lanes are not drawn. */
-function useSeen(box: { readonly current: HTMLElement | null }): SeenSpan {
+function useSeen(box: { readonly current: HTMLElement | null }, zoom: number): SeenSpan {
   const [seen, setSeen] = useState<SeenSpan>({ top: 0, bottom: 2 * spareHeight });
   useLayoutEffect(() => {
     const measure = (): void => {
-      const top = -(box.current?.getBoundingClientRect().top ?? 0);
+      const top = -(box.current?.getBoundingClientRect().top ?? 0) / zoom;
       const step = (at: number): number => Math.round(at / spareHeight) * spareHeight;
-      const next = { top: step(top) - spareHeight, bottom: step(top + innerHeight) + spareHeight };
+      const next = {
+        top: step(top) - spareHeight,
+        bottom: step(top + innerHeight / zoom) + spareHeight,
+      };
       setSeen((before) =>
         before.top === next.top && before.bottom === next.bottom ? before : next,
       );
@@ -163,7 +179,7 @@ function useSeen(box: { readonly current: HTMLElement | null }): SeenSpan {
       removeEventListener("scroll", measure);
       removeEventListener("resize", measure);
     };
-  }, []);
+  }, [zoom]);
   return seen;
 }
 
@@ -172,12 +188,12 @@ function isSeen({ top }: Lane, seen: SeenSpan): boolean {
 }
 
 /** The arrow keys go on past the end of the screen. */
-function showLane(box: HTMLElement | null, lane: Lane | undefined): void {
+function showLane(box: HTMLElement | null, lane: Lane | undefined, zoom: number): void {
   if (box === null || lane === undefined) return;
-  const top = box.getBoundingClientRect().top + lane.top;
+  const top = box.getBoundingClientRect().top + lane.top * zoom;
   // The sentence below the drawing stays on the screen, and covers what is behind it.
-  const room = innerHeight - 5 * laneHeight;
-  if (top < 0) scrollBy(0, top - zoneHeight);
+  const room = innerHeight - 5 * laneHeight * zoom;
+  if (top < 0) scrollBy(0, top - zoneHeight * zoom);
   else if (top > room) scrollBy(0, top - room);
 }
 

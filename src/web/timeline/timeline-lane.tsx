@@ -76,7 +76,7 @@ function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
           <g key={span.wave} class={isOwn ? "wave own" : "wave"}>
             <rect {...{ x, y: top, width: wide, height: laneHeight }} />
             {isOwn ? (
-              <text x={x - 4} y={top + 10}>
+              <text x={x - 8} y={top + laneHeight / 2 - 2}>
                 {span.wave}
               </text>
             ) : null}

@@ -104,10 +104,11 @@ function Card({ view, card, onAct, isAsked, onAsk }: CardProps): VNode {
         {card.name} <span class="count">{words.matched(card.matched)}</span>
       </h2>
       <PolicyStanding view={view} card={card} />
-      <PolicyActs view={view} card={card} onAct={onAct} />
-      <button class="ask" type="button" aria-expanded={isAsked} onClick={onAsk}>
-        {words.whatIf}
-      </button>
+      <PolicyActs view={view} card={card} onAct={onAct}>
+        <button class="ask" type="button" aria-expanded={isAsked} onClick={onAsk}>
+          {words.whatIf}
+        </button>
+      </PolicyActs>
     </article>
   );
 }

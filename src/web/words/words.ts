@@ -35,7 +35,8 @@ export interface Words {
   readonly onHold: string;
   readonly podsLeft: (left: number, total: number) => string;
   readonly blocked: (pods: number) => string;
-  readonly toDeadline: (span: string) => string;
+  readonly untilDeadline: string;
+  readonly beganAt: string;
   readonly inSpan: (span: string) => string;
   readonly agoSpan: (span: string) => string;
   readonly nowWord: string;
@@ -152,6 +153,7 @@ export interface Words {
   readonly forGood: string;
   readonly tomorrowMorning: string;
   readonly mondayMorning: string;
+  readonly atOnce: string;
   readonly atTime: string;
   readonly noDeadline: string;
   readonly preview: string;
