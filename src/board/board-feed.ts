@@ -6,7 +6,14 @@ import { type Instant, millis, seconds } from "../core/time/time.ts";
 import type { EndedDepartures } from "./outcome/ended-departures.ts";
 import { boardPicture } from "./picture.ts";
 import { PictureChanges } from "./picture-change.ts";
-import type { BoardClock, BoardPicture, FleetState, StreamMessage } from "./stream.ts";
+import type {
+  BoardClock,
+  BoardPicture,
+  FleetState,
+  Identified,
+  ListChange,
+  StreamMessage,
+} from "./stream.ts";
 
 export interface BoardFeedOptions {
   readonly fleet: Fleet;
@@ -32,8 +39,8 @@ const pausePerWork = 4;
 const quietMs = seconds(10);
 /** Where the cluster's time runs fast. */
 const quietFastMs = seconds(1);
-/** So many changes are kept for pages that come back. */
-const mostKept = 1000;
+/** So many items of changes are kept however few rows there are. */
+const smallFleet = 500;
 
 /**
  * One picture of the fleet for however many pages: looked at again when something has changed, a
@@ -45,7 +52,7 @@ export class BoardFeed {
   readonly #wakeup: Wakeup;
   readonly #listeners = new Set<PictureListener>();
   readonly #changes = new PictureChanges();
-  #kept: { readonly seq: number; readonly message: StreamMessage }[] = [];
+  readonly #kept = new KeptChanges();
   #seq = 0;
   #picture: BoardPicture | undefined;
 
@@ -110,8 +117,7 @@ export class BoardFeed {
     }
     this.#seq += 1;
     const message = { kind: "Change", id: this.#id(), clock: this.#clock(), change } as const;
-    this.#kept.push({ seq: this.#seq, message });
-    if (this.#kept.length > mostKept) this.#kept = this.#kept.slice(-mostKept / 2);
+    this.#kept.add(this.#seq, message, itemsIn(picture));
     this.#tell(message);
   }
 
@@ -124,11 +130,9 @@ export class BoardFeed {
     const [run, number] = after?.split(".") ?? [];
     const seq = Number(number);
     if (run !== this.#options.run || !Number.isInteger(seq) || seq > this.#seq) return undefined;
-    const first = this.#kept[0]?.seq ?? this.#seq + 1;
-    if (seq + 1 < first) return undefined;
-    const missed = this.#kept.filter((one) => one.seq > seq).map(({ message }) => message);
+    const missed = seq === this.#seq ? [] : this.#kept.after(seq);
     // The clocks in them are of then.
-    return [...missed, { kind: "Clock", clock: this.#clock() }];
+    return missed && [...missed, { kind: "Clock", clock: this.#clock() }];
   }
 
   #whole(): readonly StreamMessage[] {
@@ -146,4 +150,52 @@ export class BoardFeed {
     const { cluster } = this.#options;
     return { at: cluster.now(), rate: cluster.rate() };
   }
+}
+
+type ChangeMessage = Extract<StreamMessage, { kind: "Change" }>;
+
+interface KeptChange {
+  readonly seq: number;
+  readonly message: ChangeMessage;
+  readonly items: number;
+}
+
+/**
+ * The latest changes, for pages that come back: as many as have no more items than the picture,
+ * since a page that has missed more is told less by a whole one. In a large fleet one change of a
+ * policy or a hold may move thousands of rows.
+ */
+class KeptChanges {
+  #changes: KeptChange[] = [];
+  #items = 0;
+
+  add(seq: number, message: ChangeMessage, pictureItems: number): void {
+    const { rows, past, policies } = message.change;
+    // The state of the fleet counts as one.
+    const items = 1 + sizeOf(rows) + sizeOf(past) + sizeOf(policies);
+    this.#changes.push({ seq, message, items });
+    this.#items += items;
+    let dropped = 0;
+    for (const one of this.#changes) {
+      if (this.#items <= pictureItems) break;
+      this.#items -= one.items;
+      dropped += 1;
+    }
+    this.#changes.splice(0, dropped);
+  }
+
+  /** Those that came after a number; undefined where not all of them are here. */
+  after(seq: number): readonly ChangeMessage[] | undefined {
+    const first = this.#changes[0]?.seq;
+    if (first === undefined || seq + 1 < first) return undefined;
+    return this.#changes.filter((one) => one.seq > seq).map(({ message }) => message);
+  }
+}
+
+function sizeOf(list: ListChange<Identified> | undefined): number {
+  return list === undefined ? 0 : list.set.length + list.gone.length;
+}
+
+function itemsIn({ rows, past, policies }: BoardPicture): number {
+  return Math.max(smallFleet, rows.length + past.length + policies.length);
 }

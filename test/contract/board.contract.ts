@@ -187,6 +187,23 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(other.picture?.rows.toSorted(byId)).toEqual(fresh.picture?.rows.toSorted(byId));
     });
 
+    it("gives a full picture to a page that has missed more than one holds", async () => {
+      const other = new Page();
+      world().feed.subscribe(other.hear)();
+      // Each is at least one item of a change, however many of them one look finds.
+      for (let change = 0; change < 3; change += 1) {
+        for (let node = 0; node < 200; node += 1) await world().addNode(`many-${change}-${node}`);
+        await world().until("they are shown", () => page.row(`many-${change}-199`) !== undefined);
+        for (let node = 0; node < 200; node += 1) {
+          await world().ask({ method: "DELETE", path: `${nodes}/many-${change}-${node}` });
+        }
+        await world().until("they are gone", () => page.row(`many-${change}-199`) === undefined);
+      }
+      world().feed.subscribe(other.hear, other.lastId)();
+      expect(other.pictures).toBe(2);
+      expect(other.picture?.rows.length).toBe(page.picture?.rows.length);
+    });
+
     it("gives a full picture to a page that names another run of the server, or none", () => {
       for (const after of ["other.1", "test.999999", "nonsense", undefined]) {
         const other = new Page();
