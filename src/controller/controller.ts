@@ -70,10 +70,11 @@ export class Controller {
     const own = new AbortController();
     const stop = AbortSignal.any([signal, own.signal]);
     const watching = fleet.run(stop);
+    let leading: Promise<void> | undefined;
     try {
       await Promise.race([fleet.synced(stop), watching]);
       this.health.watchesSynced();
-      const leading = leadership.run(
+      leading = leadership.run(
         {
           onLeading: (lead) => this.#lead(lead),
           onHolder: (holder) => this.#options.telemetry.log.info("leader", { holder }),
@@ -85,7 +86,8 @@ export class Controller {
       if (!signal.aborted) throw error;
     } finally {
       own.abort(signal.reason);
-      await Promise.allSettled([watching]);
+      // The watches end first: without this the connection is closed before the lead is given up.
+      await Promise.allSettled([watching, leading]);
     }
   }
 

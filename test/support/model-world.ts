@@ -6,6 +6,7 @@ import type { GateSource } from "../../src/contracts/fleet.ts";
 import type { InstanceReleaser, ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
+import type { Leadership } from "../../src/contracts/leadership.ts";
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
@@ -330,6 +331,7 @@ export class ModelWorld {
       actionPorts?: ActionPorts;
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
+      leadership?: Leadership;
     } = {},
   ): Promise<void> {
     const { clock } = this;
@@ -373,7 +375,7 @@ export class ModelWorld {
         },
         events: { emit: (event) => this.events.push(event) },
       },
-      leadership: new AlwaysLeading(),
+      leadership: options.leadership ?? new AlwaysLeading(),
       clock,
       rng,
       feeds: options.feeds,
