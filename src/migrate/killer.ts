@@ -12,9 +12,6 @@ import {
 
 export const killerImage = "estafette-gke-preemptible-killer";
 
-/** The instant at which the killer takes a node. */
-export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
-
 /** The label that the killer selects nodes by; it does not know `cloud.google.com/gke-spot`. */
 const preemptibleLabel = "cloud.google.com/gke-preemptible";
 

@@ -1,4 +1,5 @@
 /** What other tools have left on nodes: cordons, taints, labels, and the instants of the killer. */
+import { killerAnnotation } from "../core/cluster/hold.ts";
 import { allowedSpans } from "../core/limits/windows.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { coversInstant } from "../core/time/span.ts";
@@ -12,7 +13,6 @@ import {
   parseInstant,
   plus,
 } from "../core/time/time.ts";
-import { killerAnnotation } from "./killer.ts";
 
 /** What is read of a node, all of its marks. */
 export interface MarkedNode {

@@ -62,6 +62,9 @@ const rivalMarks: readonly RivalMark[] = [
   { rival: "GKE", taint: "cloud.google.com/impending-node-termination" },
 ];
 
+/** The instant at which estafette's killer takes a node. */
+export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
+
 /** By kured's `--annotate-nodes`, for as long as it drains the node and restarts it. */
 export const kuredAnnotation = "weave.works/kured-reboot-in-progress";
 

@@ -1,4 +1,4 @@
-import { rivalOf } from "../../core/cluster/hold.ts";
+import { killerAnnotation, rivalOf } from "../../core/cluster/hold.ts";
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, canNeverAllow } from "../../core/limits/budget-standing.ts";
 import { departingTaint } from "../../core/notice/interruption.ts";
@@ -6,7 +6,6 @@ import { between, minutes } from "../../core/time/time.ts";
 import { type Check, counted, fail, judging, namesOf, pass, warn } from "../check.ts";
 import { spotNodes } from "../facts.ts";
 
-const killerState = "estafette.io/gke-preemptible-killer-state";
 /** A node that joins has no agent for as long as that takes. */
 const joiningMs = minutes(5);
 
@@ -67,7 +66,7 @@ export const nodeChecks: readonly Check[] = [
         const marked = spot.flatMap((node) => {
           const rival =
             rivalOf(node) ??
-            (node.annotations[killerState] === undefined ? undefined : "estafette");
+            (node.annotations[killerAnnotation] === undefined ? undefined : "estafette");
           return rival === undefined ? [] : [`${node.name} (${rival})`];
         });
         if (marked.length === 0) return pass("no Spot node has the mark of another tool");

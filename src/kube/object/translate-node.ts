@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { kuredAnnotation } from "../../core/cluster/hold.ts";
+import { killerAnnotation, kuredAnnotation } from "../../core/cluster/hold.ts";
 import type { NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
 import {
   fieldsOf,
@@ -71,11 +71,12 @@ function toTaint(value: unknown): readonly Taint[] {
 /** Every key under this prefix is ours. */
 const ownPrefix = "lastcall.dev/";
 
-/** The annotations of nodes that a decision reads, beside all of `lastcall.dev/`. */
+/** The annotations of nodes that a decision or a check of doctor reads, beside all of `lastcall.dev/`. */
 export const nodeAnnotations = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
   kuredAnnotation,
+  killerAnnotation,
 ] as const;
 
 /** The annotations of pods that a decision reads, beside all of `lastcall.dev/`. */
