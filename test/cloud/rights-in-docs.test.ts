@@ -67,9 +67,6 @@ describe("the permissions of the controller are those of the calls that the code
     // Whoever asks for an operation's state follows an address of Azure's.
     const operations = "Microsoft.ContainerService/locations/operations/read";
     const calls = [...named("azure", "Microsoft"), ...machines, operations];
-    // Pools of another type than the default one: setup leaves it out, and the page says so.
-    const ofOtherPools = "Microsoft.Compute/virtualMachines/read";
-    expect(readFileSync("docs/cloud/azure.md", "utf8")).toContain(`need \`${ofOtherPools}\``);
-    expect(calls.sort()).toEqual([...ofAzure, ofOtherPools].sort());
+    expect(calls.sort()).toEqual([...ofAzure].sort());
   });
 });

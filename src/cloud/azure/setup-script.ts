@@ -319,6 +319,11 @@ export const azurePermissions: readonly AzurePermission[] = [
     on: "NodeGroup",
   },
   {
+    action: "Microsoft.Compute/virtualMachines/read",
+    neededFor: "the same in a node pool of the type VirtualMachines",
+    on: "NodeGroup",
+  },
+  {
     action: "Microsoft.Resources/subscriptions/resourceGroups/read",
     neededFor: "finding the cluster of the nodes, where --aks-cluster does not name it",
     on: "NodeGroup",

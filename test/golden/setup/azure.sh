@@ -8,6 +8,7 @@
 #   Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action: having the pool delete a machine
 #   Microsoft.ContainerService/locations/operations/read: waiting for the deletion
 #   Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read: learning which machine is meant, and when it was made
+#   Microsoft.Compute/virtualMachines/read: the same in a node pool of the type VirtualMachines
 #   Microsoft.Resources/subscriptions/resourceGroups/read: finding the cluster of the nodes, where --aks-cluster does not name it
 #   Microsoft.Authorization/permissions/read: asking before a drain whether the pool may be told, without it only the release itself tells
 set -euo pipefail
@@ -104,7 +105,7 @@ grant() {
   return 1
 }
 grant cluster "/subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ContainerService/managedClusters/$cluster" '["Microsoft.ContainerService/managedClusters/agentPools/read","Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action","Microsoft.Authorization/permissions/read"]'
-grant nodes "/subscriptions/$subscription/resourceGroups/$node_group" '["Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read","Microsoft.Resources/subscriptions/resourceGroups/read"]'
+grant nodes "/subscriptions/$subscription/resourceGroups/$node_group" '["Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read","Microsoft.Compute/virtualMachines/read","Microsoft.Resources/subscriptions/resourceGroups/read"]'
 grant operations "/subscriptions/$subscription" '["Microsoft.ContainerService/locations/operations/read"]'
 
 # 3. The ServiceAccount of the controller may take the identity, and says so.
