@@ -164,8 +164,9 @@ export class Ec2Fleet extends AwsQueryServer {
       }
       case "DescribeAutoScalingGroups": {
         const name = asked.get("AutoScalingGroupNames.member.1");
-        const found = this.instances.find(({ group }) => group?.name === name)?.group;
-        return element("AutoScalingGroups", found === undefined ? "" : groupItem(found));
+        const members = this.instances.filter(({ group }) => group?.name === name);
+        const found = members[0]?.group;
+        return element("AutoScalingGroups", found === undefined ? "" : groupItem(found, members));
       }
       case "TerminateInstanceInAutoScalingGroup":
         return this.#terminateInGroup(
@@ -243,7 +244,10 @@ function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
   return [element("member", parts)];
 }
 
-function groupItem({ name, desired, min, suspended }: FleetGroup): string {
+function groupItem(
+  { name, desired, min, suspended }: FleetGroup,
+  members: readonly FleetInstance[],
+): string {
   const processes = suspended.map((one) => element("member", element("ProcessName", one)));
   return element(
     "member",
@@ -254,6 +258,7 @@ function groupItem({ name, desired, min, suspended }: FleetGroup): string {
       element("DefaultCooldown", "300") +
       element("HealthCheckType", "EC2") +
       element("CreatedTime", "2026-11-20T00:00:00Z") +
+      element("Instances", members.flatMap(member).join("")) +
       element("SuspendedProcesses", processes.join("")),
   );
 }

@@ -46,7 +46,7 @@ ${rows.join("\n")}
 
 ## What it does not see
 
-- Machines of EC2 that never became nodes: no list of an Auto Scaling group's machines is read.
+- Machines that never became nodes and are in no group, such as those of Karpenter, which looks after them by itself.
 - How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
   needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
 - Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.

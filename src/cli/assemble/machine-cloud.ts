@@ -32,6 +32,7 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
     launchTimes: {
       launchTimesOf: async (...asked) => (await cloud()).launchTimes.launchTimesOf(...asked),
     },
+    groupOf: async (...asked) => (await (await cloud()).groupOf?.(...asked)) ?? [],
   };
 }
 

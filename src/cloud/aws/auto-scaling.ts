@@ -52,6 +52,20 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
   }
 
+  /** The providerIDs of the instances that the group of this one has in service. */
+  async inServiceBeside(instanceId: string, signal: AbortSignal): Promise<readonly string[]> {
+    const group = (await this.membership(instanceId, signal))?.group;
+    if (group === undefined) return [];
+    const found = await this.#look("autoscaling:DescribeAutoScalingGroups", signal, async () => {
+      const command = new DescribeAutoScalingGroupsCommand({ AutoScalingGroupNames: [group] });
+      return (await this.#client.send(command, { abortSignal: signal })).AutoScalingGroups;
+    });
+    const instances = found.flatMap(({ Instances = [] }) => Instances);
+    return instances
+      .filter(({ LifecycleState }) => LifecycleState === "InService")
+      .map(({ AvailabilityZone, InstanceId }) => `aws:///${AvailabilityZone}/${InstanceId}`);
+  }
+
   async terminate(
     instanceId: string,
     { group, desired }: { readonly group: string; readonly desired: "Kept" | "Decremented" },

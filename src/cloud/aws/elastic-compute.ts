@@ -7,11 +7,17 @@ import { AutoScaling } from "./auto-scaling.ts";
 import { Ec2Client } from "./ec2-client.ts";
 import { Ec2LaunchTimes } from "./ec2-launch-times.ts";
 import { Ec2Releaser } from "./ec2-releaser.ts";
+import { findInstanceRef } from "./instance-id.ts";
 
 /** What the controller has of EC2's machines; over one client for each region. */
 export interface ElasticCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
+  /**
+   * The machines that the same Auto Scaling group has in service now, at most 500; none for a
+   * machine without one.
+   */
+  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /** Puts the parts together; nothing is sent yet, and no credentials are looked for. */
@@ -24,5 +30,11 @@ export function createElasticCompute(settings: {
   return {
     releaser: new Ec2Releaser({ instancesIn, groupsIn, ...settings }),
     launchTimes: new Ec2LaunchTimes(instancesIn),
+    groupOf: async (providerID, signal) => {
+      const ref = findInstanceRef(providerID);
+      if (ref === undefined) return [];
+      const found = await groupsIn(ref.region).inServiceBeside(ref.instanceId, signal);
+      return found.slice(0, 500);
+    },
   };
 }
