@@ -202,6 +202,10 @@ test("a notice at the metadata service has its machine out, muted, drained and a
   const looks = balancers.calls.slice(calls).map(({ action }) => action);
   expect(looks.filter((action) => action === "DeregisterTargets")).toHaveLength(2);
   await world.until("its pods have left", async () => (await podsOn(node)).length === 0);
+  // What goes before the controller has seen the last pod go counts as left.
+  await world.until("the drain is over", async () => {
+    return (await departureOf(node))?.status?.phase === "Releasing";
+  });
   await world.take(node);
   const { Subject, Message } = await announced();
   expect(Date.now() - warnedMs).toBeLessThan(120_000);
