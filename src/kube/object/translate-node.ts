@@ -71,7 +71,7 @@ function toTaint(value: unknown): readonly Taint[] {
 /** Every key under this prefix is ours. */
 const ownPrefix = "lastcall.dev/";
 
-/** The annotations of nodes that a decision or a check of doctor reads, beside all of `lastcall.dev/`. */
+/** Of nodes, what a decision or doctor reads, beside all of `lastcall.dev/`. */
 export const nodeAnnotations = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
