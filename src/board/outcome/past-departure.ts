@@ -1,4 +1,4 @@
-import { type Departure, isLive } from "../../core/departure/departure.ts";
+import { type Departure, type DrainCounts, isLive } from "../../core/departure/departure.ts";
 import { between, type Instant, type Millis } from "../../core/time/time.ts";
 import { podCounts } from "../board-row.ts";
 import type { PastDeparture, PodLoss } from "../stream.ts";
@@ -13,7 +13,7 @@ export function pastDeparture(departure: Departure): PastDeparture | undefined {
     ...{ id, name, node: node.name, policy, cause },
     outcome: status.outcome ?? "Failed",
     reason: status.reason ?? null,
-    explain: status.message ?? "",
+    explain: endSentence(departure),
     departAt: departure.departAt ?? null,
     deadlineAt: departure.deadlineAt ?? null,
     noticedAt: departure.noticedAt ?? null,
@@ -24,6 +24,22 @@ export function pastDeparture(departure: Departure): PastDeparture | undefined {
     pods: podCounts(status.drain),
     losses: lossesOf(departure),
   };
+}
+
+/**
+ * How a departure ended, wherever that is told. Of a machine that the cloud took the ledger says
+ * only that its Node went; what people ask is how its drain had gone by then.
+ */
+export function endSentence({ node, status }: Departure): string {
+  const { outcome, drain, message = "" } = status;
+  if ((outcome !== "Preempted" && outcome !== "Expired") || drain === undefined) return message;
+  return `${node.name} is gone; ${drainedBefore(drain)}.`;
+}
+
+function drainedBefore({ left, total }: DrainCounts): string {
+  if (total === 0) return "it had no pods to drain";
+  if (left > 0) return `${left} of ${total} pods ${left === 1 ? "was" : "were"} not drained before`;
+  return total === 1 ? "its pod was drained before" : `all ${total} pods were drained before`;
 }
 
 function stepAt({ status }: Departure, step: string): Instant | undefined {

@@ -7,6 +7,7 @@ import type {
   Doing,
   Story,
 } from "../../board/demo-picture.ts";
+import { endSentence } from "../../board/outcome/past-departure.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { FleetView } from "../../contracts/fleet.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
@@ -149,7 +150,7 @@ export class FleetNews {
       const before = this.#phases.get(uid);
       this.#phases.set(uid, status.phase);
       if (before === status.phase || status.message === undefined) continue;
-      const news = { at, node: node.name, message: messageOf(departure) };
+      const news = { at, node: node.name, message: endSentence(departure) };
       onNews({ ...news, what: status.outcome ?? status.phase });
       const isDrained = status.phase === "Releasing" && noticedAt !== undefined;
       if (status.outcome !== undefined) this.#keep({ ...news, what: status.outcome });
@@ -175,14 +176,6 @@ export class FleetNews {
     this.#count += 1;
     this.#recent = [news, ...this.#recent].slice(0, keptNews);
   }
-}
-
-/** What the ledger says; of a machine that the cloud took, how its drain had gone by then. */
-function messageOf({ node, status }: Departure): string {
-  const { outcome, drain, message = "" } = status;
-  if (outcome !== "Preempted" || drain === undefined || drain.left > 0) return message;
-  if (drain.total === 0) return `${node.name} is gone; it had no pods to drain.`;
-  return `${node.name} is gone; all ${drain.total} pods were drained before.`;
 }
 
 /** What became of a notice is told for so long after the power went. */

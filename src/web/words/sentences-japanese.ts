@@ -157,6 +157,14 @@ export const drained: Readonly<Record<DrainReason, string>> = {
 
 /** Parts of sentences that are put together: forecasts, drain plans and previews. */
 export const phrases: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [/^(.+) is gone$/, "$1 はなくなりました"],
+  [/^it had no pods to drain$/, "退避する Pod はありませんでした"],
+  [/^its pod was drained before$/, "その前に Pod は退避していました"],
+  [/^all (\d+) pods were drained before$/, "その前に全 $1 個の Pod が退避していました"],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) not drained before$/,
+    "$2 個中 $1 個の Pod は退避が間に合いませんでした",
+  ],
   [/^No departures are planned$/, "予定された出発はありません"],
   [/^The departure is on schedule$/, "出発は予定どおりです"],
   [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],

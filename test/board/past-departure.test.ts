@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { endSentence, pastDeparture } from "../../src/board/outcome/past-departure.ts";
+import { FleetNews } from "../../src/cli/demo/fleet-picture.ts";
+import type { Departure, Outcome } from "../../src/core/departure/departure.ts";
+import { instant } from "../../src/core/time/time.ts";
+import { translated } from "../../src/web/words/translate.ts";
+
+const endedAt = instant(Date.UTC(2026, 10, 20, 12));
+const message = "n1 is gone: its Node object was deleted.";
+
+function ended(outcome: Outcome, drain?: { readonly left: number; readonly total: number }) {
+  return {
+    ...{ name: "n1-1", uid: "d1", resourceVersion: "1", createdAt: endedAt, hold: false },
+    ...{ node: { name: "n1", uid: "u1" }, cause: "Preempted", policy: "spot" },
+    status: { phase: "Ended", outcome, message, endedAt, timeline: [], drain },
+  } as unknown as Departure;
+}
+
+describe("how a departure ended", () => {
+  it.each([
+    ["Preempted", { left: 0, total: 4 }, "n1 is gone; all 4 pods were drained before."],
+    ["Preempted", { left: 0, total: 1 }, "n1 is gone; its pod was drained before."],
+    ["Preempted", { left: 0, total: 0 }, "n1 is gone; it had no pods to drain."],
+    ["Expired", { left: 1, total: 4 }, "n1 is gone; 1 of 4 pods was not drained before."],
+    ["Expired", { left: 3, total: 4 }, "n1 is gone; 3 of 4 pods were not drained before."],
+    // Nobody has drained it, or nobody took it: the ledger has the last word.
+    ["Preempted", undefined, message],
+    ["Planned", { left: 0, total: 4 }, message],
+  ] as const)("as %s of %j: %s", (outcome, drain, expected) => {
+    expect(endSentence(ended(outcome, drain))).toBe(expected);
+  });
+
+  it("is told in the same words by the demo's news, the page and the terminal", () => {
+    const departure = ended("Preempted", { left: 0, total: 4 });
+    const news = new FleetNews();
+    news.seeDepartures([departure], endedAt, () => {});
+    expect(news.recent().map((one) => one.message)).toEqual([pastDeparture(departure)?.explain]);
+  });
+
+  it.each([
+    ["n1 is gone; all 4 pods were drained before.", /n1 .*4 個の Pod/],
+    ["n1 is gone; its pod was drained before.", /n1 .* Pod は退避/],
+    ["n1 is gone; it had no pods to drain.", /n1 .*Pod はありません/],
+    ["n1 is gone; 3 of 4 pods were not drained before.", /n1 .*4 個中 3 個/],
+  ])("is said in Japanese, too: %s", (english, expected) => {
+    const text = translated(english, "ja");
+    expect(text).toMatch(expected);
+    expect(text.replaceAll(/n1|Pod/g, "")).not.toMatch(/[A-Za-z]/);
+  });
+});
