@@ -88,19 +88,19 @@ const strangerNames = new Set([
 
 /** All that AWS' client says, before it asks, where nobody has told it. */
 const regionless = "Region is missing";
-const noRegion: Explanation = { code: "CONFIG_INVALID", wanted: "AWS_REGION in the environment" };
 
 /** What became of a request that failed, as one of our faults. */
 export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
-  const instanceNotice = typeof name === "string" ? name : "no instanceNotice";
+  const named = typeof name === "string" ? name : "an error without a name";
   const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
-  const { code, retryable, wanted } =
-    told === regionless
-      ? noRegion
-      : (knownRefusal(instanceNotice, told) ?? judge(instanceNotice, status, asked));
-  const found = `found ${instanceNotice}${status === 0 ? "" : ` (status ${status})`}`;
+  if (told === regionless) {
+    const problem = `Cannot ${asked.action}: found no region, expected AWS_REGION in the environment`;
+    return new LastcallError("CONFIG_INVALID", problem, { cause: error });
+  }
+  const { code, retryable, wanted } = knownRefusal(named, told) ?? judge(named, status, asked);
+  const found = `found ${named}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
   return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, expected ${wanted}`, {
     cause: error,
