@@ -1,15 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
-import { ActionStage, silence, slack } from "../support/action-stage.ts";
+import { silence, slack, useActionStage } from "../support/action-stage.ts";
 import { policies } from "../support/model-world.ts";
 
-let stage: ActionStage;
-
-beforeEach(() => {
-  stage = new ActionStage();
-});
-
-afterEach(() => stage.stop());
+const stage = useActionStage();
 
 interface Condition {
   readonly type: string;

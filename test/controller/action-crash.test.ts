@@ -1,20 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
-import { ActionStage, silence, slack } from "../support/action-stage.ts";
-import type { FakeActionRunner } from "../support/fake-action-runner.ts";
-import type { ModelWorld } from "../support/model-world.ts";
+import { silence, slack, useActionStage } from "../support/action-stage.ts";
 
-let stage: ActionStage;
-let world: ModelWorld;
-let mute: FakeActionRunner;
-let tell: FakeActionRunner;
-
-beforeEach(() => {
-  stage = new ActionStage();
-  ({ world, mute, tell } = stage);
-});
-
-afterEach(() => stage.stop());
+const stage = useActionStage();
 
 describe("the next leader", () => {
   it("goes on with what it finds begun, by the record that is there, and does nothing twice", async () => {
@@ -22,34 +10,34 @@ describe("the next leader", () => {
       { name: "mute", at: "AtNotice", timeout: "1m", ...silence },
       { name: "tell", at: "AtNotice", ...slack },
     ]);
-    stage.hang(mute);
+    stage.hang(stage.mute);
     await stage.giveNotice();
-    await world.pass(seconds(3));
+    await stage.world.pass(seconds(3));
     expect(stage.states).toEqual({ mute: "Running", tell: "Done" });
     first.abort();
-    await world.pass(seconds(1));
-    mute.latency = async () => {};
+    await stage.world.pass(seconds(1));
+    stage.mute.latency = async () => {};
     stage.startController();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ mute: "Done", tell: "Done" });
-    expect(mute.calls).toEqual(["prepare mute", "apply mute", "apply mute"]);
-    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+    expect(stage.mute.calls).toEqual(["prepare mute", "apply mute", "apply mute"]);
+    expect(stage.tell.calls).toEqual(["prepare tell", "apply tell"]);
   });
 
   it("sends what a departure that has ended still owes, though its node is gone", async () => {
     const first = stage.start([{ name: "tell", at: "AtEnd", timeout: "1m", ...slack }]);
-    stage.hang(tell);
+    stage.hang(stage.tell);
     await stage.giveNotice();
-    await world.pass(seconds(10));
+    await stage.world.pass(seconds(10));
     stage.deleteNode();
-    await world.pass(seconds(3));
-    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended" });
+    await stage.world.pass(seconds(3));
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended" });
     expect(stage.states).toEqual({ tell: "Running" });
     first.abort();
-    await world.pass(seconds(1));
-    tell.latency = async () => {};
+    await stage.world.pass(seconds(1));
+    stage.tell.latency = async () => {};
     stage.startController();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ tell: "Done" });
     expect(stage.records[0]?.attempts).toBe(2);
   });
@@ -57,28 +45,28 @@ describe("the next leader", () => {
   it("undoes by the record of the one before it", async () => {
     const first = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     await stage.giveNotice();
-    await world.pass(seconds(3));
+    await stage.world.pass(seconds(3));
     first.abort();
-    await world.pass(seconds(1));
+    await stage.world.pass(seconds(1));
     stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
     stage.startController();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.pass(seconds(5));
+    expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Undone" });
   });
 
   it("undoes what the policy does not name any more, where the record alone tells how", async () => {
     const first = stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }]);
     await stage.giveNotice();
-    await world.pass(seconds(3));
-    expect(mute.inEffect).toHaveLength(1);
+    await stage.world.pass(seconds(3));
+    expect(stage.mute.inEffect).toHaveLength(1);
     first.abort();
-    await world.pass(seconds(1));
-    world.patchPolicy({ spec: { actions: [{ name: "targets", at: "AtEnd", ...slack }] } });
+    await stage.world.pass(seconds(1));
+    stage.world.patchPolicy({ spec: { actions: [{ name: "targets", at: "AtEnd", ...slack }] } });
     stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
     stage.startController();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.pass(seconds(5));
+    expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ targets: "Undone" });
   });
 });
@@ -87,7 +75,7 @@ describe("the next leader, where the machine cannot be released any more", () =>
   it("undoes what was begun before it frees the node, and begins it all again later", async () => {
     let problem: string | undefined;
     const releaserFor = () => ({
-      ...world.releaser,
+      ...stage.world.releaser,
       check: async () =>
         problem === undefined
           ? ({ kind: "Possible", permission: "Granted" } as const)
@@ -101,18 +89,18 @@ describe("the next leader, where the machine cannot be released any more", () =>
       { lifetime: { max: "2h", reserve: "0s" }, instance: { release: "Recreate" } },
       { releaserFor },
     );
-    stage.hang(tell);
-    await world.passUntil(() => stage.states.mute === "Done", minutes(180));
+    stage.hang(stage.tell);
+    await stage.world.passUntil(() => stage.states.mute === "Done", minutes(180));
     first.abort();
-    await world.pass(seconds(1));
+    await stage.world.pass(seconds(1));
     problem = "the permission is missing";
     stage.startController({ releaserFor });
-    await world.pass(seconds(30));
-    expect(world.statusOf("n1")).toMatchObject({ phase: "Held" });
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.pass(seconds(30));
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Held" });
+    expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toMatchObject({ mute: "Pending" });
-    [problem, tell.latency] = [undefined, async () => {}];
-    await world.passUntil(() => world.steps.includes("evict n1"), minutes(60));
+    [problem, stage.tell.latency] = [undefined, async () => {}];
+    await stage.world.passUntil(() => stage.world.steps.includes("evict n1"), minutes(60));
     expect(stage.states).toEqual({ mute: "Done", ask: "Done" });
   });
 });
@@ -127,12 +115,12 @@ describe("a controller that is killed", () => {
       { name: "tell", at: "AtNotice", ...slack },
       { name: "last", at: "AtEnd", ...slack },
     ]);
-    world.beforeWrite = () => {
+    stage.world.beforeWrite = () => {
       writes += 1;
       if (killed || writes !== count) return;
       killed = true;
       first.abort();
-      void world.clock.sleep(seconds(1)).then(() => stage.startController());
+      void stage.world.clock.sleep(seconds(1)).then(() => stage.startController());
       throw new Error("killed");
     };
     await whole();
@@ -142,33 +130,31 @@ describe("a controller that is killed", () => {
   it("at any of its writes of a departure ends it like one that lives, and undoes it like one", async () => {
     let kills = 0;
     for (let count = 1; count <= 40; count += 1) {
-      stage = new ActionStage(count);
-      ({ world, mute, tell } = stage);
+      stage.renew(count);
       const isKilled = await killAtWrite(count, async () => {
         await stage.giveNotice();
-        await world.pass(seconds(30));
+        await stage.world.pass(seconds(30));
         stage.deleteNode();
-        await world.pass(seconds(20));
+        await stage.world.pass(seconds(20));
       });
       expect(stage.states, `write ${count}`).toEqual({ mute: "Done", tell: "Done", last: "Done" });
-      expect(mute.inEffect, `write ${count}`).toHaveLength(1);
+      expect(stage.mute.inEffect, `write ${count}`).toHaveLength(1);
       await stage.stop();
       if (!isKilled) break;
       kills += 1;
     }
     expect(kills).toBeGreaterThan(5);
     for (let count = 1; count <= 40; count += 1) {
-      stage = new ActionStage(count);
-      ({ world, mute, tell } = stage);
+      stage.renew(count);
       const isKilled = await killAtWrite(count, async () => {
         await stage.giveNotice();
-        await world.pass(seconds(4));
+        await stage.world.pass(seconds(4));
         stage.withdraw();
-        await world.pass(seconds(40));
+        await stage.world.pass(seconds(40));
       });
-      expect(mute.inEffect, `write ${count}`).toEqual([]);
+      expect(stage.mute.inEffect, `write ${count}`).toEqual([]);
       expect(stage.states.last, `write ${count}`).toBe("Done");
-      expect(world.marksOf("n1"), `write ${count}`).toEqual([]);
+      expect(stage.world.marksOf("n1"), `write ${count}`).toEqual([]);
       await stage.stop();
       if (!isKilled) break;
     }

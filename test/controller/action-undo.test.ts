@@ -1,20 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
-import { ActionStage, silence, slack } from "../support/action-stage.ts";
-import type { FakeActionRunner } from "../support/fake-action-runner.ts";
-import type { ModelWorld } from "../support/model-world.ts";
+import { silence, slack, useActionStage } from "../support/action-stage.ts";
 
-let stage: ActionStage;
-let world: ModelWorld;
-let mute: FakeActionRunner;
-let tell: FakeActionRunner;
-
-beforeEach(() => {
-  stage = new ActionStage();
-  ({ world, mute, tell } = stage);
-});
-
-afterEach(() => stage.stop());
+const stage = useActionStage();
 
 const planned = {
   lifetime: { max: "1h", reserve: "0s" },
@@ -29,32 +17,32 @@ describe("a departure that is taken back", () => {
       { name: "tell", at: "AtEnd", ...slack },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toHaveLength(1);
+    await stage.world.pass(seconds(5));
+    expect(stage.mute.inEffect).toHaveLength(1);
     let cordonedAtUndo = false;
-    mute.onCall = (call) => {
-      if (call === "undo") cordonedAtUndo = world.marksOf("n1").includes("unschedulable");
+    stage.mute.onCall = (call) => {
+      if (call === "undo") cordonedAtUndo = stage.world.marksOf("n1").includes("unschedulable");
     };
     stage.withdraw();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.pass(seconds(5));
+    expect(stage.mute.inEffect).toEqual([]);
     expect(cordonedAtUndo).toBe(true);
-    expect(world.marksOf("n1")).toEqual([]);
-    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
     expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
   });
 
   it("stops what is under way, and undoes what that may have changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
-    stage.hang(mute);
+    stage.hang(stage.mute);
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ mute: "Running" });
-    mute.latency = async () => {};
+    stage.mute.latency = async () => {};
     stage.withdraw();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ mute: "Undone" });
-    expect(mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
+    expect(stage.mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
   });
 
   it("does not begin what cannot be undone, nor try it again", async () => {
@@ -62,15 +50,15 @@ describe("a departure that is taken back", () => {
       { name: "first", at: "AtNotice", retries: 9, detach: {} },
       { name: "tell", at: "AtNotice", retries: 9, ...slack },
     ]);
-    tell.fault = "ACTION_UNREACHABLE";
+    stage.tell.fault = "ACTION_UNREACHABLE";
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     stage.withdraw();
-    await world.pass(seconds(1));
-    const tried = tell.calls.filter((call) => call === "apply first").length;
-    tell.fault = undefined;
-    await world.pass(seconds(30));
-    expect(tell.calls.filter((call) => call === "apply first")).toHaveLength(tried);
+    await stage.world.pass(seconds(1));
+    const tried = stage.tell.calls.filter((call) => call === "apply first").length;
+    stage.tell.fault = undefined;
+    await stage.world.pass(seconds(30));
+    expect(stage.tell.calls.filter((call) => call === "apply first")).toHaveLength(tried);
     expect(stage.states).toEqual({ first: "Failed", tell: "Done" });
     expect(stage.records[0]).toMatchObject({ result: "ACTION_UNREACHABLE", attempts: tried });
   });
@@ -82,53 +70,53 @@ describe("a departure that is taken back", () => {
     "waits for what cannot be undone and is under way, which %s",
     async (_, takes, state, result) => {
       stage.start([{ name: "first", at: "AtNotice", timeout: "10s", retries: 9, detach: {} }]);
-      tell.latency = (signal) => world.clock.sleep(takes, signal);
+      stage.tell.latency = (signal) => stage.world.clock.sleep(takes, signal);
       await stage.giveNotice();
-      await world.pass(seconds(2));
+      await stage.world.pass(seconds(2));
       stage.withdraw();
-      await world.pass(seconds(3));
+      await stage.world.pass(seconds(3));
       expect(stage.states).toEqual({ first: "Running" });
-      expect(world.statusOf("n1")).toMatchObject({ phase: "RollingBack" });
-      expect(world.marksOf("n1")).toContain("unschedulable");
-      await world.pass(seconds(6));
+      expect(stage.world.statusOf("n1")).toMatchObject({ phase: "RollingBack" });
+      expect(stage.world.marksOf("n1")).toContain("unschedulable");
+      await stage.world.pass(seconds(6));
       expect(stage.records).toMatchObject([{ state, result, attempts: 1 }]);
-      expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
-      expect(world.marksOf("n1")).toEqual([]);
+      expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+      expect(stage.world.marksOf("n1")).toEqual([]);
     },
   );
 
   it("does not wait for a message that is under way", async () => {
     stage.start([{ name: "tell", at: "AtNotice", timeout: "30s", ...slack }]);
-    tell.latency = (signal) => world.clock.sleep(seconds(20), signal);
+    stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(20), signal);
     await stage.giveNotice();
-    await world.pass(seconds(2));
+    await stage.world.pass(seconds(2));
     stage.withdraw();
-    await world.pass(seconds(3));
-    expect(world.marksOf("n1")).toEqual([]);
-    await world.pass(seconds(20));
+    await stage.world.pass(seconds(3));
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    await stage.world.pass(seconds(20));
     expect(stage.states).toEqual({ tell: "Done" });
   });
 
   it("does not break off for a deleted Departure what cannot be undone", async () => {
     stage.start([{ name: "first", at: "AtNotice", timeout: "10s", detach: {} }]);
-    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     await stage.giveNotice();
-    await world.pass(seconds(2));
+    await stage.world.pass(seconds(2));
     stage.deleteDeparture();
-    await world.pass(seconds(10));
-    expect(tell.inEffect).toHaveLength(1);
+    await stage.world.pass(seconds(10));
+    expect(stage.tell.inEffect).toHaveLength(1);
   });
 
   it("does not begin what was only looked at", async () => {
     stage.start([{ name: "first", at: "AtNotice", timeout: "1m", detach: {} }]);
-    tell.prepareLatency = (signal) => world.clock.sleep(seconds(10), signal);
+    stage.tell.prepareLatency = (signal) => stage.world.clock.sleep(seconds(10), signal);
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     stage.withdraw();
-    await world.pass(seconds(20));
-    expect(tell.calls).toEqual(["prepare first"]);
+    await stage.world.pass(seconds(20));
+    expect(stage.tell.calls).toEqual(["prepare first"]);
     expect(stage.states).toEqual({ first: "Undone" });
-    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
   });
 
   it("does again what a notice finds half undone, and tries again what had failed", async () => {
@@ -139,39 +127,39 @@ describe("a departure that is taken back", () => {
       ],
       planned,
     );
-    tell.fault = "ACTION_REFUSED";
+    stage.tell.fault = "ACTION_REFUSED";
     let isUndoing = false;
-    mute.onCall = (call) => {
+    stage.mute.onCall = (call) => {
       if (call !== "undo") return;
       isUndoing = true;
       // It has been put back there; nobody hears of it.
-      mute.forget();
-      stage.hang(mute);
+      stage.mute.forget();
+      stage.hang(stage.mute);
     };
-    await world.passUntil(() => isUndoing, minutes(120));
-    await world.pass(seconds(1));
+    await stage.world.passUntil(() => isUndoing, minutes(120));
+    await stage.world.pass(seconds(1));
     expect(stage.states).toEqual({ mute: "Running", ask: "Failed" });
-    [mute.latency, tell.fault] = [async () => {}, undefined];
-    mute.onCall = () => {};
+    [stage.mute.latency, stage.tell.fault] = [async () => {}, undefined];
+    stage.mute.onCall = () => {};
     stage.patchDeparture({
       cause: "SpotInterruption",
       ...{ noticedAt: "2026-11-20T01:00:00Z", deadlineAt: "2026-11-20T03:00:00Z" },
     });
-    await world.pass(seconds(10));
+    await stage.world.pass(seconds(10));
     expect(stage.states).toEqual({ mute: "Done", ask: "Done" });
-    expect(mute.inEffect).toHaveLength(1);
+    expect(stage.mute.inEffect).toHaveLength(1);
     // By the record from before anything was changed.
-    expect(mute.calls.filter((call) => call === "prepare mute")).toHaveLength(1);
+    expect(stage.mute.calls.filter((call) => call === "prepare mute")).toHaveLength(1);
   });
 
   it("is taken back all the same where undoing fails, which is said", async () => {
     stage.start([{ name: "mute", at: "AtNotice", retries: 1, ...silence }]);
     await stage.giveNotice();
-    await world.pass(seconds(5));
-    mute.fault = "ACTION_UNREACHABLE";
+    await stage.world.pass(seconds(5));
+    stage.mute.fault = "ACTION_UNREACHABLE";
     stage.withdraw();
-    await world.pass(seconds(30));
-    expect(world.marksOf("n1")).toEqual([]);
+    await stage.world.pass(seconds(30));
+    expect(stage.world.marksOf("n1")).toEqual([]);
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_UNREACHABLE" }]);
     expect(stage.records[0]?.detail).toMatch(/^not undone: /);
   });
@@ -179,9 +167,9 @@ describe("a departure that is taken back", () => {
   it("has undone what a deleted Departure had changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     stage.deleteDeparture();
-    await world.pass(seconds(10));
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.pass(seconds(10));
+    expect(stage.mute.inEffect).toEqual([]);
   });
 });

@@ -1,68 +1,56 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { millis, minutes, seconds } from "../../src/core/time/time.ts";
-import { ActionStage, silence, slack } from "../support/action-stage.ts";
-import type { FakeActionRunner } from "../support/fake-action-runner.ts";
-import type { ModelWorld } from "../support/model-world.ts";
+import { silence, slack, useActionStage } from "../support/action-stage.ts";
 
-let stage: ActionStage;
-let world: ModelWorld;
-let mute: FakeActionRunner;
-let tell: FakeActionRunner;
-
-beforeEach(() => {
-  stage = new ActionStage();
-  ({ world, mute, tell } = stage);
-});
-
-afterEach(() => stage.stop());
+const stage = useActionStage();
 
 describe("the actions of a notice", () => {
   it("begin within 50 ms of its Departure, after the cordon is asked for, and beside one another", async () => {
-    stage.hang(mute);
+    stage.hang(stage.mute);
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
       { name: "tell", at: "AtNotice", ...slack },
     ]);
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     const begun: number[] = [];
-    tell.onCall = () => begun.push(world.clock.now(), world.steps.length);
-    const at = world.clock.now();
-    world.notice("n1", seconds(120));
-    await world.pass(millis(50));
-    expect(world.steps[0]).toBe("cordon n1");
+    stage.tell.onCall = () => begun.push(stage.world.clock.now(), stage.world.steps.length);
+    const at = stage.world.clock.now();
+    stage.world.notice("n1", seconds(120));
+    await stage.world.pass(millis(50));
+    expect(stage.world.steps[0]).toBe("cordon n1");
     expect(begun[0]).toBeLessThanOrEqual(at + 50);
     expect(begun[1]).toBeGreaterThanOrEqual(1);
-    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+    expect(stage.tell.calls).toEqual(["prepare tell", "apply tell"]);
   });
 
   it("hold up neither cordon nor evictions while they hang, and fail by their timeout", async () => {
-    stage.hang(mute);
-    stage.hang(tell);
+    stage.hang(stage.mute);
+    stage.hang(stage.tell);
     stage.start([
       { name: "mute", at: "AtNotice", timeout: "2s", retries: 1, ...silence },
       { name: "tell", at: "BeforeDrain", timeout: "2s", retries: 0, ...slack },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(10));
-    expect(world.podsOn("n1")).toEqual([]);
+    await stage.world.pass(seconds(10));
+    expect(stage.world.podsOn("n1")).toEqual([]);
     expect(stage.records).toMatchObject([
       { name: "mute", state: "Failed", attempts: 2, result: "ACTION_TIMEOUT" },
       { name: "tell", state: "Failed", attempts: 1, result: "ACTION_TIMEOUT" },
     ]);
-    expect(world.counted).toContain(
+    expect(stage.world.counted).toContain(
       "lastcall_actions_total action=alertmanagerSilence result=Failed",
     );
-    expect(world.counted).toContain("lastcall_errors_total code=ACTION_TIMEOUT");
+    expect(stage.world.counted).toContain("lastcall_errors_total code=ACTION_TIMEOUT");
   });
 
   it("have what it takes to undo them in the status before anything is changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     const atApply: unknown[] = [];
-    mute.onCall = (call) => {
+    stage.mute.onCall = (call) => {
       if (call === "apply") atApply.push(stage.records[0]);
     };
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(atApply).toMatchObject([
       { name: "mute", state: "Running", undo: { before: "nothing" } },
     ]);
@@ -73,49 +61,49 @@ describe("the actions of a notice", () => {
   it("do not stand back in a rush with what they write, since their changes wait for it", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     const urgencies: unknown[] = [];
-    world.beforeWrite = ({ body, urgency }) => {
+    stage.world.beforeWrite = ({ body, urgency }) => {
       if (JSON.stringify(body ?? {}).includes('"undo"')) urgencies.push(urgency);
     };
     let atApply = 0;
-    mute.onCall = (call) => {
+    stage.mute.onCall = (call) => {
       if (call === "apply") atApply = urgencies.length;
     };
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(atApply).toBeGreaterThan(0);
     expect(urgencies.slice(0, atApply)).toEqual(Array(atApply).fill("Now"));
   });
 
   it("are tried again after a fault that may pass, and not after one that may not", async () => {
-    mute.fault = "ACTION_UNREACHABLE";
-    mute.failsFor = 2;
-    tell.fault = "ACTION_REFUSED";
+    stage.mute.fault = "ACTION_UNREACHABLE";
+    stage.mute.failsFor = 2;
+    stage.tell.fault = "ACTION_REFUSED";
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
       { name: "tell", at: "AtNotice", ...slack },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(20));
+    await stage.world.pass(seconds(20));
     expect(stage.records).toMatchObject([
       { name: "mute", state: "Done", attempts: 3 },
       { name: "tell", state: "Failed", attempts: 1, result: "ACTION_REFUSED" },
     ]);
-    expect(world.podsOn("n1")).toEqual([]);
+    expect(stage.world.podsOn("n1")).toEqual([]);
   });
 
   it("are tried again when the receiver has said, and that is no later than in a minute", async () => {
     const begun: number[] = [];
-    tell.onCall = (call) => {
-      if (call === "apply") begun.push(world.clock.now());
+    stage.tell.onCall = (call) => {
+      if (call === "apply") begun.push(stage.world.clock.now());
     };
-    tell.fault = "ACTION_RATE_LIMITED";
-    tell.failsFor = 2;
-    tell.retryAfterMs = 20_000;
+    stage.tell.fault = "ACTION_RATE_LIMITED";
+    stage.tell.failsFor = 2;
+    stage.tell.retryAfterMs = 20_000;
     stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
     await stage.giveNotice(minutes(60));
-    await world.pass(seconds(10));
-    tell.retryAfterMs = 3_600_000;
-    await world.pass(seconds(110));
+    await stage.world.pass(seconds(10));
+    stage.tell.retryAfterMs = 3_600_000;
+    await stage.world.pass(seconds(110));
     const [first = 0, second = 0, third = 0] = begun;
     expect(second - first).toBeGreaterThanOrEqual(20_000);
     expect(second - first).toBeLessThan(25_000);
@@ -125,37 +113,37 @@ describe("the actions of a notice", () => {
   });
 
   it("that are to be tried again after the deadline have failed by then, and say why", async () => {
-    tell.fault = "ACTION_RATE_LIMITED";
-    tell.retryAfterMs = 50_000;
+    stage.tell.fault = "ACTION_RATE_LIMITED";
+    stage.tell.retryAfterMs = 50_000;
     stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
     await stage.giveNotice(seconds(30));
-    await world.pass(seconds(31));
-    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+    await stage.world.pass(seconds(31));
+    expect(stage.tell.calls).toEqual(["prepare tell", "apply tell"]);
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
     expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
   });
 
   it("end with the deadline, and none begins after it", async () => {
-    mute.fault = "ACTION_UNREACHABLE";
+    stage.mute.fault = "ACTION_UNREACHABLE";
     stage.start([{ name: "mute", at: "AtNotice", retries: 20, ...silence }]);
     await stage.giveNotice(seconds(15));
-    await world.pass(seconds(15));
-    const calls = mute.calls.length;
-    await world.pass(seconds(60));
-    expect(mute.calls).toHaveLength(calls);
+    await stage.world.pass(seconds(15));
+    const calls = stage.mute.calls.length;
+    await stage.world.pass(seconds(60));
+    expect(stage.mute.calls).toHaveLength(calls);
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
     expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
   });
 
   it("that go on when the deadline comes nearer end with that", async () => {
-    stage.hang(mute);
+    stage.hang(stage.mute);
     stage.start([{ name: "mute", at: "AtNotice", timeout: "10m", ...silence }]);
     await stage.giveNotice(minutes(10));
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ mute: "Running" });
     // Ten seconds after the notice, which came five seconds after dawn.
     stage.patchDeparture({ deadlineAt: "2026-11-20T00:00:15Z" });
-    await world.pass(seconds(8));
+    await stage.world.pass(seconds(8));
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
   });
 
@@ -165,7 +153,7 @@ describe("the actions of a notice", () => {
       { name: "spot", at: "AtNotice", causes: ["SpotInterruption"], ...slack },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.records).toMatchObject([
       {
         name: "other",
@@ -183,38 +171,38 @@ describe("the actions of a notice", () => {
       { name: "tell", at: "AtNotice", ...slack },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(10));
+    await stage.world.pass(seconds(10));
     expect(stage.records).toMatchObject([
       { name: "new", state: "Failed", result: "ACTION_UNSUPPORTED" },
       { name: "tell", state: "Done" },
     ]);
     expect(stage.records[0]?.detail).toContain("nothing for teams");
-    const said = world.events.filter(({ reason }) => reason === "ActionFailed");
+    const said = stage.world.events.filter(({ reason }) => reason === "ActionFailed");
     expect(said).toMatchObject([{ type: "Warning", about: { kind: "Node", name: "n1" } }]);
     expect(said[0]?.message).toContain("Action new (teams) failed: ");
-    expect(world.podsOn("n1")).toEqual([]);
+    expect(stage.world.podsOn("n1")).toEqual([]);
   });
 
   it("tell once how long the machine took out of its target groups, all of them", async () => {
     const detached = () => {
       const name = "lastcall_notice_to_detached_seconds";
-      return world.observed.filter((one) => one.name === name).map(({ value }) => value);
+      return stage.world.observed.filter((one) => one.name === name).map(({ value }) => value);
     };
-    mute.latency = (signal) => world.clock.sleep(seconds(2), signal);
+    stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(2), signal);
     stage.start([
       { name: "first", at: "AtNotice", deregisterTargets: {} },
       { name: "rest", at: "BeforeDrain", timeout: "1m", deregisterTargets: { wait: true } },
       { name: "other", at: "AtNotice", causes: ["Planned"], deregisterTargets: {} },
     ]);
-    mute.onCall = (call, { name }) => {
+    stage.mute.onCall = (call, { name }) => {
       const span = seconds(name === "rest" ? 20 : 2);
-      if (call === "apply") mute.latency = (signal) => world.clock.sleep(span, signal);
+      if (call === "apply") stage.mute.latency = (signal) => stage.world.clock.sleep(span, signal);
     };
     await stage.giveNotice();
-    await world.pass(seconds(10));
+    await stage.world.pass(seconds(10));
     expect(stage.states).toEqual({ first: "Done", rest: "Running", other: "Skipped" });
     expect(detached()).toEqual([]);
-    await world.pass(seconds(20));
+    await stage.world.pass(seconds(20));
     expect(stage.states.rest).toBe("Done");
     expect(detached()).toHaveLength(1);
     expect(detached()[0]).toBeGreaterThanOrEqual(20);
@@ -222,15 +210,15 @@ describe("the actions of a notice", () => {
   });
 
   it("do not tell that where one of the target groups still has the machine", async () => {
-    [mute.fault, mute.failsFor] = ["ACTION_REFUSED", 1];
+    [stage.mute.fault, stage.mute.failsFor] = ["ACTION_REFUSED", 1];
     stage.start([
       { name: "first", at: "AtNotice", deregisterTargets: {} },
       { name: "rest", at: "BeforeDrain", deregisterTargets: {} },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(10));
+    await stage.world.pass(seconds(10));
     expect(Object.values(stage.states).toSorted()).toEqual(["Done", "Failed"]);
-    expect(world.observed.map(({ name }) => name)).not.toContain(
+    expect(stage.world.observed.map(({ name }) => name)).not.toContain(
       "lastcall_notice_to_detached_seconds",
     );
   });
@@ -241,13 +229,13 @@ describe("the actions of a notice", () => {
       { name: "tell", at: "AtEnd", slack: { ...slack.slack, message: "{{outcome}}\n{{summary}}" } },
     ]);
     await stage.giveNotice();
-    await world.pass(seconds(20));
+    await stage.world.pass(seconds(20));
     expect(stage.states).toEqual({ mute: "Done", tell: "Pending" });
     stage.deleteNode();
-    await world.pass(seconds(5));
+    await stage.world.pass(seconds(5));
     expect(stage.states).toEqual({ mute: "Done", tell: "Done" });
     const message = String(
-      Object.entries(tell.tasks.at(-1)?.how ?? {}).find(([k]) => k === "message")?.[1],
+      Object.entries(stage.tell.tasks.at(-1)?.how ?? {}).find(([k]) => k === "message")?.[1],
     );
     expect(message).toMatch(/^Preempted\nn1 leaves: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
@@ -265,18 +253,18 @@ describe("a planned departure", () => {
   };
 
   it("waits with its drain for a required action", async () => {
-    mute.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "mute", at: "AtNotice", required: true, ...silence }], spec);
-    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
-    await world.pass(seconds(5));
-    expect(world.steps).not.toContain("evict n1");
-    await world.pass(seconds(20));
-    expect(world.steps).toContain("evict n1");
+    await stage.world.passUntil(() => stage.world.steps.includes("cordon n1"), minutes(120));
+    await stage.world.pass(seconds(5));
+    expect(stage.world.steps).not.toContain("evict n1");
+    await stage.world.pass(seconds(20));
+    expect(stage.world.steps).toContain("evict n1");
     expect(stage.states).toEqual({ mute: "Done" });
   });
 
   it("does not begin its drain where a required one fails, and goes back to work", async () => {
-    tell.fault = "ACTION_REFUSED";
+    stage.tell.fault = "ACTION_REFUSED";
     stage.start(
       [
         { name: "mute", at: "AtNotice", ...silence },
@@ -284,11 +272,14 @@ describe("a planned departure", () => {
       ],
       spec,
     );
-    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(120));
-    expect(world.steps).not.toContain("evict n1");
-    expect(world.statusOf("n1")).toMatchObject({ outcome: "RolledBack", reason: "ActionFailed" });
-    expect(world.marksOf("n1")).toEqual([]);
-    expect(mute.inEffect).toEqual([]);
+    await stage.world.passUntil(() => stage.world.statusOf("n1").phase === "Ended", minutes(120));
+    expect(stage.world.steps).not.toContain("evict n1");
+    expect(stage.world.statusOf("n1")).toMatchObject({
+      outcome: "RolledBack",
+      reason: "ActionFailed",
+    });
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Undone", ask: "Failed" });
   });
 
@@ -296,34 +287,34 @@ describe("a planned departure", () => {
     ["as soon as it is out of its target groups", undefined, seconds(90), true],
     ["after the fixed delay where that failed", "ACTION_REFUSED", seconds(90), false],
   ] as const)("releases its machine %s", async (_, fault, span, isReleased) => {
-    mute.fault = fault;
-    mute.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.mute.fault = fault;
+    stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }], {
       ...spec,
       instance: { release: "Recreate", loadBalancerDelay: "10m" },
     });
-    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
-    await world.pass(span);
-    expect(world.steps.includes("release n1")).toBe(isReleased);
-    await world.pass(minutes(11));
-    expect(world.steps).toContain("release n1");
+    await stage.world.passUntil(() => stage.world.steps.includes("cordon n1"), minutes(120));
+    await stage.world.pass(span);
+    expect(stage.world.steps.includes("release n1")).toBe(isReleased);
+    await stage.world.pass(minutes(11));
+    expect(stage.world.steps).toContain("release n1");
   });
 
   it("goes on where an action fails that is not required", async () => {
-    mute.fault = "ACTION_REFUSED";
+    stage.mute.fault = "ACTION_REFUSED";
     stage.start([{ name: "mute", at: "AtNotice", ...silence }], spec);
-    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(120));
-    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
+    await stage.world.passUntil(() => stage.world.statusOf("n1").phase === "Ended", minutes(120));
+    expect(stage.world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
   });
 
   it("releases its machine only when the actions after the drain have ended", async () => {
-    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "last", at: "AfterDrain", ...slack }], spec);
     let released = "";
-    world.onRelease = () => {
+    stage.world.onRelease = () => {
       released = JSON.stringify(stage.states);
     };
-    await world.passUntil(() => released !== "", minutes(120));
+    await stage.world.passUntil(() => released !== "", minutes(120));
     expect(released).toBe('{"last":"Done"}');
   });
 
@@ -335,12 +326,12 @@ describe("a planned departure", () => {
       ],
       { ...spec, drain: { timeout: "10m" }, replacement: { when: "None" } },
     );
-    tell.latency = async () => {};
-    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
-    await world.pass(millis(500));
+    stage.tell.latency = async () => {};
+    await stage.world.passUntil(() => stage.world.steps.includes("cordon n1"), minutes(120));
+    await stage.world.pass(millis(500));
     expect(stage.states).toEqual({ planned: "Done", spot: "Skipped" });
     stage.patchDeparture({ cause: "SpotInterruption", noticedAt: "2026-11-20T01:00:00Z" });
-    await world.pass(seconds(3));
+    await stage.world.pass(seconds(3));
     expect(stage.states).toEqual({ planned: "Done", spot: "Done" });
   });
 });

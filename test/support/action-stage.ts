@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from "vitest";
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
 import type { ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import { type Millis, minutes, seconds } from "../../src/core/time/time.ts";
@@ -24,17 +25,29 @@ interface StageOptions {
   readonly releaserFor?: ReleaserChoice;
 }
 
-/** Two nodes with a pod each, the controller, and the receivers of its actions in memory. */
-export class ActionStage {
-  readonly world: ModelWorld;
-  /** Receives what can be undone: silences. */
-  readonly mute = new FakeActionRunner();
-  /** Receives messages. */
-  readonly tell = new FakeActionRunner("Message");
-  readonly #abort = new AbortController();
+/** A stage that is new for each test of a file, and ended after it. */
+export function useActionStage(): ActionStage {
+  const stage = new ActionStage();
+  beforeEach(() => stage.renew());
+  afterEach(() => stage.stop());
+  return stage;
+}
 
-  constructor(seed = 1) {
+/** Two nodes with a pod each, the controller, and the receivers of its actions in memory. */
+class ActionStage {
+  world = new ModelWorld(1);
+  /** Receives what can be undone: silences. */
+  mute = new FakeActionRunner();
+  /** Receives messages. */
+  tell = new FakeActionRunner("Message");
+  #abort = new AbortController();
+
+  /** As if nothing had been; what ran has been stopped. */
+  renew(seed = 1): void {
     this.world = new ModelWorld(seed);
+    this.mute = new FakeActionRunner();
+    this.tell = new FakeActionRunner("Message");
+    this.#abort = new AbortController();
   }
 
   readonly #ports: ActionPorts = {
