@@ -44,6 +44,7 @@ const catalogue = {
   ACTION_HOST_FORBIDDEN: { retryable: false, exitCode: 1 },
   ACTION_UNSUPPORTED: { retryable: false, exitCode: 1 },
   ACTION_DEADLINE: { retryable: false, exitCode: 1 },
+  ACTION_INTERRUPTED: { retryable: false, exitCode: 1 },
   SECRET_MISSING: { retryable: false, exitCode: 1 },
   SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },

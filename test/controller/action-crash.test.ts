@@ -72,7 +72,7 @@ describe("the next leader", () => {
 });
 
 describe("the next leader, where the machine cannot be released any more", () => {
-  it("undoes what was begun before it frees the node, and begins it all again later", async () => {
+  it("undoes or ends what was begun before it frees the node, and begins it all again later", async () => {
     let problem: string | undefined;
     const releaserFor = () => ({
       ...stage.world.releaser,
@@ -98,7 +98,9 @@ describe("the next leader, where the machine cannot be released any more", () =>
     await stage.world.pass(seconds(30));
     expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Held" });
     expect(stage.mute.inEffect).toEqual([]);
-    expect(stage.states).toMatchObject({ mute: "Pending" });
+    expect(stage.states).toEqual({ mute: "Pending", ask: "Failed" });
+    expect(stage.records[1]).toMatchObject({ result: "ACTION_INTERRUPTED", attempts: 1 });
+    expect(stage.records[1]?.detail).toContain("whether the action was done is not known");
     [problem, stage.tell.latency] = [undefined, async () => {}];
     await stage.world.passUntil(() => stage.world.steps.includes("evict n1"), minutes(60));
     expect(stage.states).toEqual({ mute: "Done", ask: "Done" });

@@ -16,7 +16,7 @@ import type { Fields } from "../../core/json/json-field.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
 import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
 import { millis } from "../../core/time/time.ts";
-import { isLastcallError, messageOf } from "../../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import {
   type ActionEnd,
@@ -154,6 +154,17 @@ export class ActionPipeline {
     for (const record of records) this.#ledger.set({ ...record, state: "Running" });
     await this.#ledger.save(signal);
     await Promise.all(records.map((record) => this.#takeBack(record, signal)));
+  }
+
+  /**
+   * Before the departure is held: what can be undone is undone. What a process before this one has
+   * begun beside that is ended, since nobody goes on with it until the departure begins once more.
+   */
+  async suspend(signal: AbortSignal): Promise<void> {
+    await this.undo(signal);
+    const left = this.#ledger.records.filter(({ state }) => state === "Running");
+    const { code: result, message: detail } = heldBefore();
+    for (const record of left) await this.#ended({ ...record, state: "Failed", result, detail });
   }
 
   /** After the outcome: what is under way ends, then the actions at the end are carried out. */
@@ -319,6 +330,12 @@ function unsupported(how: ActionSpec): ActionEnd {
   const kind = how.kind === "unknown" ? how.field : how.kind;
   const detail = `Cannot carry out the action: this version has nothing for ${kind}, upgrade Lastcall or remove the action from the policy`;
   return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
+}
+
+function heldBefore(): LastcallError {
+  const problem =
+    "Cannot end the action: the departure is held, and whether the action was done is not known";
+  return new LastcallError("ACTION_INTERRUPTED", problem);
 }
 
 async function unlessAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {

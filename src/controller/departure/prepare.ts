@@ -102,7 +102,7 @@ export async function checkRelease(
     const answer = await context.askAboutRelease({ node, mode }, until);
     if (answer.kind === "Possible" || over.signal.aborted) return undefined;
     // A controller before this one may have cordoned it, and begun what is done around that.
-    await context.actions.undo(signal);
+    await context.actions.suspend(signal);
     await uncordon(context, signal);
     return { event: "Blocked", reason: answer.reason, detail: answer.detail };
   } catch (error) {
