@@ -130,6 +130,23 @@ describe("lastcall depart --only-actions", () => {
   });
 
   it.each([
+    ["deregisterTargets", {}],
+    ["replaceSecurityGroups", { groupIds: ["sg-0abc"] }],
+    ["detach", {}],
+  ])(
+    "says of %s for a machine that is not EC2's the same with --dry-run as without",
+    async (kind, how) => {
+      world.patchPolicy({ spec: { actions: [{ name: "out", at: "AtNotice", [kind]: how }] } });
+      const told = `n0 AtNotice out (${kind}) Failed ACTION_REFUSED: Cannot act on n0 in AWS: its providerID is gce://`;
+      const dry = await depart("--only-actions", "--dry-run");
+      expect(dry.stdout).toContain(told);
+      expect(dry.exit).toBe(1);
+      const { stdout } = await depart("--only-actions");
+      expect(stdout.replace(/ in \d+\.\ds/, "")).toContain(told);
+    },
+  );
+
+  it.each([
     ["--at", "2030-01-01T00:00:00Z"],
     ["--by", "2030-01-01T00:00:00Z"],
   ])("refuses %s, since it is now", async (flag, at) => {

@@ -1,4 +1,4 @@
-import type { ActionPorts } from "../../contracts/action-runner.ts";
+import type { ActionPorts, ActionRunner } from "../../contracts/action-runner.ts";
 import { type ActionEnd, carryOut, taskFor } from "../../controller/action/action-attempt.ts";
 import { actionRecords } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
@@ -132,12 +132,10 @@ async function carryOutOne(
     return { ...record, state: "Failed", attempts: 0, result: "ACTION_UNSUPPORTED", detail };
   }
   if (input.options.dryRun) {
-    const found = await runner.check(action.how, signal);
-    if (found === undefined) {
-      return { ...record, state: "Pending", attempts: 0, detail: JSON.stringify(task.how) };
-    }
-    const detail = `${found.field}: found ${found.found}, expected ${found.wanted}`;
-    return { ...record, state: "Failed", attempts: 0, result: found.code, detail };
+    const looking = { clock, rng, runner: lookingRunner(runner, action), keep: async () => {} };
+    const end = await carryOut(action, task, { ...looking, signal, deadlineAt: () => undefined });
+    if (end.kind === "Failed") return { ...record, ...outcomeOf(end), attempts: 0 };
+    return { ...record, state: "Pending", attempts: 0, detail: end.done.detail };
   }
   const startedAt = clock.now();
   let undo: Fields | undefined;
@@ -149,6 +147,21 @@ async function carryOutOne(
   const end = await carryOut(action, task, tools);
   const seconds = (clock.now() - startedAt) / 1000;
   return { ...record, startedAt, seconds, undo, ...outcomeOf(end) };
+}
+
+/** What a dry run carries out: all the looks of the action, and none of its changes. */
+function lookingRunner(runner: ActionRunner, { how }: Action): ActionRunner {
+  return {
+    check: (spec, signal) => runner.check(spec, signal),
+    prepare: (task, signal) => runner.prepare(task, signal),
+    apply: async (task, signal) => {
+      const problem = await runner.check(how, signal);
+      if (problem === undefined) return { detail: JSON.stringify(task.how) };
+      const { code, field, found, wanted } = problem;
+      throw new LastcallError(code, `${field}: found ${found}, expected ${wanted}`);
+    },
+    undo: async () => ({ detail: "nothing was changed" }),
+  };
 }
 
 type ActionOutcome = Pick<ActionRecord, "state" | "attempts" | "result" | "detail" | "reference">;

@@ -1,4 +1,4 @@
-import type { ActionRunner } from "../../../contracts/action-runner.ts";
+import type { ActionProblem, ActionRunner } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
@@ -61,12 +61,37 @@ const loaders: {
   },
 };
 
+/** What is done to the machine itself, which has to be EC2's; a message may be about any. */
+const kindsOfInstances: ReadonlySet<AwsKind> = new Set([
+  "deregisterTargets",
+  "replaceSecurityGroups",
+  "detach",
+]);
+
 /** The runner of one kind with AWS' clients of it, which are loaded for that alone. */
-export function createAwsRunner<Kind extends AwsKind>(
+export async function createAwsRunner<Kind extends AwsKind>(
   kind: Kind,
   tools: AwsActionTools,
 ): Promise<ActionRunner<Kind>> {
-  return loaders[kind](tools);
+  const runner = await loaders[kind](tools);
+  if (!kindsOfInstances.has(kind)) return runner;
+  return {
+    check: async (how, signal) => fleetProblem(kind, tools) ?? runner.check(how, signal),
+    prepare: (task, signal) => runner.prepare(task, signal),
+    apply: (task, signal) => runner.apply(task, signal),
+    undo: (task, signal) => runner.undo(task, signal),
+  };
+}
+
+/** Where none of the machines is EC2's the action would fail for each of them. */
+function fleetProblem(field: string, { machines }: AwsActionTools): ActionProblem | undefined {
+  const all = machines();
+  const [first] = all;
+  const isOurs = all.some((providerID) => findInstanceRef(providerID) !== undefined);
+  if (first === undefined || isOurs) return undefined;
+  const found = `no instance of EC2 among the nodes (such as ${first})`;
+  const wanted = "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0";
+  return { code: "ACTION_REFUSED", field, found, wanted };
 }
 
 async function createTargetRunner(

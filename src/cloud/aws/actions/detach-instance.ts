@@ -2,6 +2,7 @@ import type {
   ActionDone,
   ActionProblem,
   ActionRunner,
+  ActionTask,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { InRegion, Membership } from "../ec2-machine.ts";
@@ -37,8 +38,9 @@ export class DetachRunner implements ActionRunner<Kind> {
     return undefined;
   }
 
-  async prepare(_: unknown, signal: AbortSignal): Promise<undefined> {
+  async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<undefined> {
     signal.throwIfAborted();
+    instanceOf(task);
   }
 
   async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { createAwsRunner } from "../../../../src/cloud/aws/actions/aws-runners.ts";
+import type { ActionRunner } from "../../../../src/contracts/action-runner.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import { actionRunnerContract } from "../../../contract/action-runner.contract.ts";
 import { AutoScalingServer } from "../../../support/auto-scaling-server.ts";
@@ -138,3 +139,23 @@ it("checks in the region of the fleet where the environment names none", async (
   process.env.AWS_REGION = former;
   await ec2.stop();
 });
+
+it.each([
+  ["deregisterTargets", { kind: "deregisterTargets", wait: false }],
+  ["replaceSecurityGroups", { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] }],
+  ["detach", { kind: "detach", decrementDesiredCapacity: false }],
+] as const)(
+  "says of %s beforehand that none of the fleet's machines is EC2's",
+  async (kind, how) => {
+    const machines = () => ["gce://p/z/n", "azure:///subscriptions/s"];
+    for (const region of [undefined, "us-east-1"]) {
+      const runner = (await createAwsRunner(kind, { ...tools, region, machines })) as ActionRunner;
+      expect(await runner.check(how, new AbortController().signal)).toEqual({
+        code: "ACTION_REFUSED",
+        field: kind,
+        found: "no instance of EC2 among the nodes (such as gce://p/z/n)",
+        wanted: "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0",
+      });
+    }
+  },
+);
