@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { audit } from "../../src/audit/audit.ts";
+import { defaultPlatformNames, knownPlatform } from "../../src/audit/platform.ts";
 import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/label-selector.ts";
 import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
 
@@ -74,6 +76,14 @@ describe("what deploy installs", () => {
       expect(mayRun(controller, labels)).toBe(true);
       expect(mayRun(agent, labels)).toBe(false);
     }
+  });
+
+  it.each(defaultPlatformNames)("gives our own audit no error to find on %s", (name) => {
+    const sources = ["base/controller.yaml", "agent/daemonset.yaml"]
+      .flatMap(documentsOf)
+      .map((json) => ({ json, origin: "Recorded" }) as const);
+    const { findings } = audit({ sources, platforms: [knownPlatform(name)] });
+    expect(findings.filter(({ severity }) => severity === "error")).toEqual([]);
   });
 
   it.each([
