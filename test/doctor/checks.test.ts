@@ -3,6 +3,7 @@ import { hours, millis, minus, seconds } from "../../src/core/time/time.ts";
 import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
 import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
 import { LastcallError } from "../../src/errors.ts";
+import { doctorFaults } from "../e2e/doctor-faults.ts";
 import { at, budgetOf, departureOf, green, nodeOf, policyOf } from "./green-facts.ts";
 
 function knownIn<Value>(fact: { kind: string; value?: Value }): Value {
@@ -345,6 +346,13 @@ describe("the checks of doctor", () => {
     expect(new Set(ids).size).toBe(ids.length);
     const shown = new Set(red.filter(([, status]) => status !== "Skip").map(([id]) => id));
     expect(ids.filter((id) => !shown.has(id))).toEqual([]);
+  });
+
+  it("can each be turned red on a real control plane, too, by a fault that is listed once", () => {
+    const listed = new Set(doctorFaults.map(({ check }) => check));
+    expect([...listed].toSorted()).toEqual(checkList.map(({ id }) => id).toSorted());
+    const whats = doctorFaults.map(({ check, what }) => `${check}: ${what}`);
+    expect(new Set(whats).size).toBe(whats.length);
   });
 
   it("say why where nothing can be asked, and nothing else fails", () => {

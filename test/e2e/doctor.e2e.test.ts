@@ -1,36 +1,91 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { instant, minus, minutes } from "../../src/core/time/time.ts";
-import type { DoctorReport } from "../../src/doctor/report.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { millis, plus } from "../../src/core/time/time.ts";
+import type { DoctorReport, ReportedCheck } from "../../src/doctor/report.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { ArmServer } from "../support/arm-server.ts";
+import { writeKubeconfig } from "../support/control-plane-files.ts";
+import { Ec2Fleet } from "../support/ec2-fleet.ts";
+import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { runLastcall } from "../support/lastcall-process.ts";
+import { Moto } from "../support/moto.ts";
+import { type Relay, startRelay } from "../support/relay.ts";
+import { json, ScriptedServer } from "../support/scripted-server.ts";
+import { doctorFaults, faultPhases } from "./doctor-faults.ts";
+import { type Asked, type Fault, patched, type Stage } from "./doctor-stage.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { mustRun } from "./must-run.ts";
 
-const deploy = join(import.meta.dirname, "..", "..", "deploy");
+type Report = ReadonlyMap<string, ReportedCheck>;
+
+const root = join(import.meta.dirname, "..", "..");
+const alertmanager = new ScriptedServer((_, response) =>
+  json(response, 200, [{ labels: { alertname: "Down" }, status: { state: "active" } }]),
+);
+const fleet = new Ec2Fleet(realClock);
+const arm = new ArmServer(realClock);
 let world: FleetWorld;
 let folder: string;
+let stage: Stage;
+/** What the relays are told to answer, for as long as doctor asks. */
+let hearing: Asked = {};
+let apiRelay: Relay;
+let gceRelay: Relay;
+let moto: Moto;
+let relayed: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-doctor-"));
-  world = await FleetWorld.start();
+  [world, moto] = await Promise.all([FleetWorld.start(), Moto.start()]);
+  await Promise.all([alertmanager.start(), fleet.start(), arm.start()]);
+  // AWS' client reads the environment by itself.
+  const aws = { ...moto.environment, AWS_ENDPOINT_URL: fleet.url, AWS_ENDPOINT_URL_SQS: moto.url };
+  for (const [name, value] of Object.entries(aws)) vi.stubEnv(name, value);
   // Where the controller's pods are to be: not on the nodes that it takes away.
   await createNodes(world.plane, [{ name: "standard-1", provisioning: "standard" }]);
-  for (const part of ["quota", "controller"]) {
-    await mustRun(world.plane, ["apply", "-f", join(deploy, "base", `${part}.yaml`)]);
-  }
-  await mustRun(world.plane, ["apply", "-k", join(deploy, "agent")]);
+  for (const part of ["quota", "controller"]) await apply("-f", `deploy/base/${part}.yaml`);
+  await apply("-k", "deploy/agent");
   // The pods of the Deployment are played by kwok; this one leads.
-  await world.startController(await world.controllerKubeconfig());
-  await world.applyPolicy({ lifetime: { max: "24h" } });
+  const controller = await world.startController(await world.controllerKubeconfig());
+  await world.applyPolicy({ lifetime: { max: "24h" }, replacement: { when: "BeforeDrain" } });
+  const { url: target, caFile, adminToken } = world.plane;
+  apiRelay = await startRelay({
+    ...{ target, ca: () => readFileSync(caFile, "utf8") },
+    before: async ({ path }) => (await hearing.api?.(path)) ?? "Pass",
+  });
+  gceRelay = await startRelay({
+    target: world.cloud.endpoint,
+    before: async ({ path }) => (await hearing.gce?.(path)) ?? "Pass",
+  });
+  relayed = kubeconfig(apiRelay.url, adminToken);
+  const nowhere = `http://127.0.0.1:${await freePort()}`;
+  stage = { world, controller, moto, fleet, arm, alertmanager, nowhere, kubeconfig, apply };
 });
 
 afterAll(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all([apiRelay?.close(), gceRelay?.close(), moto?.stop()]);
+  await Promise.all([alertmanager.stop(), fleet.close(), arm.close()]);
   await world?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
+
+function kubeconfig(url: string, token: string): string {
+  const file = join(folder, `${new URL(url).port}.kubeconfig`);
+  writeKubeconfig({ file, url, token, user: "admin" });
+  return file;
+}
+
+function apply(how: "-f" | "-k", path: string): Promise<void> {
+  return mustRun(world.plane, ["apply", how, join(root, path)]);
+}
 
 async function doctor(kubeconfig = world.plane.kubeconfig, ...more: readonly string[]) {
   const endpoint = ["--gcp-endpoint", world.cloud.endpoint];
@@ -38,14 +93,6 @@ async function doctor(kubeconfig = world.plane.kubeconfig, ...more: readonly str
   const { code, stdout } = await runLastcall(args, { folder });
   const report = JSON.parse(stdout) as DoctorReport;
   return { code, report, of: new Map(report.checks.map((check) => [check.id, check])) };
-}
-
-/** Asks until the check says so: what it hangs on may take its time. */
-async function says(id: string, status: string): Promise<string> {
-  return world.until(`doctor says ${status} to ${id}`, async () => {
-    const found = (await doctor()).of.get(id);
-    return found?.status === status && found.message;
-  });
 }
 
 describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
@@ -59,7 +106,6 @@ describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
     const { report, of } = await doctor();
     const notPassed = report.checks.filter(({ status }) => status !== "Pass");
     expect(notPassed.map(({ id, status }) => `${id} ${status}`)).toEqual([
-      "placeholder-image Skip",
       "alerts Skip",
       "queue Skip",
     ]);
@@ -76,66 +122,86 @@ describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
   });
 });
 
-describe("lastcall doctor sees what was broken:", () => {
-  test("a budget that lets nobody go", async () => {
-    const budget = ["create", "pdb", "never", "--selector=app=web", "--max-unavailable=0"];
-    await mustRun(world.plane, budget);
-    expect(await says("budgets", "Fail")).toContain("default/never");
-    expect((await doctor()).code).toBe(3);
-    await mustRun(world.plane, ["delete", "pdb", "never"]);
-    await says("budgets", "Pass");
+/** Doctor in this process, through relays that can stand in for an API server and a cloud. */
+async function ask(asked: Asked = {}): Promise<Report> {
+  hearing = asked;
+  let text = "";
+  const now = () => plus(realClock.now(), asked.later ?? millis(0));
+  const io: CommandIo = {
+    ...processIo(),
+    ...{ rng: seededRng(1), signal: new AbortController().signal, clock: { ...realClock, now } },
+    env: { HOME: folder, ...asked.env },
+    out: (more) => {
+      text += more;
+    },
+    err: () => undefined,
+  };
+  const clouds = ["--gcp-endpoint", gceRelay.url, "--azure-endpoint", arm.url];
+  const through = ["--kubeconfig", relayed, ...clouds];
+  await runCommandLine(["doctor", "-o", "json", ...through, ...(asked.flags ?? [])], io);
+  const { checks } = JSON.parse(text) as DoctorReport;
+  return new Map(checks.map((check) => [check.id, check]));
+}
+
+function redIn(checks: Report): readonly string[] {
+  const isRed = ({ status }: ReportedCheck) => status === "Warn" || status === "Fail";
+  return [...checks.values()].filter(isRed).map(({ id }) => id);
+}
+
+/**
+ * Asks until these are red and no others, and the first says so: what was mended before may still
+ * be on its way.
+ */
+async function untilRed(
+  wanted: readonly string[],
+  { says = "", asked = {} }: { readonly says?: string; readonly asked?: Asked } = {},
+): Promise<Report> {
+  let last: Report = new Map();
+  const isSo = async () => {
+    last = await ask(asked);
+    const areAll = redIn(last).toSorted().join() === wanted.toSorted().join();
+    return areAll && (last.get(wanted[0] ?? "")?.message ?? "").includes(says) && last;
+  };
+  try {
+    return await world.until(`red are ${wanted.join(", ") || "none"}`, isSo, 30_000);
+  } catch (error) {
+    const said = redIn(last).map((id) => `${id}: ${last.get(id)?.message}`);
+    const found = `found ${said.join("\n")}, expected ${wanted.join(", ")} and "${says}"`;
+    throw new Error(`Cannot turn the checks red: ${found}`, { cause: error });
+  }
+}
+
+/** Checks that stay red since a fault that was not mended. */
+const standing: string[] = [];
+const made: Fault[] = [];
+
+async function turnRed(fault: Fault): Promise<void> {
+  const { check, status, says, also = [] } = fault;
+  await fault.make?.(stage);
+  const asked = (await fault.asked?.(stage)) ?? {};
+  const others = also.filter((id) => !standing.includes(id));
+  const report = await untilRed([check, ...others, ...standing], { says, asked });
+  expect(report.get(check)).toMatchObject({ id: check, status });
+  if (fault.make !== undefined && fault.mend === undefined) standing.push(check, ...others);
+  await fault.mend?.(stage);
+  made.push(fault);
+}
+
+describe("each check of lastcall doctor turns red, and none with it but what sees the same,", () => {
+  beforeAll(async () => {
+    // What is done to the Deployment makes no new pods.
+    const path = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
+    await patched(path, { spec: { paused: true } })(stage);
   });
 
-  test("a workload that asks for more time than preemptible nodes give", async () => {
-    await mustRun(world.plane, ["apply", "-f", "-"], {
-      ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "slow" } },
-      spec: {
-        replicas: 0,
-        selector: { matchLabels: { app: "slow" } },
-        template: {
-          metadata: { labels: { app: "slow" } },
-          spec: {
-            terminationGracePeriodSeconds: 120,
-            containers: [{ name: "slow", image: "slow" }],
-          },
-        },
-      },
-    });
-    expect(await says("grace", "Warn")).toContain("grace-cut of Deployment default/slow");
+  test.each(faultPhases)("$title", async ({ prepare, faults }) => {
+    await prepare?.(stage);
+    await untilRed(standing);
+    for (const fault of faults) await turnRed(fault);
+    await untilRed(standing);
   });
 
-  test("two policies of one weight", async () => {
-    await mustRun(world.plane, ["apply", "-f", "-"], {
-      ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
-      ...{ metadata: { name: "also" }, spec: { paused: true } },
-    });
-    expect(await says("policy-ties", "Warn")).toContain("also, spot have one weight");
-    await mustRun(world.plane, ["delete", "dpol", "also"]);
-  });
-
-  test("a permission of the cloud that is gone", async () => {
-    world.cloud.deny("compute.instanceGroupManagers.update");
-    expect(await says("cloud-permissions", "Fail")).toContain("instanceGroupManagers.update");
-    world.cloud.allow("compute.instanceGroupManagers.update");
-  });
-
-  test("a machine that never became a node", async () => {
-    world.cloud.addStray("lost-1", "europe-west1-b");
-    expect((await doctor()).of.get("machines-without-node")?.status).toBe("Pass");
-    world.cloud.startAt("lost-1", minus(instant(Date.now()), minutes(16)));
-    expect(await says("machines-without-node", "Warn")).toBe("1 machine without a Node: lost-1");
-  });
-
-  test("rights that were revoked", async () => {
-    await mustRun(world.plane, ["delete", "clusterrolebinding", "lastcall"]);
-    expect(await says("rights", "Fail")).toContain("the controller may not get nodes");
-  });
-
-  test("a definition that was deleted", async () => {
-    await mustRun(world.plane, ["delete", "crd", "departures.lastcall.dev"]);
-    expect(await says("crds", "Fail")).toBe("departures.lastcall.dev is not installed");
-    const { report, of } = await doctor();
-    expect(of.get("policies")?.status).toBe("Pass");
-    expect(report.checks.length).toBeGreaterThan(20);
+  test("as the table of docs/doctor.md says", () => {
+    expect(made).toEqual(doctorFaults);
   });
 });

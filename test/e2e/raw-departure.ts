@@ -4,6 +4,7 @@ interface RawSpec {
   readonly cause: string;
   readonly policy?: string;
   readonly source?: string;
+  readonly departAt?: string;
   readonly noticedAt?: string;
   readonly deadlineAt?: string;
 }

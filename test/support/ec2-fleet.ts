@@ -34,6 +34,10 @@ interface Refusal {
 const faults = {
   Unreachable: { status: 503, code: "Unavailable", text: "The server is overloaded" },
   RateLimited: { status: 503, code: "RequestLimitExceeded", text: "Request limit exceeded." },
+  Unauthenticated: {
+    ...{ status: 401, code: "AuthFailure" },
+    text: "AWS was not able to validate the provided access credentials",
+  },
   RightMissing: {
     ...{ status: 403, code: "UnauthorizedOperation" },
     text: "You are not authorized to perform this operation.",

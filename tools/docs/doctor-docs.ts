@@ -1,4 +1,5 @@
 import { checkList } from "../../src/doctor/report.ts";
+import { doctorFaults } from "../../test/e2e/doctor-faults.ts";
 
 /** The generated page `docs/doctor.md`, by its path. */
 export function generateDoctorDocs(): ReadonlyMap<string, string> {
@@ -6,10 +7,32 @@ export function generateDoctorDocs(): ReadonlyMap<string, string> {
     const cells = [`\`${id}\``, looksAt, fix].map((cell) => cell.replaceAll("|", "\\|"));
     return `| ${cells.join(" | ")} |`;
   });
-  return new Map([["docs/doctor.md", page(rows)]]);
+  return new Map([
+    [
+      "docs/doctor.md",
+      page(
+        rows,
+        checkList.flatMap(({ id }) => faultsOf(id)),
+      ),
+    ],
+  ]);
 }
 
-function page(rows: readonly string[]): string {
+/** What turns a check red on a real control plane, as the end-to-end test makes it. */
+function faultsOf(id: string): readonly string[] {
+  const faults = doctorFaults.filter(({ check }) => check === id);
+  if (faults.length === 0) {
+    throw new Error(
+      `Cannot list what turns ${id} red: test/e2e/doctor-faults.ts has no such fault`,
+    );
+  }
+  return faults.map(({ status, what, also = [] }) => {
+    const others = also.map((other) => `\`${other}\``).join(", ");
+    return `| \`${id}\` | ${what} | \`${status}\` | ${others} |`;
+  });
+}
+
+function page(rows: readonly string[], faults: readonly string[]): string {
   return `<!-- Generated from src/doctor by \`npm run generate\`; edit the checks there. -->
 # Doctor
 
@@ -43,6 +66,17 @@ they are the controller's, which has fewer rights in the cluster, so that more i
 | id | looks at | what to do |
 |---|---|---|
 ${rows.join("\n")}
+
+## What turns them red
+
+\`test/e2e/doctor.e2e.test.ts\` makes each of these faults in turn on a real control plane, and holds that the check says
+so, and that no other turns red with it but those of the last column, which see the same. Compute Engine, EC2, Auto
+Scaling and Azure Resource Manager are played by servers of the tests, SQS by moto. \`clock\` and \`lease\` see those faults
+that take minutes to count, because the test sets its own clock ahead for them.
+
+| id | fault | status | others that see it |
+|---|---|---|---|
+${faults.join("\n")}
 
 ## What it does not see
 

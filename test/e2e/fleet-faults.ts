@@ -1,0 +1,252 @@
+import { formatInstant, hours, minutes } from "../../src/core/time/time.ts";
+import { nodeObject } from "../support/kwok-fleet.ts";
+import { generationLabel } from "./cloud.ts";
+import {
+  ago,
+  annotated,
+  type Body,
+  changed,
+  created,
+  type Fault,
+  idlePod,
+  patched,
+  removed,
+  type Stage,
+  send,
+  specified,
+  tainted,
+} from "./doctor-stage.ts";
+import { makeDeparture } from "./raw-departure.ts";
+
+const agent = "/apis/apps/v1/namespaces/lastcall/daemonsets/lastcall-agent";
+const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+const deployments = "/apis/apps/v1/namespaces/default/deployments";
+const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+const untemplated = {
+  ...{ name: "tell", at: "AtEnd" },
+  sns: { topicArn: "arn:aws:sns:us-east-1:123456789012:drains", subject: "{{node" },
+};
+
+const policyFaults: readonly Fault[] = [
+  {
+    ...{ check: "policies", status: "Warn", what: "no policy", says: "no node is planned" },
+    ...removed(`${policies}/spot`),
+  },
+  {
+    ...{ check: "policies", status: "Fail", what: "a policy whose template does not parse" },
+    says: "odd cannot be read: spec.actions[0].sns.subject",
+    ...created(
+      policies,
+      policy("odd", { nodeSelector: ofGeneration("2"), actions: [untemplated] }),
+    ),
+  },
+  {
+    ...{ check: "policy-match", status: "Warn", what: "a policy that selects no node" },
+    says: "idle selects no node",
+    ...created(policies, policy("idle", { nodeSelector: ofGeneration("2") })),
+  },
+  {
+    ...{ check: "policy-ties", status: "Warn", what: "two policies of one weight for a node" },
+    says: "also, spot have one weight",
+    ...created(policies, policy("also", { lifetime: { max: "24h" } })),
+  },
+  {
+    ...{ check: "paused", status: "Warn", what: "a policy that is paused" },
+    says: "spot is paused",
+    ...specified({ paused: true }, { paused: null }),
+  },
+  {
+    ...{ check: "paused", status: "Warn", what: "a policy that is a dry run" },
+    says: "spot is paused or a dry run",
+    ...specified({ dryRun: true }, { dryRun: null }),
+  },
+  {
+    ...{ check: "forecast", status: "Fail", what: "a window that no node lives to see" },
+    says: "spot: ",
+    ...specified({ windows: [{ cron: "0 3 29 2 *", duration: "1m" }] }, { windows: null }),
+  },
+  {
+    ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not answer" },
+    says: "the gate of spot has no answer",
+    make: gatedBy(({ nowhere }) => nowhere),
+    mend: patched(`${policies}/spot`, { spec: { gates: null } }),
+  },
+  {
+    ...{ check: "alerts", status: "Warn", what: "an alert of the gate that fires" },
+    says: "alerts hold planned departures of spot (Down)",
+    make: gatedBy(({ alertmanager }) => alertmanager.url),
+    mend: patched(`${policies}/spot`, { spec: { gates: null } }),
+  },
+];
+
+/** Nodes, what runs on them, and who else deals with them. */
+const nodeFaults: readonly Fault[] = [
+  {
+    ...{ check: "agents", status: "Fail", what: "Spot nodes that take no agent for five minutes" },
+    says: "9 Spot nodes without a Ready agent",
+    // The clock by which nodes get that old is ahead of the others.
+    also: ["clock", "lease"],
+    asked: () => ({ later: minutes(6) }),
+    ...changed(agent, selectingNodes({ no: "such" }), selectingNodes({ no: null })),
+  },
+  ...[
+    "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.5",
+    "estafette/estafette-gke-preemptible-killer:1.3.1",
+    "gcr.io/x/k8s-node-termination-handler:1",
+    "kube-aws/kube-spot-termination-notice-handler:1.13.7-1",
+    "planetlabs/draino:e0d5277",
+  ].map(
+    (image): Fault => ({
+      ...{ check: "other-tools", status: "Warn", what: `a Deployment of \`${image}\`` },
+      says: "drains or ends the same nodes",
+      ...created(deployments, idleDeployment("rival", image)),
+    }),
+  ),
+  {
+    ...{ check: "other-marks", status: "Warn", what: "the annotation of estafette's killer" },
+    says: "spot-1 (estafette)",
+    ...annotated(
+      "/api/v1/nodes/spot-1",
+      "estafette.io/gke-preemptible-killer-state",
+      "2026-01-01T00:00:00Z",
+    ),
+  },
+  {
+    ...{ check: "other-marks", status: "Warn", what: "cluster-autoscaler's taint" },
+    says: "spot-1 (cluster-autoscaler)",
+    ...tainted("spot-1", "ToBeDeletedByClusterAutoscaler"),
+  },
+  {
+    ...{ check: "budgets", status: "Fail", what: "a budget of `maxUnavailable: 0`" },
+    says: "default/never",
+    // The audit says so, too.
+    also: ["grace"],
+    ...created("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
+      ...{ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "never" } },
+      spec: { maxUnavailable: 0, selector: { matchLabels: { app: "web" } } },
+    }),
+  },
+  {
+    ...{ check: "left-pods", status: "Warn", what: "a pod that ended with its machine" },
+    says: "1 pod left of machines that ended: default/left",
+    ...created("/api/v1/namespaces/default/pods", idlePod("left"), {
+      ...{ phase: "Failed", reason: "Terminated" },
+    }),
+  },
+  {
+    ...{ check: "grace", status: "Warn", what: "a Deployment that asks GKE for 120 s of grace" },
+    says: "grace-cut of Deployment default/slow",
+    ...created(deployments, idleDeployment("slow", "slow", 120)),
+  },
+  {
+    ...{ check: "provider-id", status: "Fail", what: "a Spot node of a cloud that is not known" },
+    says: "the machine of metal is not known",
+    ...created("/api/v1/nodes", { ...nodeObject({ name: "metal", providerID: "metal://rack/7" }) }),
+  },
+];
+
+/** What can be wrong with policies and nodes while a controller leads. */
+export const fleetFaults: readonly Fault[] = [...policyFaults, ...nodeFaults];
+
+/** What can be wrong once no controller leads, which would put some of it right. */
+export const leaderlessFaults: readonly Fault[] = [
+  {
+    ...{ check: "lease", status: "Fail", what: "a controller that was stopped" },
+    says: "nobody leads: the Lease was given up",
+    make: ({ controller: running }) => running.stop(),
+  },
+  {
+    ...{ check: "marks", status: "Warn", what: "our taint on a node that nobody takes away" },
+    says: "marked without a departure: standard-1",
+    ...tainted("standard-1", "lastcall.dev/departing"),
+  },
+  {
+    ...{ check: "departures", status: "Warn", what: "a departure that was due two hours ago" },
+    says: "1 departure due for over an hour, the first of spot-2",
+    make: (stage) => depart(stage, "stuck"),
+    mend: (stage) => send(stage, { method: "DELETE", path: `${departures}/stuck` }),
+  },
+  {
+    ...{ check: "departures", status: "Warn", what: "a departure that failed within a day" },
+    says: "1 departure failed within a day",
+    make: async (stage) => {
+      await depart(stage, "lost");
+      const status = { phase: "Ended", outcome: "Failed", endedAt: formatInstant(ago(hours(1))) };
+      await patched(`${departures}/lost/status`, { status })(stage);
+    },
+    mend: (stage) => send(stage, { method: "DELETE", path: `${departures}/lost` }),
+  },
+  {
+    ...{ check: "agents", status: "Warn", what: "no agent installed" },
+    says: "no agent is installed",
+    ...removed(agent),
+  },
+  {
+    ...{ check: "crds", status: "Fail", what: "a definition deleted" },
+    says: "departures.lastcall.dev is not installed",
+    ...removed(`${definitions}/departures.lastcall.dev`),
+  },
+  {
+    ...{ check: "forecast", status: "Warn", what: "a change that no controller has seen" },
+    says: "has not seen the last change of spot",
+    make: patched(`${policies}/spot`, { spec: { lifetime: { max: "23h" } } }),
+  },
+];
+
+/** The last of all: there is nothing to look at any more. */
+export const emptyFaults: readonly Fault[] = [
+  {
+    ...{ check: "spot-nodes", status: "Warn", what: "no Spot node left" },
+    says: "no node is labelled as Spot",
+    also: ["policy-match"],
+    make: (stage) => {
+      const path = "/api/v1/nodes?labelSelector=cloud.google.com%2Fgke-provisioning%21%3Dstandard";
+      return send(stage, { method: "DELETE", path });
+    },
+  },
+];
+
+function gatedBy(urlOf: (stage: Stage) => string) {
+  return (stage: Stage) =>
+    patched(`${policies}/spot`, { spec: { gates: { alerts: { url: urlOf(stage) } } } })(stage);
+}
+
+function depart({ world }: Stage, name: string) {
+  const departAt = formatInstant(ago(hours(2)));
+  return makeDeparture(world.plane, "spot-2", {
+    name,
+    spec: () => ({ cause: "Manual", departAt }),
+  });
+}
+
+function policy(name: string, spec: object): Body {
+  return {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata: { name } },
+    spec: { nodeSelector: ofGeneration("1"), ...spec },
+  };
+}
+
+function ofGeneration(generation: string): object {
+  const expression = { key: generationLabel, operator: "In", values: [generation] };
+  return { nodeSelectorTerms: [{ matchExpressions: [expression] }] };
+}
+
+function selectingNodes(nodeSelector: object): object {
+  return { spec: { template: { spec: { nodeSelector } } } };
+}
+
+function idleDeployment(name: string, image: string, terminationGracePeriodSeconds = 30): Body {
+  const labels = { app: name };
+  return {
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name } },
+    spec: {
+      ...{ replicas: 0, selector: { matchLabels: labels } },
+      template: {
+        metadata: { labels },
+        spec: { terminationGracePeriodSeconds, containers: [{ name, image }] },
+      },
+    },
+  };
+}
