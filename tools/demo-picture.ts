@@ -17,7 +17,7 @@ export interface PictureMoment {
 
 /** After the first 24 hours of the fleet: what became of it with Lastcall, and without. */
 export const readmeMoment: PictureMoment = {
-  seed: 1,
+  seed: 3,
   after: seconds(352 * 60),
   columns: 104,
   rows: 34,

@@ -188,14 +188,22 @@ function savedText({ pods, podsKilled }: Extract<Story, { kind: "NoticeOver" }>)
   return pods === 1 ? "its pod had terminated in time" : `all ${pods} had terminated in time`;
 }
 
-function lossText({ lostAtOnce, podsKilled }: FleetFigures): string {
-  const nodes = `${counted(lostAtOnce, "node")} ${lostAtOnce === 1 ? "was" : "were"} lost`;
-  return `${nodes} within one hour, and ${killedText(podsKilled)}`;
+function lossText({ lostAtLimit, lostAtOnce, podsKilled }: FleetFigures): string {
+  const killed = killedText(podsKilled);
+  if (lostAtOnce === 0) return `no node was lost, and ${killed}`;
+  if (lostAtLimit === 0) {
+    return `no node reached 24 h (up to ${lostAtOnce} within one hour ${were(lostAtOnce)} interrupted early), and ${killed}`;
+  }
+  return `${counted(lostAtLimit, "node")} ${were(lostAtLimit)} lost at 24 h (up to ${lostAtOnce} within one hour), and ${killed}`;
+}
+
+function were(count: number): string {
+  return count === 1 ? "was" : "were";
 }
 
 function killedText(pods: number): string {
   if (pods === 0) return "no pod was killed";
-  return `${counted(pods, "pod")} ${pods === 1 ? "was" : "were"} killed`;
+  return `${counted(pods, "pod")} ${were(pods)} killed`;
 }
 
 function counted(count: number, what: string): string {

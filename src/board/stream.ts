@@ -187,7 +187,9 @@ export interface ShutSpan {
 
 /** What became of a fleet of the demo: one figure a promise. */
 export interface FleetFigures {
-  /** The most machines that the cloud took within one hour. */
+  /** Machines that the cloud took because they had reached their 24 hours. */
+  readonly lostAtLimit: number;
+  /** The most machines that the cloud took within one hour, before their time or at 24 hours. */
   readonly lostAtOnce: number;
   /** Pods that were killed before their program had ended. */
   readonly podsKilled: number;

@@ -42,8 +42,8 @@ function stateOf(nodes: readonly BoardNode[]): BoardState {
     })),
     ...{ moment: "Quiet", paused: false },
     story: { kind: "OneByOne", nodes: 18, nodesLeft: 6, limitAt: plus(now, hours(4)) },
-    withLastcall: { lostAtOnce: 2, podsKilled: 0, replacements: 15 },
-    without: { lostAtOnce: 9, podsKilled: 20, replacements: 14 },
+    withLastcall: { lostAtLimit: 0, lostAtOnce: 2, podsKilled: 0, replacements: 15 },
+    without: { lostAtLimit: 8, lostAtOnce: 9, podsKilled: 20, replacements: 14 },
   };
 }
 
@@ -71,8 +71,8 @@ describe("The board", () => {
     expect(text).toContain("KUBECONFIG=/tmp/k");
     expect(text).toContain(" spot  open for departures until 11:00");
     expect(text).toContain("All 18 departures are on schedule");
-    expect(text).toMatch(/without it +\S+ +9 +20 +14$/m);
-    expect(text).toMatch(/with Lastcall +\S+ +2 +0 +15$/m);
+    expect(text).toMatch(/without it +\S+ +8 +9 +20 +14$/m);
+    expect(text).toMatch(/with Lastcall +\S+ +0 +2 +0 +15$/m);
     expect(text.split("\n").filter((line) => line.includes("has left."))).toHaveLength(3);
     expect(text.split("\n").at(-1)).toMatch(/space pause .* q quit/);
     expect(text).not.toContain("…");

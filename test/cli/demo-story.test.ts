@@ -6,7 +6,7 @@ import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/ti
 
 const now = instant(Date.UTC(2026, 10, 20, 2));
 const limitAt = plus(now, hours(3));
-const none = { lostAtOnce: 0, podsKilled: 0, replacements: 0 };
+const none = { lostAtLimit: 0, lostAtOnce: 0, podsKilled: 0, replacements: 0 };
 const start: StoryFacts = {
   ...{ now, nodes: 18, nodesLeft: 18, nodesLeftWithout: 18, limitAt, departures: 0 },
   ...{ notice: undefined, withLastcall: none, without: none },
@@ -56,11 +56,19 @@ describe("The story of the demo", () => {
     ],
     ["With Lastcall 2 had not left yet.", { ...atLimit, nodesLeft: 2 }],
     [
-      "Without Lastcall 17 nodes were lost within one hour, and 51 pods were killed. With Lastcall 1 node was lost within one hour, and no pod was killed.",
+      "Without Lastcall 17 nodes were lost at 24 h (up to 19 within one hour), and 51 pods were killed. With Lastcall no node reached 24 h (up to 3 within one hour were interrupted early), and no pod was killed.",
       {
         ...{ ...atLimit, nodesLeftWithout: 0 },
-        without: { lostAtOnce: 17, podsKilled: 51, replacements: 18 },
-        withLastcall: { lostAtOnce: 1, podsKilled: 0, replacements: 20 },
+        without: { lostAtLimit: 17, lostAtOnce: 19, podsKilled: 51, replacements: 18 },
+        withLastcall: { lostAtLimit: 0, lostAtOnce: 3, podsKilled: 0, replacements: 20 },
+      },
+    ],
+    [
+      "Without Lastcall 1 node was lost at 24 h (up to 1 within one hour), and no pod was killed. With Lastcall no node was lost, and 1 pod was killed.",
+      {
+        ...{ ...atLimit, nodesLeftWithout: 0 },
+        without: { ...none, lostAtLimit: 1, lostAtOnce: 1 },
+        withLastcall: { ...none, podsKilled: 1 },
       },
     ],
   ])("says: … %s", (text, facts) => {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { totalLines } from "../../src/cli/demo/board-totals.ts";
 import { headlessTable, runHeadless, silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { options } from "../../src/config/options/options.ts";
 import { instant } from "../../src/core/time/time.ts";
 import {
   type FleetCounts,
@@ -22,33 +23,50 @@ function countsOf(facts: Facts, name: string): FleetCounts {
   return found.counts;
 }
 
-describe("A day and a half of 18 nodes, with Lastcall and without", () => {
-  const seeds = [1, 2, 3];
+/** Of 30 seeds the seventh is the worst: seven nodes in one hour, most of them minutes old. */
+const seeds = [1, 2, 3, 4, 5, 6, 7];
+
+describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
   let runs: readonly Facts[] = [];
 
   beforeAll(async () => {
-    runs = await Promise.all(seeds.map((seed) => simulate(seed, { hours: 36 })));
+    runs = await Promise.all(seeds.map((seed) => simulate(seed, { hours: 30 })));
   }, 120_000);
 
   it("break no invariant", () => {
     expect(runs.flatMap((run) => run.violations)).toEqual([]);
   });
 
-  it("lose fewer machines to the cloud with it, in each of the seeds 1 to 3", () => {
+  it("lose fewer machines to the cloud with it, in each of the seeds", () => {
     for (const run of runs) {
       expect(countsOf(run, "lastcall").preempted).toBeLessThan(countsOf(run, "none").preempted);
     }
   });
 
-  it("lose no more machines at once with it, in each of the seeds 1 to 3", () => {
+  it("lose no machine at its 24 hours with it, and most of them without", () => {
     for (const run of runs) {
-      const [left, planned] = [countsOf(run, "none"), countsOf(run, "lastcall")];
-      expect(planned.largestLossIn60s).toBeLessThanOrEqual(left.largestLossIn60s);
-      expect(planned.largestLossIn1h).toBeLessThan(left.largestLossIn1h);
+      expect(countsOf(run, "lastcall").preemptedAtLimit).toBe(0);
+      expect(countsOf(run, "none").preemptedAtLimit).toBeGreaterThan(9);
     }
   });
 
-  it("cut and kill fewer pods with it, in each of the seeds 1 to 3", () => {
+  it("lose not half as many machines at once with it, in each of the seeds", () => {
+    for (const run of runs) {
+      const [left, planned] = [countsOf(run, "none"), countsOf(run, "lastcall")];
+      expect(planned.largestLossIn60s).toBeLessThanOrEqual(left.largestLossIn60s);
+      expect(planned.largestLossIn1h).toBeLessThan(left.largestLossIn1h / 2);
+    }
+  });
+
+  it("are typical in the seed that the demo has unless another is asked for", () => {
+    const [seed] = options.flatMap((one) => (one.name === "seed" ? [Number(one.default)] : []));
+    const usual = runs.find((run) => run.seed === seed);
+    expect(usual && countsOf(usual, "lastcall")).toMatchObject({
+      ...{ preemptedAtLimit: 0, largestLossIn1h: 3, podsLost: 0, forced: 0, expired: 0 },
+    });
+  });
+
+  it("cut and kill fewer pods with it, in each of the seeds", () => {
     for (const run of runs) {
       const [planned, left] = [countsOf(run, "lastcall"), countsOf(run, "none")];
       expect(planned.podsCut).toBeLessThan(left.podsCut);
@@ -68,7 +86,7 @@ describe("A day and a half of 18 nodes, with Lastcall and without", () => {
 
 describe("A simulation report", () => {
   it("has the figures of the board by the words of the board", () => {
-    const none = { lostAtOnce: 0, podsKilled: 0, replacements: 0 };
+    const none = { lostAtLimit: 0, lostAtOnce: 0, podsKilled: 0, replacements: 0 };
     const state = { nodes: [], now: instant(0), without: none, withLastcall: none };
     const [heads = []] = totalLines(state, { columns: 80 });
     const ofBoard = heads
@@ -76,7 +94,7 @@ describe("A simulation report", () => {
       .join("")
       .trim()
       .split(/ {2,}/);
-    expect(ofBoard).toContain("LOST AT ONCE");
+    expect(ofBoard).toEqual(["AT 24 H", "AT ONCE", "PODS KILLED", "REPLACED"]);
     const [row = ""] = headlessTable({
       ...{ seed: 1, runs: 1, nodeHours: 1, wallSeconds: 1, policies: [], violations: [] },
     }).split("\n");
@@ -93,7 +111,7 @@ describe("A simulation report", () => {
 
   it("has the pinned fields, with the rates of what was counted", () => {
     const counts: FleetCounts = {
-      ...{ plannedDepartures: 3, preempted: 6, forced: 1, expired: 2 },
+      ...{ plannedDepartures: 3, preempted: 6, preemptedAtLimit: 5, forced: 1, expired: 2 },
       ...{ podsCut: 5, podsLost: 4, replacements: 9, largestLossIn60s: 2, largestLossIn1h: 4 },
     };
     const violation = { invariant: "x", seed: 9, run: 0, at: 0 as never, what: "y" };

@@ -110,7 +110,7 @@ describe("the board of the demo", () => {
     const press = async (key: string): Promise<void> => {
       for (let count = 0; count < times; count += 1) await page.keyboard.press(key);
     };
-    const lost = page.locator(".fates .promise td").first();
+    const lost = page.locator(".fates tr", { hasText: "Lost at once" }).locator("td").first();
     await page.setViewportSize({ width: 1280, height: 760 });
     await page.mouse.move(0, 0);
     await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());

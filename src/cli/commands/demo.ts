@@ -5,7 +5,7 @@ import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 
 /** The demo: on a board, in plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {
-  const seed = input.options.seed ?? Math.floor(input.io.rng() * 100_000);
+  const { seed } = input.options;
   refuseUselessOpen(input);
   if (input.options.headless) return reportDemo({ ...input, seed });
   const { showDemo } = await import("../demo/show-demo.ts");

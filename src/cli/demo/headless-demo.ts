@@ -86,18 +86,20 @@ export function headlessTable(facts: SimulationFacts): string {
     "POLICY",
     "PLANNED",
     "PREEMPTED",
+    "AT 24 H",
     "FORCED",
     "EXPIRED",
     "PODS CUT",
     "PODS KILLED",
-    "REPLACEMENTS",
+    "REPLACED",
     // Of an hour, as on the board.
-    "LOST AT ONCE",
+    "AT ONCE",
     "WITHIN 60 S",
   ];
   const rows = policies.map(({ name, counts }) => [
     name,
-    ...[counts.plannedDepartures, counts.preempted, counts.forced, counts.expired].map(String),
+    ...[counts.plannedDepartures, counts.preempted, counts.preemptedAtLimit].map(String),
+    ...[counts.forced, counts.expired].map(String),
     ...[counts.podsCut, counts.podsLost, counts.replacements].map(String),
     ...[counts.largestLossIn1h, counts.largestLossIn60s].map(String),
   ]);

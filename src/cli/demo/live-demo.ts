@@ -122,8 +122,14 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   };
 }
 
-function figuresOf({ largestLossIn1h, podsLost, replacements }: FleetCounts): FleetFigures {
-  return { lostAtOnce: largestLossIn1h, podsKilled: podsLost, replacements };
+function figuresOf(counts: FleetCounts): FleetFigures {
+  const { preemptedAtLimit, largestLossIn1h, podsLost, replacements } = counts;
+  return {
+    lostAtLimit: preemptedAtLimit,
+    lostAtOnce: largestLossIn1h,
+    podsKilled: podsLost,
+    replacements,
+  };
 }
 
 /** The notice that runs, or whose machine has just gone. */

@@ -297,8 +297,10 @@ export const options = [
     value: "N",
     minimum: 0,
     maximum: 4_294_967_295,
+    // A typical run of thirty: see docs/demo.md.
+    default: "3",
     commands: ["demo"],
-    help: "Seed of all random choices: the same seed gives the same run; default: a new one, which is printed",
+    help: "Seed of all random choices: the same seed gives the same run",
   },
   {
     name: "nodes",

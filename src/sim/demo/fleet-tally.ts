@@ -24,6 +24,7 @@ export class FleetTally {
   readonly #unsubscribe: readonly (() => void)[];
   #outcomes: Readonly<Record<string, number>> = {};
   #preempted = 0;
+  #preemptedAtLimit = 0;
   #replacements = 0;
   #podsCut = 0;
   #podsLost = 0;
@@ -45,6 +46,7 @@ export class FleetTally {
     return {
       plannedDepartures: this.#outcomes.Planned ?? 0,
       preempted: this.#preempted,
+      preemptedAtLimit: this.#preemptedAtLimit,
       forced: this.#outcomes.Forced ?? 0,
       expired: this.#outcomes.Expired ?? 0,
       podsCut: this.#podsCut,
@@ -63,6 +65,7 @@ export class FleetTally {
     if (kind === "Launched") this.#replacements += 1;
     if (because === "Released") return;
     if (kind === "Noticed") this.#lose(at);
+    if (kind === "Noticed" && because === "Limit") this.#preemptedAtLimit += 1;
     if (kind === "Gone") this.#losePodsOn(machine.name);
   }
 

@@ -7,6 +7,8 @@ export interface FleetCounts {
   readonly plannedDepartures: number;
   /** Machines that the cloud took, at its own time or at their 24 hours. */
   readonly preempted: number;
+  /** Of these, the machines that had reached their 24 hours. */
+  readonly preemptedAtLimit: number;
   /** Departures in which a pod had to be deleted past its budget, or was left. */
   readonly forced: number;
   /** Departures that the end of a notice overtook with pods still on the node. */

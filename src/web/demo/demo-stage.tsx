@@ -62,6 +62,7 @@ function Fleets(shown: Shown): VNode {
   const { words, picture } = shown;
   const { nodes, without, withLastcall, notice } = picture;
   const promises: readonly (readonly [keyof FleetFigures, string, string])[] = [
+    ["lostAtLimit", words.lostAtLimit, words.lostAtLimitHelp],
     ["lostAtOnce", words.lostAtOnce, words.lostAtOnceHelp],
     ["podsKilled", words.podsKilled, words.podsKilledHelp],
     ["replacements", words.replacements, words.replacementsHelp],

@@ -10,6 +10,8 @@ export interface DemoWords {
   readonly without: string;
   readonly machines: string;
   readonly machinesHelp: string;
+  readonly lostAtLimit: string;
+  readonly lostAtLimitHelp: string;
   readonly lostAtOnce: string;
   readonly lostAtOnceHelp: string;
   readonly podsKilled: string;
@@ -46,8 +48,10 @@ const english: DemoWords = {
   without: "Without Lastcall",
   machines: "Nodes",
   machinesHelp: "A bar is a node's age, full at 24 h. × interrupted by the cloud, ↓ leaving",
+  lostAtLimit: "Lost at 24 h",
+  lostAtLimitHelp: "Nodes that reached 24 h, where the cloud interrupts every one",
   lostAtOnce: "Lost at once",
-  lostAtOnceHelp: "Most nodes that the cloud interrupted within one hour",
+  lostAtOnceHelp: "Most nodes that the cloud interrupted within one hour, early or at 24 h",
   podsKilled: "Pods killed",
   podsKilledHelp: "Killed before they had terminated",
   replacements: "Replacements",
@@ -91,8 +95,10 @@ const japanese: DemoWords = {
   without: "Lastcall なし",
   machines: "ノード",
   machinesHelp: "棒はノードの稼働時間（満杯で 24 時間）。× は中断、↓ は出発中",
+  lostAtLimit: "24 時間で失ったノード",
+  lostAtLimitHelp: "24 時間に達し、クラウドに中断されたノード",
   lostAtOnce: "同時に失ったノード",
-  lostAtOnceHelp: "一時間以内にクラウドが中断したノードの最大数",
+  lostAtOnceHelp: "一時間以内にクラウドが中断したノードの最大数（早期の中断も含む）",
   podsKilled: "強制終了された Pod",
   podsKilledHelp: "終了処理が済む前に止められた Pod",
   replacements: "置き換え",
@@ -143,7 +149,7 @@ function japaneseStory(story: Story, now: number): string {
     case "Limit":
       return `24 時間。Lastcall なしではクラウドが次々に中断し、一時間以内に ${story.nodesLost} 台。Lastcall ありで残っていたのは ${story.nodesLeft} 台。`;
     case "Result":
-      return `一時間以内に失ったノードは、Lastcall なしで ${story.without.lostAtOnce} 台、ありで ${story.withLastcall.lostAtOnce} 台。強制終了された Pod は ${story.without.podsKilled} と ${story.withLastcall.podsKilled}。`;
+      return `24 時間で失ったノードは、Lastcall なしで ${story.without.lostAtLimit} 台、ありで ${story.withLastcall.lostAtLimit} 台。一時間以内に失った最大数は、早期の中断も含めて ${story.without.lostAtOnce} 台と ${story.withLastcall.lostAtOnce} 台。強制終了された Pod は ${story.without.podsKilled} と ${story.withLastcall.podsKilled}。`;
   }
 }
 

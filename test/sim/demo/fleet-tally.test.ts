@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
+import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
-import { neverPreempted } from "../../../src/sim/cloud/preemption-model.ts";
+import { neverPreempted, type PreemptionModel } from "../../../src/sim/cloud/preemption-model.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
 import { FleetTally } from "../../../src/sim/demo/fleet-tally.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";
@@ -9,10 +9,10 @@ import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const group = { name: "spot", zone: "z", price: "Preemptible" } as const;
 
-function startFleet(size: number) {
+function startFleet(size: number, preemptions: PreemptionModel = neverPreempted) {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const groups = [{ ...group, size }];
-  const cluster = startModelCluster({ clock, seed: 1, preemptions: neverPreempted, groups });
+  const cluster = startModelCluster({ clock, seed: 1, preemptions, groups });
   const names = cluster.cloud.machines().map(({ name }) => name);
   return { clock, cluster, names, tally: new FleetTally(cluster) };
 }
@@ -103,4 +103,15 @@ it("The largest loss counts what the cloud takes within a minute, and no more", 
     largestLossIn60s: 3,
     largestLossIn1h: 4,
   });
+});
+
+it.each([
+  ["at their 24 hours", "Limit", 2],
+  ["before their time", "Preempted", 0],
+] as const)("Of machines that the cloud takes %s it counts %s: %i", async (_, because, atLimit) => {
+  const endOf = (_slot: string, bornAt: number) =>
+    bornAt === 0 ? { at: plus(instant(0), hours(24)), because } : ("Never" as const);
+  const fleet = startFleet(2, { endOf });
+  await fleet.clock.advance(hours(25));
+  expect(fleet.tally.counts()).toMatchObject({ preempted: 2, preemptedAtLimit: atLimit });
 });
