@@ -1,6 +1,6 @@
 import { millis, minutes } from "../../src/core/time/time.ts";
 import { type ArmMachine, scaleSet } from "../support/arm-server.ts";
-import type { FleetGroup } from "../support/ec2-fleet.ts";
+import type { Ec2Fleet, FleetGroup, FleetInstance } from "../support/ec2-fleet.ts";
 import { createNodes, nodeObject } from "../support/kwok-fleet.ts";
 import type { RelayVerdict } from "../support/relay.ts";
 import { generationLabel } from "./cloud.ts";
@@ -85,10 +85,12 @@ export const computeFaults: readonly Fault[] = [
   },
 ];
 
+const ofCluster = { "kubernetes.io/cluster/main": "owned" };
+
 /** Beside them, three instances of EC2 in an Auto Scaling group are nodes. */
 export async function joinEc2({ world, fleet }: Stage): Promise<void> {
   const group = fleet.addGroup("spot");
-  const ids = [1, 2, 3].map(() => fleet.addInstance(group).id);
+  const ids = [1, 2, 3].map(() => addInstance(fleet, group).id);
   await join(
     world,
     "aws",
@@ -133,6 +135,15 @@ export const ec2Faults: readonly Fault[] = [
     also: ["clock"],
     asked: () => ({ later: minutes(16) }),
     make: async ({ fleet }) => fleet.addInstance(fleet.instances[0]?.group),
+    mend: async ({ fleet }) => fleet.instances.pop(),
+  },
+  {
+    ...{ check: "machines-without-node", status: "Warn" },
+    what: "an instance with the cluster's tag and without a group that never joined",
+    says: "1 machine without a Node: i-",
+    also: ["clock"],
+    asked: () => ({ later: minutes(16) }),
+    make: async ({ fleet }) => addInstance(fleet),
     mend: async ({ fleet }) => fleet.instances.pop(),
   },
   {
@@ -199,6 +210,10 @@ function faulty(fault: "Unauthenticated" | "Unreachable") {
     make: async ({ fleet }: Stage) => Object.assign(fleet, { fault }),
     mend: async ({ fleet }: Stage) => Object.assign(fleet, { fault: undefined }),
   };
+}
+
+function addInstance(fleet: Ec2Fleet, group?: FleetGroup): FleetInstance {
+  return Object.assign(fleet.addInstance(group), { tags: ofCluster });
 }
 
 /** Out of their Auto Scaling group, and back in it. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../../src/contracts/clock.ts";
 import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
+import { filtersOf, passes } from "./ec2-server.ts";
 
 export interface FleetInstance {
   readonly id: string;
@@ -13,6 +14,7 @@ export interface FleetInstance {
   group: FleetGroup | undefined;
   lifecycle: string;
   isProtected: boolean;
+  isSpot: boolean;
   tags: Readonly<Record<string, string>>;
 }
 
@@ -58,6 +60,8 @@ export class Ec2Fleet extends AwsQueryServer {
   readonly actions: string[] = [];
   /** How often a request to end an instance was taken. */
   taken = 0;
+  /** How many instances a page of their list holds at the most. */
+  pageSize = 1000;
   fault: keyof typeof faults | undefined;
   /** Actions that are refused for want of a right. */
   readonly denied = new Set<string>();
@@ -87,6 +91,7 @@ export class Ec2Fleet extends AwsQueryServer {
       group,
       lifecycle: "InService",
       isProtected: false,
+      isSpot: true,
       tags: {},
     };
     if (group !== undefined && place === undefined) group.desired += 1;
@@ -150,12 +155,8 @@ export class Ec2Fleet extends AwsQueryServer {
 
   #carryOut(action: string, asked: URLSearchParams): string | Refusal {
     switch (action) {
-      case "DescribeInstances": {
-        const found = valuesOf(asked, /^Filter\.1\.Value\.\d+$/).flatMap(
-          (id) => this.find(id) ?? [],
-        );
-        return element("reservationSet", found.map(reservation).join(""));
-      }
+      case "DescribeInstances":
+        return this.#describe(asked);
       case "TerminateInstances":
         return this.#terminate(
           this.find(asked.get("InstanceId.1")),
@@ -180,6 +181,15 @@ export class Ec2Fleet extends AwsQueryServer {
       default:
         return { status: 400, code: "InvalidAction", text: `No action ${action}` };
     }
+  }
+
+  #describe(asked: URLSearchParams): string {
+    const filters = filtersOf(asked);
+    const found = this.instances.filter((one) => passes(filters, factsOf(one)));
+    const from = Number(asked.get("NextToken") ?? 0);
+    const to = from + this.pageSize;
+    const next = to < found.length ? element("nextToken", String(to)) : "";
+    return element("reservationSet", found.slice(from, to).map(reservation).join("")) + next;
   }
 
   #terminate(instance: FleetInstance | undefined, isDry: boolean): string | Refusal {
@@ -223,7 +233,16 @@ export class Ec2Fleet extends AwsQueryServer {
   }
 }
 
-function reservation({ id, state, launchedAt, tags }: FleetInstance): string {
+/** By which filters of EC2 tell instances. */
+function factsOf({ id, state, tags }: FleetInstance) {
+  const values = Object.entries(tags).map(([key, value]) => [`tag:${key}`, value]);
+  return {
+    ...{ "instance-id": id, "instance-state-name": state, "tag-key": Object.keys(tags) },
+    ...(Object.fromEntries(values) as Record<string, string>),
+  };
+}
+
+function reservation({ id, state, launchedAt, isSpot, tags }: FleetInstance): string {
   const codes = { running: 16, "shutting-down": 32, terminated: 48, stopping: 64, stopped: 80 };
   const tagItems = Object.entries(tags).map(
     ([key, value]) => `<item>${element("key", key)}${element("value", value)}</item>`,
@@ -232,6 +251,8 @@ function reservation({ id, state, launchedAt, tags }: FleetInstance): string {
     element("instanceId", id) +
     element("instanceState", element("code", String(codes[state])) + element("name", state)) +
     element("launchTime", formatInstant(launchedAt)) +
+    element("placement", element("availabilityZone", "eu-west-1a")) +
+    (isSpot ? element("instanceLifecycle", "spot") : "") +
     element("tagSet", tagItems.join(""));
   return `<item><reservationId>r-1</reservationId><instancesSet><item>${item}</item></instancesSet></item>`;
 }

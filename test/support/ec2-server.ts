@@ -104,7 +104,7 @@ function valuesOf(asked: URLSearchParams): number {
 type Filters = ReadonlyMap<string, readonly string[]>;
 
 /** `Filter.1.Name=key`, `Filter.1.Value.1=team`. */
-function filtersOf(asked: URLSearchParams): Filters {
+export function filtersOf(asked: URLSearchParams): Filters {
   const filters = new Map<string, string[]>();
   for (const [name, text] of asked) {
     const place = /^Filter\.(\d+)\.Value\.\d+$/.exec(name)?.[1];
@@ -115,11 +115,17 @@ function filtersOf(asked: URLSearchParams): Filters {
   return filters;
 }
 
-/** A fact passes one of the values of its filter; a filter of no fact here lets nothing through. */
-function passes(filters: Filters, facts: Readonly<Record<string, string | undefined>>): boolean {
+/**
+ * A fact, or one of several of its name, passes one of the values of its filter; a filter of no
+ * fact here lets nothing through.
+ */
+export function passes(
+  filters: Filters,
+  facts: Readonly<Record<string, string | readonly string[] | undefined>>,
+): boolean {
   return [...filters].every(([name, values]) => {
-    const fact = facts[name];
-    return fact !== undefined && values.some((value) => patternOf(value).test(fact));
+    const found = [facts[name] ?? []].flat();
+    return found.some((fact) => values.some((value) => patternOf(value).test(fact)));
   });
 }
 

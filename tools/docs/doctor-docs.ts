@@ -80,7 +80,9 @@ ${faults.join("\n")}
 
 ## What it does not see
 
-- Machines that never became nodes and are in no group, such as those of Karpenter, which looks after them by itself.
+- Machines that never became nodes and are in no group, on Compute Engine and Azure. On EC2 those are seen that carry
+  the tag of the cluster (\`kubernetes.io/cluster/NAME\`, \`eks:cluster-name\` or \`eks:eks-cluster-name\`) and are Spot
+  instances or Karpenter's; others, such as a bastion, may carry it as well.
 - How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
   needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
 - Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.

@@ -7,8 +7,9 @@ export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The providerIDs of the machines that run in the same group now, at most 500, this one among
-   * them; none where it is in no group. Absent: this cloud is not asked. Throws CLOUD_*.
+   * The providerIDs of the machines that run in the same group now, at most 500 of each, this one
+   * among them, and on EC2 in the same cluster; none where it is in neither. Absent: this cloud is
+   * not asked. Throws CLOUD_*.
    */
   readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;
 }

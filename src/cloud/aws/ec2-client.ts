@@ -5,6 +5,7 @@ import {
   DescribeSecurityGroupsCommand,
   DescribeTagsCommand,
   EC2Client,
+  type Filter,
   type NetworkInterface as FoundInterface,
   type Instance,
   type InstanceStatus,
@@ -21,6 +22,9 @@ import type { Ec2Instance, Ec2Instances } from "./ec2-machine.ts";
 const answerLimitMs: Millis = seconds(10);
 /** The most that EC2 gives in one page. */
 const pageSize = 1000;
+
+/** Karpenter's own tag. */
+const nodePoolKey = "karpenter.sh/nodepool";
 
 /** Every kind of event that EC2 schedules: without this filter each running instance is listed. */
 const eventCodes = [
@@ -89,21 +93,37 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const found: Ec2Instance[] = [];
     for (let from = 0; from < ids.length; from += mostAskedFor) {
       // By a filter: an id that EC2 does not know would fail the whole request.
-      const values = ids.slice(from, from + mostAskedFor);
-      const read = async (token: string | undefined): Promise<Page<Instance>> => {
-        const command = new DescribeInstancesCommand({
-          Filters: [{ Name: "instance-id", Values: values }],
-          MaxResults: pageSize,
-          NextToken: token,
-        });
-        const answer = await this.#client.send(command, { abortSignal });
-        const items = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
-        return { items, next: answer.NextToken };
-      };
-      const instances = await this.#all(read, "ec2:DescribeInstances", abortSignal);
-      found.push(...instances.map(toInstance));
+      const Values = ids.slice(from, from + mostAskedFor);
+      const some = await this.#describe([{ Name: "instance-id", Values }], abortSignal);
+      found.push(...some.map(toInstance));
     }
     return found;
+  }
+
+  /**
+   * The providerIDs of the instances that run with the tag and are meant to be nodes: Spot ones and
+   * Karpenter's. Others that serve the cluster, such as a bastion, may carry its tag as well.
+   */
+  async nodesOf({ key, value }: Tag, abortSignal: AbortSignal): Promise<readonly string[]> {
+    const tag =
+      value === undefined
+        ? { Name: "tag-key", Values: [literal(key)] }
+        : { Name: `tag:${key}`, Values: [literal(value)] };
+    const running = { Name: "instance-state-name", Values: ["running"] };
+    const found = await this.#describe([tag, running], abortSignal);
+    return found
+      .filter((one) => one.InstanceLifecycle === "spot" || valueIn(one, nodePoolKey) !== undefined)
+      .map(({ Placement, InstanceId }) => `aws:///${Placement?.AvailabilityZone}/${InstanceId}`);
+  }
+
+  #describe(Filters: Filter[], abortSignal: AbortSignal): Promise<readonly Instance[]> {
+    const read = async (token: string | undefined): Promise<Page<Instance>> => {
+      const input = { Filters, MaxResults: pageSize, NextToken: token };
+      const answer = await this.#client.send(new DescribeInstancesCommand(input), { abortSignal });
+      const items = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
+      return { items, next: answer.NextToken };
+    };
+    return this.#all(read, "ec2:DescribeInstances", abortSignal);
   }
 
   async terminate(instanceId: string, signal: AbortSignal): Promise<void> {
@@ -248,21 +268,38 @@ function toInterface(found: FoundInterface): readonly NetworkInterface[] {
   ];
 }
 
-function toInstance({
-  InstanceId,
-  State,
-  LaunchTime,
-  PrivateDnsName,
-  Tags = [],
-}: Instance): Ec2Instance {
+function toInstance(found: Instance): Ec2Instance {
+  const { InstanceId, State, LaunchTime, PrivateDnsName } = found;
   const launchedMs = LaunchTime?.getTime() ?? Number.NaN;
   return {
     instanceId: InstanceId ?? "",
     state: State?.Name ?? "",
     launchedAt: Number.isFinite(launchedMs) ? instant(launchedMs) : undefined,
     dnsName: PrivateDnsName || undefined,
-    nodePool: Tags.find(({ Key }) => Key === "karpenter.sh/nodepool")?.Value,
+    nodePool: valueIn(found, nodePoolKey),
+    clusterTag: clusterTagOf(found),
   };
+}
+
+function valueIn({ Tags = [] }: Instance, key: string): string | undefined {
+  return Tags.find(({ Key }) => Key === key)?.Value;
+}
+
+/**
+ * `kubernetes.io/cluster/NAME` is `owned` or `shared`; EKS and Karpenter name the cluster in a
+ * value, too. An instance that two clusters share says nothing of which one is ours.
+ */
+function clusterTagOf(found: Instance): Tag | undefined {
+  const keys = (found.Tags ?? []).flatMap(({ Key = "" }) =>
+    Key.startsWith("kubernetes.io/cluster/") ? Key : [],
+  );
+  const [key, ...others] = keys;
+  if (key !== undefined) return others.length === 0 ? { key } : undefined;
+  for (const named of ["eks:cluster-name", "eks:eks-cluster-name"]) {
+    const value = valueIn(found, named);
+    if (value !== undefined) return { key: named, value };
+  }
+  return undefined;
 }
 
 function eventsOf({ InstanceId, Events = [] }: InstanceStatus): readonly ScheduledEvent[] {

@@ -1,4 +1,5 @@
 import { formatInstant, type Instant } from "../../core/time/time.ts";
+import type { Tag } from "./ec2.ts";
 import type { InstanceRef } from "./instance-id.ts";
 
 /** An instance, as EC2 tells of it. */
@@ -12,6 +13,8 @@ export interface Ec2Instance {
   readonly dnsName?: string | undefined;
   /** Karpenter's own tag; whoever bears it is Karpenter's. */
   readonly nodePool: string | undefined;
+  /** The tag that all instances of its cluster have; absent where none of its tags says which. */
+  readonly clusterTag?: Tag | undefined;
 }
 
 /** The Auto Scaling group that an instance is in. */

@@ -14,8 +14,8 @@ export interface ElasticCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines that the same Auto Scaling group has in service now, at most 500; none for a
-   * machine without one.
+   * The machines that the same Auto Scaling group has in service now, at most 500, and all of the
+   * same cluster, by its tag, that run on Spot or are Karpenter's.
    */
   groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
 }
@@ -33,8 +33,16 @@ export function createElasticCompute(settings: {
     groupOf: async (providerID, signal) => {
       const ref = findInstanceRef(providerID);
       if (ref === undefined) return [];
-      const found = await groupsIn(ref.region).inServiceBeside(ref.instanceId, signal);
-      return found.slice(0, 500);
+      const { instanceId, region } = ref;
+      const ec2 = instancesIn(region);
+      const [found] = await ec2.instances([instanceId], signal);
+      if (found === undefined) return [];
+      const { nodePool, clusterTag } = found;
+      const tagged = clusterTag === undefined ? [] : await ec2.nodesOf(clusterTag, signal);
+      // Karpenter's are in no group, and a controller beside Karpenter may not ask for groups.
+      if (nodePool !== undefined) return tagged;
+      const grouped = await groupsIn(region).inServiceBeside(instanceId, signal);
+      return [...new Set([...grouped.slice(0, 500), ...tagged])];
     },
   };
 }

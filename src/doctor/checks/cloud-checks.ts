@@ -142,12 +142,12 @@ export const cloudChecks: readonly Check[] = [
   {
     id: "machines-without-node",
     looksAt:
-      "whether every machine that runs in the groups of up to three Spot nodes is a node after a quarter of an hour",
-    fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group",
+      "whether every machine that runs in the groups of up to three Spot nodes, on EC2 also in their cluster, is a node after a quarter of an hour",
+    fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group, or its NodeClaim",
     run: (facts) =>
       ofMachines(facts, () =>
         judging(facts.strayMachines, (strays) => {
-          if (strays.length === 0) return pass("every machine of the groups asked for is a node");
+          if (strays.length === 0) return pass("every machine of those asked for is a node");
           const names = namesOf(strays.map((one) => one.slice(one.lastIndexOf("/") + 1)));
           return warn(`${counted(strays.length, "machine")} without a Node: ${names}`);
         }),
