@@ -81,6 +81,7 @@ export class KubeNodePods implements NodePods {
       path: podsPath,
       query: onNode(nodeName),
       translate: translatePod,
+      pageLimit: "None",
       listDueAt: dueAt,
       longestPauseMs,
       watchUrgency: "Later",
@@ -196,7 +197,7 @@ function ownersOf(object: KubeObject): readonly { readonly kind: string; readonl
 
 /** The pods of one node now. */
 export async function listPodsOn(api: KubeSender, nodeName: string): Promise<readonly PodFacts[]> {
-  const objects = await listAll(api, podsPath, onNode(nodeName));
+  const objects = await listAll(api, podsPath, onNode(nodeName), "None");
   return objects.map(translatePod);
 }
 

@@ -15,6 +15,24 @@ function marking(answer: AnswerScript) {
   return { clock, api, marked: pods.markDisrupted(pod, { reason: "ForcedAtDeadline" }) };
 }
 
+describe("the pods of a node", () => {
+  it.each([
+    { how: "listed", ask: (pods: KubeNodePods) => void pods.list("n1") },
+    {
+      how: "followed",
+      ask: (pods: KubeNodePods) => void pods.follow("n1", { signal: AbortSignal.timeout(60_000) }),
+    },
+  ])("are $how in one answer, since etcd reads all pods for a page", async ({ ask }) => {
+    const asked = Promise.withResolvers<KubeRequest>();
+    const api = new ScriptedApi((request) => {
+      asked.resolve(request);
+      return new Promise(() => {});
+    });
+    ask(new KubeNodePods({ api, clock: new ManualClock(0), rng: seededRng(1) }));
+    expect((await asked.promise).query).toEqual({ fieldSelector: "spec.nodeName=n1" });
+  });
+});
+
 describe("the mark on a pod that is about to be deleted", () => {
   it("is the condition DisruptionTarget on its status, with the uid as a precondition", async () => {
     const sent: KubeRequest[] = [];

@@ -11,16 +11,25 @@ export async function listAll(
   api: KubeSender,
   path: string,
   query: Readonly<Record<string, string>> = {},
+  limit?: PageLimit,
 ): Promise<readonly KubeObject[]> {
   const objects: KubeObject[] = [];
-  for await (const page of listPages(api, path, { query })) objects.push(...page);
+  for await (const page of listPages(api, path, { query, limit })) objects.push(...page);
   return objects;
 }
 
+/**
+ * Objects in one page of a list, or `None` for all in one answer. Before Kubernetes 1.34 an API
+ * server asks etcd for pages, and etcd knows no selectors: a page of one node's pods means to read
+ * those of the whole cluster. In one answer it takes them from its cache, where they are indexed
+ * by node, and since 1.31 as fresh as from etcd (KEP-2340 and KEP-4988, kubernetes#77733).
+ */
+export type PageLimit = number | "None";
+
 export interface PageOptions {
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Objects a page; the default is kubectl's. */
-  readonly limit?: number | undefined;
+  /** The default is kubectl's. */
+  readonly limit?: PageLimit | undefined;
   readonly urgency?: Urgency | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -34,7 +43,7 @@ export async function* listPages(
   let next: string | undefined;
   do {
     const from = next === undefined ? {} : { continue: next };
-    const page = { ...query, limit: String(limit), ...from };
+    const page = { ...query, ...limitQuery(limit), ...from };
     const request: KubeRequest = { method: "GET", path, query: page, urgency, signal };
     const answer = await api.send(request);
     if (answer.status !== 200) throw apiError(request, answer);
@@ -42,4 +51,9 @@ export async function* listPages(
     yield body.items ?? [];
     next = body.metadata?.continue === "" ? undefined : body.metadata?.continue;
   } while (next !== undefined);
+}
+
+/** The part of a list's query that says how much it may answer at once. */
+export function limitQuery(limit: PageLimit): Readonly<Record<string, string>> {
+  return limit === "None" ? {} : { limit: String(limit) };
 }

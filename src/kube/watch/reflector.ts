@@ -6,6 +6,7 @@ import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.t
 import { type Instant, type Millis, millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { apiError, isExpired, retryAfterMs } from "../object/api-error.ts";
+import { limitQuery, type PageLimit } from "./list.ts";
 import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
 
 export interface ReflectorOptions<T> {
@@ -30,7 +31,7 @@ export interface ReflectorOptions<T> {
    * Objects in one page of a list. Default 500. A page is parsed whole: 1,000 nodes of 12 kB cost
    * 56 MiB resident in pages of 500 and 43 in pages of 100 (Node 26, bundled).
    */
-  readonly pageLimit?: number | undefined;
+  readonly pageLimit?: PageLimit | undefined;
   /** Of the list, as `KubeRequest.dueAt`. */
   readonly listDueAt?: Instant | undefined;
   /** Between two attempts, whatever the server asks for. Default 10 s, or what it asks for. */
@@ -200,7 +201,7 @@ export class Reflector<T> {
 
   async #list(signal: AbortSignal): Promise<Ending> {
     const { api, path, query, pageLimit, listDueAt: dueAt } = this.#options;
-    const limit = this.#listWhole ? undefined : { limit: String(pageLimit ?? 500) };
+    const limit = limitQuery(this.#listWhole ? "None" : (pageLimit ?? 500));
     const seen = new Set<string>();
     for (let token: string | undefined; ; ) {
       const next = token === undefined ? undefined : { continue: token };
