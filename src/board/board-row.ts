@@ -175,11 +175,16 @@ function nodelessRow(departure: Departure): BoardRow {
 }
 
 function rowHold(node: NodeFacts, departure: Departure | undefined): RowHold | null {
-  if (departure?.hold) return { mark: "spec.hold", untilAt: null, isOurs: false };
+  if (departure?.hold) {
+    return { mark: "spec.hold", untilAt: null, isOurs: false, by: null, sinceAt: null };
+  }
   const hold = holdOf(node);
   if (hold.kind === "None") return null;
-  if (hold.kind === "Until") return { mark: holdAnnotation, untilAt: hold.until, isOurs: true };
-  return { mark: hold.mark, untilAt: null, isOurs: hold.mark === holdAnnotation };
+  const { manager: by = null, at: sinceAt = null } = node.holdWriter ?? {};
+  if (hold.kind === "Until") {
+    return { mark: holdAnnotation, untilAt: hold.until, isOurs: true, by, sinceAt };
+  }
+  return { mark: hold.mark, untilAt: null, isOurs: hold.mark === holdAnnotation, by, sinceAt };
 }
 
 /** The labels by which the platforms say which group of machines a node is of. */

@@ -105,6 +105,9 @@ export interface RowHold {
   readonly untilAt: Instant | null;
   /** Whether it is Lastcall's own annotation, which the board can take away again. */
   readonly isOurs: boolean;
+  /** The program that wrote it, as in `kubectl-annotate`, and when; null where it is not known. */
+  readonly by: string | null;
+  readonly sinceAt: Instant | null;
 }
 
 export interface PodCounts {
@@ -183,6 +186,21 @@ export interface ShutSpan {
   readonly startAt: Instant;
   readonly endAt: Instant;
   readonly why: "Window" | "Freeze";
+}
+
+/** The times as their reader writes them. */
+export function heldByText(by: string | null, since: string | null, until: string | null): string {
+  const who = by === null ? "" : ` by ${by}`;
+  const when = since === null ? "" : ` since ${since}`;
+  return `Held${who}${when}${who === "" && when === "" ? "" : ","} until ${until ?? "released"}`;
+}
+
+/**
+ * Held for good by an annotation: it leaves only when that is taken away, whatever instant its
+ * Departure has. One that is held until an instant has its place among the next departures.
+ */
+export function isHeldForGood({ state, reason, hold }: BoardRow): boolean {
+  return state !== "Leaving" && reason === "OnHold" && hold !== null && hold.untilAt === null;
 }
 
 /** What became of a fleet of the demo: one figure a promise. */

@@ -1,7 +1,7 @@
 import type { BoardRow, PodCounts } from "../board/stream.ts";
 import { PastList } from "./past-list.tsx";
 import { useState, type VNode } from "./preact.ts";
-import { filteredRows, leavingRows, nextRows, stayingRows } from "./row-order.ts";
+import { filteredRows, heldRows, leavingRows, nextRows, stayingRows } from "./row-order.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
 import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
 import { reasonWords } from "./words/reason-words.ts";
@@ -9,7 +9,7 @@ import { readable, Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */
 const firstRows = 60;
-const pastShown = 8;
+const [heldShown, pastShown] = [8, 8];
 
 export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const { picture, words } = view;
@@ -21,6 +21,7 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   return (
     <div class="departures">
       <Leaving view={view} rows={leavingRows(picture.rows)} />
+      <OnHold view={view} rows={heldRows(rows)} />
       <section aria-labelledby="next">
         <div class="section-head">
           <h2 id="next">{words.next}</h2>
@@ -67,7 +68,12 @@ function Leaving({ view, rows }: Rows): VNode {
   );
 }
 
-function LeavingRow({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+interface RowProps {
+  readonly view: PageView;
+  readonly row: BoardRow;
+}
+
+function LeavingRow({ view, row }: RowProps): VNode {
   const { words, language, now } = view;
   const { noticedAt, deadlineAt, startedAt } = row;
   const isNoticed = noticedAt !== null;
@@ -173,7 +179,7 @@ function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VN
   );
 }
 
-function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+function NextRow({ view, row }: RowProps): VNode {
   const { now, language } = view;
   const { departAt } = row;
   const why = row.plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
@@ -202,13 +208,16 @@ function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRo
   );
 }
 
-function StatusText({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+function StatusText({ view, row }: RowProps): VNode {
   const { words, language, now } = view;
   if (row.state === "Held") {
     return (
-      <span class="held">
-        {words.held}: {reasonWords[row.reason]?.[language] ?? row.reason}
-      </span>
+      <>
+        <span class="held">
+          {words.held}: {reasonWords[row.reason]?.[language] ?? row.reason}
+        </span>
+        {row.reason === "OnHold" ? <HoldNote view={view} row={row} /> : null}
+      </>
     );
   }
   if (row.heldBackTo !== null) {
@@ -221,6 +230,61 @@ function StatusText({ view, row }: { readonly view: PageView; readonly row: Boar
     return <span class="held">{reasonWords[row.plannedBy][language]}</span>;
   }
   return <span class="good">{words.onSchedule}</span>;
+}
+
+/** Who holds a node, since when and until when. */
+export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
+  const { words, language, now } = view;
+  if (hold === null || (hold.untilAt !== null && hold.untilAt <= now)) return null;
+  const { by, sinceAt, untilAt } = hold;
+  const time = (at: number | null) => (at === null ? null : momentText(at, now, language));
+  return <span class="hold-note dim">{words.heldBy(by, time(sinceAt), time(untilAt))}</span>;
+}
+
+/** In sight, and not folded away: they leave only when somebody lets them. */
+function OnHold({ view, rows }: Rows): VNode | null {
+  const { words } = view;
+  const [isWhole, setWhole] = useState(false);
+  if (rows.length === 0) return null;
+  const shown = isWhole ? rows : rows.slice(0, heldShown);
+  return (
+    <section aria-labelledby="on-hold">
+      <h2 id="on-hold">{words.onHold}</h2>
+      <table class="staying">
+        <thead>
+          <tr>
+            <th scope="col">{words.node}</th>
+            <th scope="col" class="wide">
+              {words.zone} · {words.pool}
+            </th>
+            <th scope="col">{words.status}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row) => (
+            <tr key={row.id}>
+              <td class="who">
+                <a class="name" href={nodeLink(row.node)}>
+                  {row.node}
+                </a>
+                <span class="where narrow">{whereText(row)}</span>
+              </td>
+              <td class="wide">{whereText(row)}</td>
+              <td class="state">
+                <Sentence view={view} text={row.explain} class="held" />
+                <HoldNote view={view} row={row} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > shown.length ? (
+        <button type="button" class="more" onClick={() => setWhole(true)}>
+          {words.showAll(rows.length)}
+        </button>
+      ) : null}
+    </section>
+  );
 }
 
 function Staying({ view, rows }: Rows): VNode | null {

@@ -1,4 +1,4 @@
-import type { BoardRow } from "../board/stream.ts";
+import { type BoardRow, isHeldForGood } from "../board/stream.ts";
 
 /** When a row is due: the earlier of its own instant and its deadline. */
 function dueAt(row: BoardRow): number {
@@ -21,11 +21,17 @@ export function leavingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
 export function nextRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   return rows
     .filter(({ state }) => state === "Held" || state === "Scheduled")
+    .filter((row) => !isHeldForGood(row))
     .toSorted((a, b) => dueAt(a) - dueAt(b) || byName(a, b));
 }
 
+/** Somebody keeps them where they are, for good: who is on call is to see that. */
+export function heldRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows.filter(isHeldForGood).toSorted(byName);
+}
+
 export function stayingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
-  return rows.filter(({ state }) => state === "Stays").toSorted(byName);
+  return rows.filter((row) => row.state === "Stays" && !isHeldForGood(row)).toSorted(byName);
 }
 
 /** By zone, those that leave first on top. */

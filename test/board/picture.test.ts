@@ -71,6 +71,25 @@ it("gives a node one deadline, that of its departure, in its row as in its sente
   expect(row?.explain).toContain(`launched ${formatInstant(launchedAt)} according to the cloud`);
 });
 
+it("says who holds a node, since when and until when, as far as it is known", () => {
+  const writer = { manager: "kubectl-annotate", at: minus(now, hours(1)) };
+  const holdOf = (value: string, holdWriter: NodeFacts["holdWriter"]) => {
+    const node = { ...nodeOf("n1"), annotations: { "lastcall.dev/hold": value }, holdWriter };
+    return pictureAt(now, { nodes: [node] }).rows[0];
+  };
+  const ours = { mark: "lastcall.dev/hold", isOurs: true };
+  const known = { by: "kubectl-annotate", sinceAt: minus(now, hours(1)) };
+  const forGood = holdOf("true", writer);
+  expect(forGood).toMatchObject({ state: "Stays", reason: "OnHold", departAt: null });
+  expect(forGood?.hold).toEqual({ ...ours, ...known, untilAt: null });
+  expect(holdOf(formatInstant(plus(now, hours(2))), writer)?.hold).toEqual({
+    ...{ ...ours, ...known, untilAt: plus(now, hours(2)) },
+  });
+  expect(holdOf("true", undefined)?.hold).toEqual({
+    ...{ ...ours, by: null, sinceAt: null, untilAt: null },
+  });
+});
+
 it("takes no launch time from a deadline that its policy would not have given", () => {
   const other = plus(deadlineAt, hours(2));
   const [row] = pictureAt(now, { departures: [planned("n1", { deadlineAt: other })] }).rows;

@@ -119,6 +119,17 @@ describe("The board in a terminal", () => {
     ["a time that has come", { departAt: now }, / due +Spaced/],
     ["what will be held back", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
     ["no plan", { state: "Stays", departAt: null, reason: "NoPolicy" }, /20h00m +NoPolicy/],
+    [
+      "a node that is held for good",
+      {
+        ...{ state: "Stays", departAt: null, reason: "OnHold" },
+        hold: {
+          ...{ mark: "lastcall.dev/hold", untilAt: null, isOurs: true },
+          ...{ by: "kubectl-annotate", sinceAt: minus(now, minutes(90)) },
+        },
+      },
+      / on hold {5}Held by kubectl-annotate since 11-20 04:30, until r…$/m,
+    ],
     ["no birth", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
   ])("says of %s what there is to say", (_, more, expected) => {
     expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
@@ -128,9 +139,13 @@ describe("The board in a terminal", () => {
     expect(textOf(pictureOf(), { columns: 120 })).toContain("n1 leaves at nine.");
   });
 
-  it("has those under way first, then who leaves next and who stays; or all by name", () => {
+  it("has those under way first, then what is held, who leaves next and who stays; or all by name", () => {
     const rows = [
       row("a", { state: "Stays", departAt: null }),
+      row("z", {
+        ...{ state: "Stays", departAt: null, reason: "OnHold" },
+        hold: { mark: "m", untilAt: null, isOurs: false, by: null, sinceAt: null },
+      }),
       row("b", { departAt: plus(now, hours(2)) }),
       row("c", { departAt: plus(now, hours(1)) }),
       row("d", { state: "Held" }),
@@ -138,9 +153,9 @@ describe("The board in a terminal", () => {
       row("f", { state: "Leaving", noticedAt: now }),
     ];
     const order = (sort: "Leaving" | "Name") =>
-      [...textOf(pictureOf({ rows }), { sort }).matchAll(/^ ([a-f]) /gm)].map(([, name]) => name);
-    expect(order("Leaving").join("")).toBe("fedcba");
-    expect(order("Name").join("")).toBe("abcdef");
+      [...textOf(pictureOf({ rows }), { sort }).matchAll(/^ ([a-fz]) /gm)].map(([, name]) => name);
+    expect(order("Leaving").join("")).toBe("fedzcba");
+    expect(order("Name").join("")).toBe("abcdefz");
   });
 
   it("scrolls to the last node and no further, and says how many there are beside", () => {

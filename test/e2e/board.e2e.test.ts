@@ -105,6 +105,7 @@ describe("the board of somebody with every right", () => {
     await page.getByRole("button", { name: "Hold", exact: true }).click();
     expect(await confirm(page)).toContain("spot-5 has no planned departure");
     expect(await holdOn("spot-5")).toBe("true");
+    await page.getByText(/^Held by lastcall since .*, until released$/).waitFor();
     await page.getByRole("button", { name: "Release hold" }).click();
     await confirm(page);
     expect(await holdOn("spot-5")).toBe("");
@@ -198,8 +199,11 @@ describe("an API server that is away for a while", () => {
     const away = page.getByText("The cluster has not answered since");
     await away.waitFor({ state: "detached", timeout: 90_000 });
     await mustRun(world.plane, ["annotate", "node", "spot-7", "lastcall.dev/hold=true"]);
-    const row = page.locator("table.next tr", { hasText: "spot-7" });
-    await row.getByText("Held: On hold").waitFor({ timeout: 60_000 });
+    const held = page.getByRole("region", { name: "On hold" });
+    const row = held.getByRole("row").filter({ hasText: "spot-7" });
+    await row
+      .getByText(/Held by kubectl-annotate since .*, until released/)
+      .waitFor({ timeout: 60_000 });
     await page.getByText("Not planned", { exact: true }).click();
     const shown = page.locator("table a.name, .leaving a.name");
     const names = async () => (await shown.allTextContents()).toSorted();

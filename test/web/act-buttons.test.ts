@@ -21,7 +21,7 @@ it("a planned node can be held, or made to depart", () => {
 });
 
 it("a hold that is ours can be released, and no other's", () => {
-  const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true };
+  const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
   expect(nodeActs({ ...row, hold }, every)).toEqual(["ReleaseHold", "Depart"]);
   expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
 });

@@ -1,4 +1,12 @@
-import type { BoardPicture, BoardRow, PastDeparture, PolicyCard } from "../../board/stream.ts";
+import {
+  type BoardPicture,
+  type BoardRow,
+  heldByText,
+  isHeldForGood,
+  type PastDeparture,
+  type PolicyCard,
+  type RowHold,
+} from "../../board/stream.ts";
 import { between, formatInstant, type Instant, instant } from "../../core/time/time.ts";
 import { relativeTime, spanText } from "../command-line/relative-time.ts";
 import {
@@ -145,15 +153,17 @@ function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook):
   };
 }
 
-/** Those under way first, then who leaves next, then who stays; or all by name. */
+/** Those under way first, then what is held, who leaves next, and who stays; or all by name. */
 function inOrder(rows: readonly BoardRow[], sort: "Leaving" | "Name"): readonly BoardRow[] {
   const byName = rows.toSorted((a, b) => (a.node < b.node ? -1 : 1));
   return sort === "Name" ? byName : byName.toSorted((a, b) => rank(a) - rank(b));
 }
 
-function rank({ state, noticedAt, departAt }: BoardRow): number {
-  if (state === "Leaving") return noticedAt === null ? -2 : -3;
-  if (state === "Held") return -1;
+function rank(row: BoardRow): number {
+  const { state, noticedAt, departAt } = row;
+  if (state === "Leaving") return noticedAt === null ? -3 : -4;
+  if (isHeldForGood(row)) return -1;
+  if (state === "Held") return -2;
   return state === "Stays" ? Number.MAX_SAFE_INTEGER : (departAt ?? Number.MAX_SAFE_INTEGER - 1);
 }
 
@@ -175,13 +185,16 @@ function rowLine(
   ];
 }
 
-function toneOf({ state, noticedAt }: BoardRow): Tone {
+function toneOf(row: BoardRow): Tone {
+  const { state, noticedAt } = row;
   if (state === "Leaving") return noticedAt === null ? "accent" : "bad";
-  if (state === "Held") return "warn";
+  if (state === "Held" || isHeldForGood(row)) return "warn";
   return state === "Stays" ? "dim" : "plain";
 }
 
-function leavesText({ state, noticedAt, departAt }: BoardRow, now: Instant): string {
+function leavesText(row: BoardRow, now: Instant): string {
+  const { state, noticedAt, departAt } = row;
+  if (isHeldForGood(row)) return "on hold";
   if (state === "Leaving") return noticedAt === null ? "now" : "NOTICE";
   if (state === "Held") return "held";
   if (state === "Stays" || departAt === null) return "";
@@ -202,17 +215,24 @@ function whyText(
   row: BoardRow,
   { now, isWide }: { readonly now: Instant; readonly isWide: boolean },
 ): string {
-  const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain } = row;
+  const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
   if (state === "Leaving") {
     const left = pods === null ? (phase ?? "") : `${pods.left} of ${pods.total} pods left`;
     const blocked = pods === null || pods.blocked === 0 ? "" : `, ${pods.blocked} blocked`;
     const deadline = deadlineAt === null ? "" : `, ${deadlineText(deadlineAt, now)}`;
     return `${left}${blocked}${deadline}`;
   }
-  if (isWide) return explain;
+  const held = reason === "OnHold" && hold !== null ? holdText(hold) : undefined;
+  if (isWide) return held === undefined ? explain : `${held}: ${explain}`;
+  if (held !== undefined) return held;
   if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
   if (state === "Scheduled") return plannedBy ?? reason;
   return reason;
+}
+
+function holdText({ by, sinceAt, untilAt }: RowHold): string {
+  const time = (at: Instant | null) => (at === null ? null : dayAndTime(at));
+  return heldByText(by, time(sinceAt), time(untilAt));
 }
 
 function deadlineText(deadlineAt: Instant, now: Instant): string {
@@ -228,11 +248,16 @@ function pastLines(past: readonly PastDeparture[], space: number): readonly Styl
   return [
     [],
     ...shown.map(({ endedAt, outcome, explain, node }) => [
-      cell(` ${formatInstant(instant(endedAt)).slice(5, 16).replace("T", " ")}  `, "dim"),
+      cell(` ${dayAndTime(instant(endedAt))}  `, "dim"),
       cell(`${outcome.padEnd(10)}  `, outcome === "Planned" ? "good" : "warn"),
       cell(explain.startsWith(node) ? explain : `${node}: ${explain}`),
     ]),
   ];
+}
+
+/** `11-20 05:55`. */
+function dayAndTime(at: Instant): string {
+  return formatInstant(at).slice(5, 16).replace("T", " ");
 }
 
 const keyHelp: readonly (readonly [key: string, does: string])[] = [

@@ -9,6 +9,14 @@ const foreignHolds = [
   "karpenter.sh/do-not-disrupt",
 ] as const;
 
+/** The annotation that `holdOf` goes by; undefined where there is none. */
+export function holdMarkIn(annotations: NodeFacts["annotations"]): string | undefined {
+  const foreign = foreignHolds.find((mark) => annotations[mark] === "true");
+  if (foreign !== undefined) return foreign;
+  const value = annotations[holdAnnotation];
+  return value === undefined || value === "" || value === "false" ? undefined : holdAnnotation;
+}
+
 export type Hold =
   | { readonly kind: "None" }
   /** Planned like any other, but not to leave before `until`. */
@@ -27,18 +35,16 @@ const none: Hold = { kind: "None" };
  * cannot be read holds for good, because the person who wrote it wanted the node to stay.
  */
 export function holdOf(node: NodeFacts): Hold {
-  for (const mark of foreignHolds) {
-    if (node.annotations[mark] === "true") return { kind: "Always", mark, readable: true };
-  }
-  const value = node.annotations[holdAnnotation];
-  if (value === undefined || value === "" || value === "false") return none;
-  if (value === "true") return { kind: "Always", mark: holdAnnotation, readable: true };
+  const mark = holdMarkIn(node.annotations);
+  if (mark === undefined) return none;
+  const value = node.annotations[mark] ?? "";
+  if (value === "true") return { kind: "Always", mark, readable: true };
   const named = parseInstant(value);
   if (named !== undefined) return { kind: "Until", until: named };
   const age = parseDuration(value);
   const born = bornAt(node);
   if (age !== undefined && born !== undefined) return { kind: "Until", until: plus(born, age) };
-  return { kind: "Always", mark: holdAnnotation, readable: age !== undefined };
+  return { kind: "Always", mark, readable: age !== undefined };
 }
 
 interface RivalMark {

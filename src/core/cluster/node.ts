@@ -75,7 +75,15 @@ export interface NodeCondition {
   readonly isUnknown?: boolean;
 }
 
-/** What core knows of a node: only the fields that a decision reads. */
+/** Who wrote an annotation, as the API server remembers it: a program, and no person. */
+export interface AnnotationWriter {
+  /** As in `kubectl-annotate`. */
+  readonly manager: string;
+  /** When it last wrote anything to the node. */
+  readonly at?: Instant | undefined;
+}
+
+/** What core knows of a node: only the fields that a decision, or its reader, wants. */
 export interface NodeFacts extends NodeIdentity {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -89,6 +97,8 @@ export interface NodeFacts extends NodeIdentity {
    * absent where none does.
    */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
+  /** Who holds the node by an annotation; absent where none does, or nobody remembers. */
+  readonly holdWriter?: AnnotationWriter | undefined;
   /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { killerAnnotation, kuredAnnotation } from "../../core/cluster/hold.ts";
-import type { NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
+import { holdMarkIn, killerAnnotation, kuredAnnotation } from "../../core/cluster/hold.ts";
+import type { AnnotationWriter, NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
 import {
   fieldsOf,
   instantOf,
@@ -19,18 +19,20 @@ export function translateNode(node: KubeObject): NodeFacts {
   const spec = fieldsOf(node.spec);
   const status = fieldsOf(node.status);
   const ready = conditionOf(status.conditions, "Ready");
+  const annotations = keptAnnotations(textMapOf(meta.annotations), nodeAnnotations);
   return {
     name: textOf(meta.name) ?? "",
     uid: textOf(meta.uid) ?? "",
     providerID: textOf(spec.providerID) || undefined,
     bootID: textOf(fieldsOf(status.nodeInfo).bootID) || undefined,
     labels: textMapOf(meta.labels),
-    annotations: keptAnnotations(textMapOf(meta.annotations), nodeAnnotations),
+    annotations,
     taints: listOf(spec.taints).flatMap(toTaint),
     unschedulable: spec.unschedulable === true,
     ready: ready.status === "True",
     readyMessage: textOf(ready.message),
     noticeConditions: noticeConditionsOf(status.conditions),
+    holdWriter: writerOf(holdMarkIn(annotations), meta.managedFields),
     allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
@@ -53,6 +55,18 @@ function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | und
     return [{ type: String(type), ...said, ...isUnknown }];
   });
   return standing.length === 0 ? undefined : standing;
+}
+
+/** Of the managers that own the annotation the one that wrote last. */
+function writerOf(mark: string | undefined, managed: unknown): AnnotationWriter | undefined {
+  if (mark === undefined) return undefined;
+  const writers = listOf(managed).flatMap((entry) => {
+    const { manager, time, fieldsV1 } = fieldsOf(entry);
+    const owned = fieldsOf(fieldsOf(fieldsOf(fieldsV1)["f:metadata"])["f:annotations"]);
+    const name = textOf(manager);
+    return name && `f:${mark}` in owned ? [{ manager: name, at: instantOf(time) }] : [];
+  });
+  return writers.toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0))[0];
 }
 
 /** The condition of that type; no fields where there is none. */

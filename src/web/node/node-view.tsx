@@ -1,8 +1,8 @@
 import type { NodePage } from "../../board/node-page.ts";
-import type { BoardRow } from "../../board/stream.ts";
+import { type BoardRow, isHeldForGood } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { getJson } from "../browser.ts";
-import { PodMeter, whereText } from "../departures-page.tsx";
+import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
 import { PastList } from "../past-list.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
@@ -133,7 +133,9 @@ export function problemIn(json: unknown): string {
 
 function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
   const { words, language, now } = view;
-  const { departAt, deadlineAt, noticedAt } = row;
+  const { deadlineAt, noticedAt } = row;
+  const isOnHold = isHeldForGood(row);
+  const departAt = isOnHold ? null : row.departAt;
   const isNoticed = noticedAt !== null && deadlineAt !== null;
   const facts = [
     [words.policy, row.policy ?? "–"],
@@ -161,7 +163,9 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
           {isNoticed
             ? words.untilDeadline
             : departAt === null
-              ? words.staying
+              ? isOnHold
+                ? words.onHold
+                : words.staying
               : `${dayText(departAt, language)} · ${relativeText(departAt, now, view)}`}
         </span>
       </div>
@@ -172,6 +176,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
       <p class="why">
         <Sentence view={view} text={row.explain} />
       </p>
+      <HoldNote view={view} row={row} />
       {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
       <dl class="facts">
         {facts.map(([name, value]) => (

@@ -1,3 +1,4 @@
+import { heldByText } from "../../board/stream.ts";
 import type { Words } from "./words.ts";
 
 const pods = (count: number): string => `${count} ${count === 1 ? "pod" : "pods"}`;
@@ -39,6 +40,7 @@ export const english: Words = {
   nowWord: "now",
   heldBackTo: (time) => `Expected ${time}`,
   holdUntil: (time) => `Hold until ${time}`,
+  heldBy: heldByText,
   filter: "Filter",
   filterHint: "Node, zone, pool or policy",
   showAll: (count) => `Show all ${count}`,

@@ -37,6 +37,12 @@ export const japanese: Words = {
   nowWord: "今",
   heldBackTo: (time) => `見込み ${time}`,
   holdUntil: (time) => `${time} まで保留`,
+  heldBy: (by, since, until) =>
+    [
+      ...(by === null ? [] : [`${by} による保留`]),
+      ...(since === null ? [] : [`${since} から`]),
+      until === null ? "解除されるまで保留" : `${until} まで保留`,
+    ].join("、"),
   filter: "絞り込み",
   filterHint: "ノード、ゾーン、プール、ポリシー",
   showAll: (count) => `全 ${count} 件を表示`,

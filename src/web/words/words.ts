@@ -42,6 +42,8 @@ export interface Words {
   readonly nowWord: string;
   readonly heldBackTo: (time: string) => string;
   readonly holdUntil: (time: string) => string;
+  /** Who holds a node, since when and until when, each as far as it is known. */
+  readonly heldBy: (by: string | null, since: string | null, until: string | null) => string;
   readonly filter: string;
   readonly filterHint: string;
   readonly showAll: (count: number) => string;

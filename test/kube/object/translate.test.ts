@@ -61,6 +61,37 @@ describe("the facts of a node", () => {
     });
   });
 
+  describe("of who holds it", () => {
+    const entry = (manager: string, time: string, mark: string) => ({
+      ...{ manager, time, operation: "Update", fieldsType: "FieldsV1" },
+      fieldsV1: { "f:metadata": { "f:annotations": { ".": {}, [`f:${mark}`]: {} } } },
+    });
+    const hold = "lastcall.dev/hold";
+    const kubectl = entry("kubectl-annotate", "2026-11-20T03:00:00Z", hold);
+    const board = entry("lastcall", "2026-11-20T04:00:00Z", hold);
+    const other = entry("karpenter", "2026-11-20T05:00:00Z", "karpenter.sh/do-not-disrupt");
+    const at = (hour: number) => Date.UTC(2026, 10, 20, hour);
+
+    it.each([
+      ["the only owner of its hold", hold, [kubectl], { manager: "kubectl-annotate", at: at(3) }],
+      ["the last of several owners", hold, [board, kubectl], { manager: "lastcall", at: at(4) }],
+      ["no owner of another annotation", hold, [other], undefined],
+      [
+        "the owner of a foreign mark",
+        "karpenter.sh/do-not-disrupt",
+        [other, kubectl],
+        { manager: "karpenter", at: at(5) },
+      ],
+      ["nobody where nobody holds it", "some/other", [kubectl, other], undefined],
+      ["nobody where nothing is remembered", hold, undefined, undefined],
+      ["nobody by what is no record", hold, [7, { manager: 1 }, { fieldsV1: [] }], undefined],
+    ])("name %s", (_, mark, managedFields, expected) => {
+      const annotations = { [mark]: "true" };
+      const held = { ...node, metadata: { ...node.metadata, annotations, managedFields } };
+      expect(translateNode(held as KubeObject).holdWriter).toEqual(expected);
+    });
+  });
+
   it.each([["garbage"], [undefined], [17], ["2026-02-30T00:00:00Z"]])(
     "have no launch time where the creation is %s",
     (creationTimestamp) => {

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { BoardRow } from "../../src/board/stream.ts";
+import { heldRows, nextRows, stayingRows } from "../../src/web/row-order.ts";
+import { languages } from "../../src/web/words/languages.ts";
+
+const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
+
+function row(node: string, fields: Partial<BoardRow>): BoardRow {
+  return { node, state: "Stays", reason: "NoPolicy", hold: null, ...fields } as BoardRow;
+}
+
+const rows = [
+  row("held-b", { reason: "OnHold", hold }),
+  row("held-a", { reason: "OnHold", hold }),
+  // A mark that keeps nothing back, since nothing would be planned without it either.
+  row("marked", { reason: "NoPolicy", hold }),
+  row("plain", {}),
+  row("held-until", {
+    state: "Scheduled",
+    reason: "Spaced",
+    hold: { ...hold, untilAt: 9 as never },
+  }),
+  // Its Departure has an instant, at which it will not leave.
+  row("held-c", { state: "Held", reason: "OnHold", hold }),
+  row("waits", { state: "Held", reason: "BudgetSpent" }),
+  row("leaves", { state: "Leaving", reason: "OnHold", hold }),
+];
+const names = (of: readonly BoardRow[]) => of.map(({ node }) => node);
+
+describe("each node has its place on the page once", () => {
+  it.each([
+    ["on hold: those that are held for good", heldRows, ["held-a", "held-b", "held-c"]],
+    ["not planned: those that nobody holds", stayingRows, ["marked", "plain"]],
+    ["next: those with an instant, or whose time has come", nextRows, ["held-until", "waits"]],
+  ])("%s", (_, of, expected) => {
+    expect(names(of(rows))).toEqual(expected);
+  });
+});
+
+it.each([
+  ["kubectl", "09:00", "12:00", "Held by kubectl since 09:00, until 12:00"],
+  ["kubectl", "09:00", null, "Held by kubectl since 09:00, until released"],
+  ["kubectl", null, null, "Held by kubectl, until released"],
+  [null, null, null, "Held until released"],
+])("who holds a node, since when and until when: %s, %s, %s", (by, since, until, english) => {
+  expect(languages.en.heldBy(by, since, until)).toBe(english);
+  const japanese = languages.ja.heldBy(by, since, until);
+  for (const known of [by, since, until]) expect(japanese).toContain(known ?? "");
+  expect(japanese.replaceAll("kubectl", "")).not.toMatch(/[A-Za-z]/);
+});
