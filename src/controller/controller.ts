@@ -157,7 +157,6 @@ export class Controller {
   async #checkActions(signal: AbortSignal): Promise<void> {
     const { fleet, ports, policyStatus, telemetry, clock, dryRun } = this.#options;
     const { actionPorts } = ports;
-    if (actionPorts === undefined) return;
     const checks = new ActionChecks({
       ...{ fleet, actionPorts, policyStatus, telemetry, clock, dryRun },
     });

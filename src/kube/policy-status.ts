@@ -104,7 +104,7 @@ function withAdded(
 ): readonly PolicyCondition[] {
   const own = planned.map((one) => {
     const other = added.find(({ type }) => type === one.type);
-    return one.status === "True" && other?.status === "False" ? other : one;
+    return one.status === "True" && other !== undefined && other.status !== "True" ? other : one;
   });
   return [...own, ...added.filter(({ type }) => planned.every((one) => one.type !== type))];
 }

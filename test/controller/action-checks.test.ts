@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
 import { silence, slack, useActionStage } from "../support/action-stage.ts";
 import { policies } from "../support/model-world.ts";
 
 const stage = useActionStage();
+const never = new AbortController().signal;
 
 interface Condition {
   readonly type: string;
@@ -51,6 +53,49 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
     expect(ready()?.message).toContain("spec.actions[0].teams: found a type of action");
     expect(ready()?.message).toContain("ACTION_UNSUPPORTED");
+  });
+
+  it("is all of them where the controller carries no action out", async () => {
+    const actions = [{ name: "tell", at: "AtEnd", ...slack }];
+    stage.start(actions, {}, { actionPorts: undefined });
+    await stage.world.pass(seconds(10));
+    expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
+    expect(ready()?.message).toBe(
+      "spec.actions[0].slack: found an action, which this controller does not carry out, expected no actions or the controller of lastcall run (ACTION_UNSUPPORTED)",
+    );
+  });
+
+  it("is not known before it was looked at", async () => {
+    stage.tell.check = () => stage.world.clock.sleep(seconds(5), never).then(() => undefined);
+    stage.start([{ name: "tell", at: "AtEnd", ...slack }]);
+    await stage.world.pass(seconds(4));
+    expect(ready()).toMatchObject({
+      ...{ status: "Unknown", reason: "ActionsUnchecked" },
+      message: "The actions of the policy have not been checked yet.",
+    });
+    await stage.world.pass(seconds(4));
+    expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
+  });
+
+  it("is not known where nobody could be asked, which says of what and why", async () => {
+    stage.tell.check = async () => {
+      throw new LastcallError("API_UNREACHABLE", "Cannot read Secret a: found no answer");
+    };
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtEnd", ...slack },
+    ]);
+    await stage.world.pass(seconds(10));
+    expect(ready()).toMatchObject({
+      ...{ status: "Unknown", reason: "ActionsUnchecked" },
+      message:
+        "spec.actions[1].slack could not be checked: Cannot read Secret a: found no answer (API_UNREACHABLE)",
+    });
+    expect(stage.world.counted).toContain("lastcall_errors_total code=API_UNREACHABLE");
+    stage.mute.problem = forbidden;
+    await stage.world.pass(minutes(2));
+    expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
+    expect(ready()?.message).toMatch(/^spec.actions\[0\]\..*; spec.actions\[1\]\.slack could not/);
   });
 
   it("is looked at again as soon as the policy changes", async () => {

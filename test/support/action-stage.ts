@@ -23,6 +23,8 @@ export const slack = { slack: { url: "https://hooks.example/x", message: "{{node
 interface StageOptions {
   readonly dryRun?: boolean;
   readonly releaserFor?: ReleaserChoice;
+  /** Absent: the receivers of the stage. */
+  readonly actionPorts?: ActionPorts | undefined;
 }
 
 /** A stage that is new for each test of a file, and ended after it. */
@@ -84,7 +86,7 @@ class ActionStage {
     const own = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, own.signal]);
     this.world
-      .startController(signal, { ...options, actionPorts: this.#ports })
+      .startController(signal, { actionPorts: this.#ports, ...options })
       .catch(() => undefined);
     return own;
   }

@@ -328,7 +328,7 @@ export class ModelWorld {
       hooks?: LifecycleHooks;
       joinWithinMs?: Millis;
       departingSoonMs?: Millis;
-      actionPorts?: ActionPorts;
+      actionPorts?: ActionPorts | undefined;
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
       leadership?: Leadership;

@@ -3,6 +3,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet, PolicyStatusSink } from "../../contracts/fleet.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
+import type { PolicyCondition } from "../../core/plan/policy-status.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, plus, seconds } from "../../core/time/time.ts";
@@ -10,7 +11,8 @@ import { isLastcallError, messageOf } from "../../errors.ts";
 
 export interface ActionCheckTools {
   readonly fleet: Fleet;
-  readonly actionPorts: ActionPorts;
+  /** Absent: no action can be carried out. */
+  readonly actionPorts: ActionPorts | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -30,15 +32,28 @@ interface Checked {
   readonly againAtMs: number;
 }
 
+/** What a look at an action has found: that all is well, what is wrong, or that nobody can tell. */
+type ActionFinding = "Well" | { readonly kind: "Wrong" | "Unchecked"; readonly told: string };
+
+type ReadyState = Pick<PolicyCondition, "status" | "reason" | "message">;
+
+const well: ReadyState = { status: "True", reason: "Understood", message: "" };
+const notYet: ReadyState = {
+  status: "Unknown",
+  reason: "ActionsUnchecked",
+  message: "The actions of the policy have not been checked yet.",
+};
+
 /**
  * Says before the first notice what is wrong with the actions of a policy: an unknown ARN, a
- * missing permission or Secret, a host that is not allowed. The policy is in force all the same.
+ * missing permission or Secret, a host that is not allowed. The policy is in force all the same; it
+ * is Ready when its actions have been looked at.
  * Whatever carries out its actions is loaded by then, too.
  */
 export class ActionChecks {
   readonly #tools: ActionCheckTools;
   readonly #checked = new Map<string, Checked>();
-  readonly #told = new Map<string, string>();
+  readonly #told = new Map<string, ReadyState>();
 
   constructor(tools: ActionCheckTools) {
     this.#tools = tools;
@@ -53,12 +68,21 @@ export class ActionChecks {
     });
     try {
       for (;;) {
-        for (const policy of fleet.policies()) await this.#look(policy, signal);
+        const policies = fleet.policies();
+        await Promise.all(policies.map((policy) => this.#announce(policy)));
+        for (const policy of policies) await this.#look(policy, signal);
         await wakeup.sleepUntil(plus(clock.now(), unknownAgainMs), signal);
       }
     } finally {
       stop();
     }
+  }
+
+  /** Until they are looked at, which may take its time, nobody calls new actions well. */
+  async #announce({ name, actions }: Policy): Promise<void> {
+    if (actions.length === 0) return;
+    if (this.#checked.get(name)?.actions !== JSON.stringify(actions))
+      await this.#tell(name, notYet);
   }
 
   async #look(policy: Policy, signal: AbortSignal): Promise<void> {
@@ -71,41 +95,49 @@ export class ActionChecks {
       policy.actions.map((action, index) => this.#check({ policy, action, index }, signal)),
     );
     signal.throwIfAborted();
-    const isKnown = found.every((one) => one !== "Unknown");
-    const againAtMs = clock.monotonic() + (isKnown ? againMs : unknownAgainMs);
+    const state = stateOf(found);
+    const againAtMs = clock.monotonic() + (hasUnchecked(found) ? unknownAgainMs : againMs);
     this.#checked.set(policy.name, { actions, againAtMs });
-    const problems = found.filter((one) => typeof one === "string" && one !== "Unknown");
-    await this.#tell(policy, problems.join("; "));
+    await this.#tell(policy.name, state);
   }
 
-  /** A sentence where something is wrong. */
   async #check(
     about: { readonly policy: Policy; readonly action: Action; readonly index: number },
     signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const { action, index } = about;
+  ): Promise<ActionFinding> {
+    const { policy, action, index } = about;
+    const { metrics, log } = this.#tools.telemetry;
+    const place = `spec.actions[${index}]`;
     try {
       const problem = await this.#ask(action, signal);
-      if (problem === undefined) return undefined;
-      this.#tools.telemetry.metrics.count("lastcall_errors_total", { code: problem.code });
+      if (problem === undefined) return "Well";
       const { code, field, found, wanted } = problem;
-      return `spec.actions[${index}].${field}: found ${found}, expected ${wanted} (${code})`;
+      metrics.count("lastcall_errors_total", { code });
+      const told = `${place}.${field}: found ${found}, expected ${wanted} (${code})`;
+      return { kind: "Wrong", told };
     } catch (error) {
       signal.throwIfAborted();
-      this.#tools.telemetry.log.warn("action-not-checked", {
-        ...{ policy: about.policy.name, action: action.name },
-        code: isLastcallError(error) ? error.code : "UNEXPECTED",
+      const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+      metrics.count("lastcall_errors_total", { code });
+      log.warn("action-not-checked", {
+        ...{ policy: policy.name, action: action.name, code },
         error: messageOf(error),
       });
-      return "Unknown";
+      const told = `${place}.${action.how.kind} could not be checked: ${messageOf(error)} (${code})`;
+      return { kind: "Unchecked", told };
     }
   }
 
   async #ask({ how }: Action, signal: AbortSignal): Promise<ActionProblem | undefined> {
     const { actionPorts, clock } = this.#tools;
+    const field = how.kind === "unknown" ? how.field : how.kind;
+    if (actionPorts === undefined) {
+      const found = "an action, which this controller does not carry out";
+      const wanted = "no actions or the controller of lastcall run";
+      return { code: "ACTION_UNSUPPORTED", field, found, wanted };
+    }
     const runner = await actionPorts.runners(how.kind);
     if (runner === undefined) {
-      const field = how.kind === "unknown" ? how.field : how.kind;
       const found = "a type of action that this version does not know";
       return { code: "ACTION_UNSUPPORTED", field, found, wanted: "another, or a newer Lastcall" };
     }
@@ -122,20 +154,35 @@ export class ActionChecks {
     }
   }
 
-  async #tell({ name }: Policy, problem: string): Promise<void> {
+  async #tell(policy: string, state: ReadyState): Promise<void> {
     const { telemetry, policyStatus, dryRun } = this.#tools;
-    const before = this.#told.get(name) ?? "";
-    this.#told.set(name, problem);
-    if (problem !== "" && problem !== before) {
-      telemetry.log.warn("actions-invalid", { policy: name, problem });
-    }
-    if (dryRun || problem === before) return;
-    const status = problem === "" ? "True" : "False";
-    const reason = problem === "" ? "Understood" : "ActionInvalid";
+    const before = this.#told.get(policy) ?? well;
+    const isNews = before.status !== state.status || before.message !== state.message;
+    if (!isNews) return;
+    this.#told.set(policy, state);
+    const { status, message } = state;
+    if (status === "False") telemetry.log.warn("actions-invalid", { policy, problem: message });
+    if (dryRun) return;
     await policyStatus
-      .add(name, { type: "Ready", status, reason, message: problem })
+      .add(policy, { type: "Ready", ...state })
       .catch((error: unknown) =>
         telemetry.log.warn("policy-status-not-written", { error: messageOf(error) }),
       );
   }
+}
+
+/** What is wrong comes first: it is what somebody can mend. */
+function stateOf(found: readonly ActionFinding[]): ReadyState {
+  const told = (kind: "Wrong" | "Unchecked") =>
+    found.flatMap((one) => (one !== "Well" && one.kind === kind ? one.told : []));
+  const wrong = told("Wrong");
+  const message = [...wrong, ...told("Unchecked")].join("; ");
+  if (message === "") return well;
+  return wrong.length > 0
+    ? { status: "False", reason: "ActionInvalid", message }
+    : { ...notYet, message };
+}
+
+function hasUnchecked(found: readonly ActionFinding[]): boolean {
+  return found.some((one) => one !== "Well" && one.kind === "Unchecked");
 }
