@@ -1,7 +1,11 @@
 import { createHmac } from "node:crypto";
+import { bytesOf, fitText } from "../core/action/fit-text.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { addressProblem, firstProblem, readSecret, secretProblem, sendOk } from "./action-sink.ts";
 import type { MessageSink } from "./message-sink.ts";
+
+/** Whoever hands an event on has to take so much of one, by the specification of CloudEvents. */
+const mostEventBytes = 64 * 1024;
 
 /**
  * A CloudEvent in the structured mode (`application/cloudevents+json`), signed as Standard Webhooks
@@ -16,12 +20,14 @@ export const cloudEventsSink: MessageSink<"cloudEvents"> = {
 
   send: async ({ how, name, key, departure, target }, { tools, signal }) => {
     const at = tools.clock.now();
-    const body = JSON.stringify({
-      ...{ specversion: "1.0", id: key, source: `/lastcall/departures/${departure}` },
-      ...{ type: how.type, subject: target.node, time: formatInstant(at) },
-      datacontenttype: "application/json",
-      data: { ...how.data, action: name, message: how.message },
-    });
+    const bodyOf = (message: string) =>
+      JSON.stringify({
+        ...{ specversion: "1.0", id: key, source: `/lastcall/departures/${departure}` },
+        ...{ type: how.type, subject: target.node, time: formatInstant(at) },
+        datacontenttype: "application/json",
+        data: { ...how.data, action: name, message },
+      });
+    const body = bodyOf(fitText(how.message, (text) => bytesOf(bodyOf(text)) <= mostEventBytes));
     const secret = how.secretRef && (await readSecret(how.secretRef, tools, signal));
     const headers = {
       "content-type": "application/cloudevents+json; charset=utf-8",

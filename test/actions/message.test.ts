@@ -143,6 +143,7 @@ describe("a message", () => {
     ["Slack's webhook", slackWebhook, /"text":(".*")}$/, lengthOf, 40_000],
     ["Telegram", telegram, /"text":(".*")}$/, lengthOf, 4096],
     ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 28_000],
+    ["a CloudEvent", cloudEvents, /"message":(".*")}}$/, undefined, 64 * 1024],
   ] as const)(
     "of %s is as long as it takes, and says what is left out",
     async (_, receiver, field, sizeOf, most) => {

@@ -1,4 +1,5 @@
 import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts";
+import { bytesOf, fitText } from "./fit-text.ts";
 import {
   asJson,
   asPattern,
@@ -14,17 +15,27 @@ import {
 
 /** SNS takes a subject under 100 characters, of printable ASCII. */
 const longestSubject = 99;
+/** Lambda takes so much of an event by any account; newer ones say 1 MB. */
+const mostPayloadBytes = 256 * 1024;
+/** Past this many a server refuses a body, or an address: there is no limit that all have. */
+const mostBodyBytes = 256 * 1024;
+const mostUrlBytes = 8000;
 
 /**
  * An action with the facts of one departure in its templates, each escaped as its sink reads it.
  */
 export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
   const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
+  const within = (mostBytes: number) => (template: string, as: Escape) =>
+    renderWithin(template, { facts, as, mostBytes });
   switch (how.kind) {
     case "sns":
       return { ...how, subject: subjectOf(text(how.subject)), message: text(how.message) };
     case "lambda":
-      return { ...how, payload: how.payload ? text(how.payload, asJson) : payloadOf(facts) };
+      return {
+        ...how,
+        payload: how.payload ? within(mostPayloadBytes)(how.payload, asJson) : payloadOf(facts),
+      };
     case "alertmanagerSilence": {
       const matchers = how.matchers.map((matcher) => renderMatcher(matcher, facts));
       return { ...how, matchers, comment: text(how.comment) };
@@ -45,7 +56,7 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
       return { ...how, message: text(how.message), data: withoutGaps(data) };
     }
     case "http":
-      return renderHttp(how, text);
+      return renderHttp(how, { address: within(mostUrlBytes), body: within(mostBodyBytes) });
     default:
       return how;
   }
@@ -78,12 +89,27 @@ function renderMatcher(matcher: string, facts: TemplateFacts): string {
   return head + renderTemplate(value, facts, as);
 }
 
-function renderHttp(how: HttpCall, text: (template: string, as: Escape) => string): HttpCall {
+/** What a program reads is not cut, so that JSON stays JSON: its summary is, which may be long. */
+function renderWithin(
+  template: string,
+  how: { readonly facts: TemplateFacts; readonly as: Escape; readonly mostBytes: number },
+): string {
+  const { facts, as, mostBytes } = how;
+  const render = (summary: string) => renderTemplate(template, { ...facts, summary }, as);
+  return render(fitText(facts.summary, (summary) => bytesOf(render(summary)) <= mostBytes));
+}
+
+type Rendered = (template: string, as: Escape) => string;
+
+function renderHttp(
+  how: HttpCall,
+  text: { readonly address: Rendered; readonly body: Rendered },
+): HttpCall {
   const as = escapeFor(how.contentType);
   const request = <Spec extends HttpRequestSpec>(spec: Spec): Spec => ({
     ...spec,
-    url: text(spec.url, asUrlPart),
-    ...(spec.body !== undefined && { body: text(spec.body, as) }),
+    url: text.address(spec.url, asUrlPart),
+    ...(spec.body !== undefined && { body: text.body(spec.body, as) }),
   });
   return { ...request(how), ...(how.undo && { undo: request(how.undo) }) };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { bytesOf } from "../../../src/core/action/fit-text.ts";
 import { renderAction } from "../../../src/core/action/render.ts";
 import type { TemplateFacts } from "../../../src/core/action/template.ts";
-import type { ActionSpec } from "../../../src/core/policy/action.ts";
+import type { ActionSpec, HttpCall, LambdaCall } from "../../../src/core/policy/action.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 
 const facts: TemplateFacts = {
@@ -73,6 +74,53 @@ describe("a rendered action", () => {
       kind: "lambda",
       functionName: "work",
       payload: '{"instanceId":"i-0abc","node":"n\\"1.a","cause":"SpotInterruption"}',
+    });
+  });
+
+  describe("with the summary of a node of hundreds of pods with the longest names", () => {
+    const pods = Array.from({ length: 800 }, (_, place) => `\t"${`p${place}-`.padEnd(253, "é")}"`);
+    const many = { ...facts, summary: ["n1 leaves", ...pods, "pods: 800 in all"].join("\n") };
+    const shortened = /^n1 leaves\n[\s\S]*\n… and \d+ more lines\npods: 800 in all$/;
+
+    it("is a payload that Lambda takes and that stays JSON", () => {
+      const template = '{"node": "{{node}}", "text": "{{summary}}"}';
+      const how = { kind: "lambda", functionName: "work", payload: template } as const;
+      const { payload = "" } = renderAction(how, many) as LambdaCall;
+      expect(bytesOf(payload)).toBeLessThanOrEqual(256 * 1024);
+      expect(bytesOf(payload)).toBeGreaterThan(255 * 1024);
+      expect(JSON.parse(payload)).toEqual({
+        ...{ node: facts.node, text: expect.stringMatching(shortened) },
+      });
+    });
+
+    it.each([
+      ["application/json", '["{{summary}}", "{{summary}}"]'],
+      ["application/xml", "<a>{{summary}}</a>"],
+      ["application/x-www-form-urlencoded", "text={{summary}}"],
+    ])("is a body of %s that servers take, and a short address", (contentType, body) => {
+      const url = "https://x.example/?text={{summary}}";
+      const undo = { url: "https://x.example/", method: "POST", body } as const;
+      const how = {
+        kind: "http",
+        method: "POST",
+        url,
+        contentType,
+        headers: [],
+        body,
+        undo,
+      } as const;
+      const sent = renderAction(how, many) as HttpCall;
+      expect(bytesOf(sent.url)).toBeLessThanOrEqual(8000);
+      expect(decodeURIComponent(sent.url)).toMatch(
+        /text=n1 leaves\n[\s\S]* more lines\npods: 800 in all$/,
+      );
+      for (const text of [sent.body, sent.undo?.body]) {
+        expect(bytesOf(text ?? "")).toBeLessThanOrEqual(256 * 1024);
+        expect(bytesOf(text ?? "")).toBeGreaterThan(250 * 1024);
+      }
+      if (contentType !== "application/json") return;
+      const whole = expect.stringMatching(shortened);
+      expect(JSON.parse(sent.body ?? "")).toEqual([whole, whole]);
     });
   });
 
