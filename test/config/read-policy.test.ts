@@ -273,17 +273,27 @@ describe("a warning", () => {
       "\nspec:\n  windows: [{start: '09:00', end: '17:00'}]",
       "spec.windows has no effect",
     ],
+    [
+      "a silence that names no machine",
+      "\nspec:\n  actions: [{name: mute, at: AtNotice, alertmanagerSilence: {url: 'http://am', matchers: ['job=web']}}]",
+      "spec.actions[0].alertmanagerSilence.matchers names no machine",
+    ],
   ])("says the line of %s", (_, rest, beginning) => {
     const text = `apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata:\n  name: spot${rest}\n`;
     const line = rest.includes("namespace") ? 5 : 6;
     expect(read(text).warnings).toEqual([
-      expect.stringMatching(new RegExp(`^a\\.yaml:${line}: ${beginning.replaceAll(".", "\\.")}`)),
+      expect.stringMatching(
+        new RegExp(`^a\\.yaml:${line}: ${beginning.replaceAll(/[.[\]]/g, "\\$&")}`),
+      ),
     ]);
   });
 
   it("is not given for what is meant", () => {
+    const silence = `{url: 'http://am', matchers: [job=web, 'instance=~"{{ node }}:.*"']}`;
     const { warnings } = read(
-      policy("{lifetime: {max: 24h}, windows: [{start: '09:00', end: '17:00'}]}"),
+      policy(
+        `{lifetime: {max: 24h}, windows: [{start: '09:00', end: '17:00'}], actions: [{name: mute, at: AtNotice, alertmanagerSilence: ${silence}}]}`,
+      ),
     );
     expect(warnings).toEqual([]);
   });

@@ -144,7 +144,18 @@ function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] 
       text: "spec.windows has no effect: without spec.lifetime.max no departure is planned",
     });
   }
-  return remarks;
+  return [...remarks, ...silenceRemarks(spec)];
+}
+
+/** A silence is meant for the machine that leaves: without its name it is one of all machines. */
+function silenceRemarks({ actions }: PolicySpec): readonly PolicyRemark[] {
+  const isNamed = (matcher: string) => /\{\{\s*(node|instanceId|providerID)\s*\}\}/.test(matcher);
+  return actions.flatMap(({ alertmanagerSilence }, index) => {
+    if (alertmanagerSilence === undefined || alertmanagerSilence.matchers.some(isNamed)) return [];
+    const pointer = ["spec", "actions", index, "alertmanagerSilence", "matchers"];
+    const text = `${pathOf(pointer)} names no machine, so that the alerts of all are silenced; add a matcher such as instance=~"{{node}}:.*"`;
+    return [{ pointer, text }];
+  });
 }
 
 /** Freezes plain data through and through, and gives it back. */

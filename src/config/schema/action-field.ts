@@ -33,15 +33,13 @@ export const messageField = templateField({
   default: "{{summary}}",
 });
 
-const urlPattern = "^https?://[^\\s/@{}]+(/\\S*)?$";
-
 export function urlField(description: string): StringField {
   return {
     type: "string",
     description,
-    pattern: urlPattern,
+    pattern: "^https?://[^\\s/@{}]+(/[^\\s{}]*)?$",
     maxLength: 1024,
-    wanted: "an address such as https://example.com/path, without a password",
+    wanted: "an address such as https://example.com/path, without a password or template",
   };
 }
 
@@ -50,7 +48,12 @@ export function apiField(description: string, fallback: string) {
 }
 
 export function urlTemplate(description: string): StringField {
-  return { ...urlField(description), rules: [isTemplate] };
+  return {
+    ...urlField(description),
+    pattern: "^https?://[^\\s/@{}]+(/\\S*)?$",
+    wanted: "an address such as https://example.com/{{node}}, whose host is no template",
+    rules: [isTemplate],
+  };
 }
 
 export function secretField(description: string) {

@@ -28,19 +28,28 @@ import {
 const matcherPattern =
   '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';
 
+const isWithoutApiPath: SchemaRule = ruleOn<string>({
+  cel: "!self.matches('/api/v[0-9]+/?$')",
+  wanted: "the address of Alertmanager without /api/v2",
+  holds: (url) => !/\/api\/v[0-9]+\/?$/.test(url),
+});
+
 const alertmanagerSilence = {
   type: "object",
   description:
     "A silence in Alertmanager, ended when the departure is rolled back or its notice withdrawn, else by its duration.",
   required: ["url", "matchers"],
   properties: {
-    url: urlField("The address of Alertmanager, without `/api/v2`."),
+    url: {
+      ...urlField("The address of Alertmanager, without `/api/v2`."),
+      rules: [isWithoutApiPath],
+    },
     matchers: {
       type: "list",
       description: "What it silences: all must hold.",
       minItems: 1,
       maxItems: 32,
-      wanted: "at least one matcher",
+      wanted: "a list with at least one matcher",
       items: {
         type: "string",
         description: "A matcher with a template in its value.",
@@ -146,8 +155,10 @@ const slack = {
         channel !== undefined
           ? secretRef !== undefined
           : (url === undefined) !== (secretRef === undefined),
-      found: ({ url, secretRef }) =>
-        secretRef === undefined && url === undefined ? "neither url nor secretRef" : "another",
+      found: ({ channel, secretRef }) => {
+        if (channel !== undefined) return "channel without secretRef";
+        return secretRef === undefined ? "neither url nor secretRef" : "both url and secretRef";
+      },
     }),
   ],
 } as const satisfies ObjectField;
@@ -178,7 +189,7 @@ const telegram = {
       description: "The chat's id, or the name of a channel.",
       pattern: "^(-?[0-9]+|@[A-Za-z0-9_]+)$",
       maxLength: 64,
-      wanted: "the id of a chat such as -1001234567890, or @channel",
+      wanted: 'the id of a chat in quotes such as "-1001234567890", or "@channel"',
     }),
     message: messageField,
     secretRef: secretField("The bot's token."),
@@ -261,9 +272,9 @@ const httpFields = {
           type: "string",
           description: "Its value; with `secretRef` what comes before the secret.",
           default: "",
-          pattern: "^[ -~]*$",
+          pattern: "^(\\{?[ -z|}~])*\\{?$",
           maxLength: 1024,
-          wanted: "printable ASCII",
+          wanted: "printable ASCII without {{…}}: a header is no template",
         },
         secretRef: secretField("What its value ends with."),
       },

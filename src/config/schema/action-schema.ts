@@ -37,7 +37,7 @@ const ownFields = {
     minItems: 1,
     maxItems: 8,
     unique: true,
-    wanted: "at least one cause (all of them: leave causes out)",
+    wanted: "a list with at least one cause (all of them: leave causes out)",
     items: choiceField({
       description: "A cause.",
       choices: wordsOf<Cause>({
@@ -85,7 +85,7 @@ const actionField: ObjectField = {
   rules: [
     ruleOn<WrittenAction>({
       cel: `[${actionKinds.map((kind) => `has(self.${kind})`).join(", ")}].filter(is, is).size() == 1`,
-      wanted: "exactly one type of action, such as slack or http",
+      wanted: "exactly one type of action, such as slack: {…} or detach: {}",
       holds: (action) => kindsOf(action).length === 1,
       found: (action) => kindsOf(action).join(" and ") || "none",
     }),

@@ -32,7 +32,7 @@ const replaceSecurityGroups = {
       minItems: 1,
       maxItems: 16,
       unique: true,
-      wanted: "at least one security group",
+      wanted: "a list with at least one security group",
       items: textOf({
         description: "A security group.",
         pattern: "^sg-[0-9a-f]+$",
