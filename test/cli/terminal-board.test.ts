@@ -181,7 +181,13 @@ describe("The board in a terminal", () => {
     expect(text.replaceAll("\n", "")).toContain(
       "has not answered for 1m, what is shown was last known: ECONNREFUSED",
     );
-    expect(textOf(pictureOf({}, { connection: { kind: "Connecting" } }))).toContain("Connecting");
+  });
+
+  it("says nothing of nodes and policies before their first lists are complete", () => {
+    const text = textOf(pictureOf({ policies: [] }, { connection: { kind: "Connecting" } }));
+    expect(text).toContain("Connecting");
+    expect(text).not.toContain("There is no DeparturePolicy");
+    expect(text).not.toContain(" n1 ");
   });
 
   it.each<[Partial<PolicyCard>, string]>([

@@ -45,16 +45,18 @@ export function terminalBoard(
   look: TerminalLook,
 ): TerminalBoard {
   const { columns, rows } = look;
+  // Until the first lists are complete nothing is known: neither that there is no policy.
+  const isKnown = picture.fleet.connection.kind !== "Connecting";
   const head = [
     ...headLines(picture, now),
     ...troubleLines(picture, { now, columns }),
-    ...policyLines(picture.policies, now),
+    ...(isKnown ? policyLines(picture.policies, now) : []),
     [],
   ];
   const foot = rows >= 8 ? [keyLine()] : [];
   const room = Math.max(2, rows - head.length - foot.length);
   const past = pastLines(picture.past, Math.min(mostPast, room - fewestNodes - 4));
-  const table = nodeTable(picture.rows, now, { ...look, rows: room - past.length });
+  const table = nodeTable(isKnown ? picture.rows : [], now, { ...look, rows: room - past.length });
   const used = head.length + table.lines.length + past.length + foot.length;
   const air = Array.from({ length: Math.max(0, rows - used) }, () => []);
   const lines = [...head, ...table.lines, ...past, ...air, ...foot];
