@@ -7,10 +7,11 @@ import type { WhatIfFacts } from "../../src/board/what-if.ts";
 import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
+import { minutes } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
-import { departures, ModelWorld, nodes, policies } from "../support/model-world.ts";
+import { dawn, departures, ModelWorld, nodes, policies } from "../support/model-world.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let world: ModelWorld;
@@ -258,6 +259,21 @@ describe("lastcall board", () => {
     expect(leaving).toMatchObject({ state: "Leaving", phase: "Draining", pods: null });
     expect(picture?.past).toMatchObject([{ node: "n1", outcome: "Failed", pods: null }]);
     expect(picture?.policies).toMatchObject([{ name: "old", problem: null }]);
+  });
+
+  it("is on the clock of a demo's cluster, as fast as that goes, and names its context", async () => {
+    await server.close();
+    let rate = 60;
+    server = await serveModel({ api: world.api, rate: () => rate });
+    await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
+    const { origin, cookie } = await opened();
+    const first = await hearUntil(origin, cookie, () => true);
+    expect(first).toMatchObject({ kind: "Picture", clock: { rate: 60 } });
+    // The model's time stands: the board goes on from what it was told for half a second at most.
+    expect(Math.abs(first.clock.at - dawn)).toBeLessThan(minutes(10));
+    expect(first.kind === "Picture" && first.picture.fleet.cluster).toBe("lastcall-model");
+    rate = 0;
+    await hearUntil(origin, cookie, ({ clock }) => clock.rate === 0 && clock.at === dawn);
   });
 
   it("serves its page although the cluster is away, and tells it there", async () => {

@@ -11,6 +11,7 @@ import { openBrowser } from "../../runtime/open-browser.ts";
 import { loopbackOf } from "../../server/page-server.ts";
 import { openHistory } from "../board/board-history.ts";
 import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
+import { ClusterClock } from "../board/cluster-clock.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
 import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
 import { showTerminalBoard } from "../board/show-terminal-board.ts";
@@ -36,14 +37,16 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   let known: CallerRights = unknownRights;
   const refresh = () => shown?.refresh();
   const seen = new PermittedApi({ api, clock, onMissing: refresh });
-  const connection = new ConnectionWatch({ api, clock, onChange: refresh });
+  const clusterClock = new ClusterClock(api, clock);
+  await clusterClock.find(io.signal);
+  const connection = new ConnectionWatch({ api, clock: clusterClock, onChange: refresh });
   const fleet = new KubeFleet({
     ...{ api: seen, clock, rng },
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     onTrouble: (error) => connection.onTrouble(error),
   });
   const state = (): Omit<FleetState, "days"> => ({
-    cluster: options.context ?? new URL(access.server).host,
+    cluster: access.context ?? new URL(access.server).host,
     isDemo: false,
     connection: connection.state(),
     missing: [...seen.missing(), ...known.missing],
@@ -61,17 +64,19 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const ended = history?.ended;
   try {
     const counting = counted === undefined ? undefined : () => counted.ask();
-    const served = { address: options.address, command: "lastcall board", rate: () => 1 };
+    const rate = () => clusterClock.rate();
+    const served = { address: options.address, command: "lastcall board", rate };
     shown = options.tui
-      ? showOnTerminal({ fleet, state, ended, io, signal })
+      ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
       : await serve({
           ...{ ...served, api, fleet, state, rng, io, ended },
-          ...{ clusterClock: clock, counted: counting },
+          ...{ clusterClock, counted: counting },
         });
     if (!options.tui) await tell(shown.url ?? "", { options, io });
     const watching = Promise.all([
       fleet.run(signal),
       connection.run(fleet, askRights, signal),
+      clusterClock.run(refresh, signal),
     ]).then(() => 130);
     return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
   } finally {
@@ -121,17 +126,20 @@ interface TerminalParts {
   readonly ended: EndedDepartures | undefined;
   readonly io: CommandIo;
   readonly signal: AbortSignal;
+  readonly clusterClock: ClusterClock;
 }
 
-function showOnTerminal({ fleet, state, ended, io, signal }: TerminalParts): ShownBoard {
-  const { clock, openScreen } = io;
+function showOnTerminal(parts: TerminalParts): ShownBoard {
+  const { fleet, state, ended, io, signal, clusterClock } = parts;
+  const { clock, colour, openScreen } = io;
   const feed = new BoardFeed({
     ...{ fleet, state, hasReleaser, clock, ended, run: "terminal" },
-    cluster: { now: () => clock.now(), rate: () => 1 },
+    cluster: { now: () => clusterClock.now(), rate: () => clusterClock.rate() },
   });
   const screen = openScreen?.();
   const looking = feed.run(signal);
-  const showing = screen && showTerminalBoard({ feed, screen, io }, signal);
+  const showing =
+    screen && showTerminalBoard({ feed, screen, io: { clock: clusterClock, colour } }, signal);
   const running = Promise.race([looking.then(() => showing), showing]);
   return {
     running: running.then(() => (io.signal.aborted ? 130 : 0)),

@@ -34,10 +34,10 @@ export async function showDemo(input: Input, tools: Tools = {}): Promise<number>
   const demo = startLiveDemo({ clock, seed, nodes, log });
   process.on("SIGHUP", endAsAsked);
   try {
-    const face = await serveModel({ api: demo.api });
-    const file = writeDemoFile("config", face.kubeconfig);
     const isPaced = io.openScreen !== undefined;
     const director = new Director({ demo, speed: options.speed, isPaced });
+    const face = await serveModel({ api: demo.api, rate: () => director.speed() });
+    const file = writeDemoFile("config", face.kubeconfig);
     let board: ServedBoard | undefined;
     try {
       board = await serveDemoBoard({ demo, director, clock, options, io });

@@ -8,6 +8,8 @@ export interface KubeAccess {
    * (`…/k8s/clusters/c1`).
    */
   readonly server: string;
+  /** The context of a kubeconfig; absent in a pod. */
+  readonly context?: string | undefined;
   /** The namespace of the context or of this pod; undefined where none is named. */
   readonly namespace: string | undefined;
   /**

@@ -24,6 +24,7 @@ export async function kubeconfigAccess(source: KubeconfigSource): Promise<KubeAc
   const { cluster, context } = currentOf(config, source);
   return {
     server: cluster.server,
+    context: context.name,
     namespace: context.namespace,
     credentials: () => credentialsOf(config, source),
     reload: async () => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { KubeAnswer, KubeMethod, PatchType } from "../../contracts/kube-api.ts";
+import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { parseResourcePath } from "../api/api-context.ts";
 import {
@@ -20,6 +21,8 @@ interface ModelServerOptions {
   readonly api: ModelApi;
   /** 0, or absent, for any free port. */
   readonly port?: number;
+  /** How many times faster than the wall's its time goes: told with its version, for boards. */
+  readonly rate?: () => number;
 }
 
 export interface ModelServer {
@@ -35,9 +38,11 @@ export interface ModelServer {
  * they are; requests that a browser sends for some web page are refused.
  * Throws `LastcallError` PORT_TAKEN.
  */
-export async function serveModel({ api, port = 0 }: ModelServerOptions): Promise<ModelServer> {
+export async function serveModel(options: ModelServerOptions): Promise<ModelServer> {
+  const { api, port = 0, rate } = options;
   const server = createServer((request, response) => {
-    void answerRequest(api, { request, response });
+    if (rate !== undefined && request.url === "/version") writeVersion(api, { response, rate });
+    else void answerRequest(api, { request, response });
   });
   await listen(server, port);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,6 +52,18 @@ export async function serveModel({ api, port = 0 }: ModelServerOptions): Promise
       server.closeAllConnections();
     });
   return { url, kubeconfig: kubeconfigOf(url), close };
+}
+
+interface VersionParts {
+  readonly response: ServerResponse;
+  readonly rate: () => number;
+}
+
+/** As of any API server, with the time there is in the model. */
+function writeVersion(api: ModelApi, { response, rate }: VersionParts): void {
+  const { status, body } = api.handle({ method: "GET", path: "/version" });
+  const modelClock = { at: formatInstant(api.context.clock.now()), rate: rate() };
+  write(response, { status, body: { ...(body as object), modelClock } });
 }
 
 function listen(server: Server, port: number): Promise<void> {

@@ -125,7 +125,8 @@ describe("several files in KUBECONFIG", () => {
     const third = write("c", kubeconfig({ name: "y", server: "https://third:3" }));
     const KUBECONFIG = [join(dir, "absent"), first, second, third].join(":");
     const access = await loadKubeAccess({ env: { KUBECONFIG } });
-    expect([access.server, access.namespace]).toEqual(["https://first:1", "ns1"]);
+    expect([access.context, access.server]).toEqual(["x", "https://first:1"]);
+    expect(access.namespace).toBe("ns1");
     const other = await loadKubeAccess({ context: "y", env: { KUBECONFIG } });
     expect(other.server).toBe("https://third:3");
   });
