@@ -4,7 +4,7 @@ import type { Rng } from "../../../core/chance/rng.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
 import type { InRegion } from "../ec2-machine.ts";
-import { findInstanceRef } from "../instance-id.ts";
+import { findInstanceRef, type InstanceRef } from "../instance-id.ts";
 import { oneEach } from "./action-instance.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
 
@@ -42,14 +42,16 @@ const loaders: {
       import("./security-groups.ts"),
       import("../ec2-client.ts"),
     ]);
-    return new SecurityGroupRunner(inFleet(tools, (region) => new Ec2Client({ region })));
+    const networkIn = inFleet(tools, (region) => new Ec2Client({ region }));
+    return new SecurityGroupRunner(networkIn, () => anyInstance(tools));
   },
   detach: async (tools) => {
     const [{ DetachRunner }, { AutoScaling }] = await Promise.all([
       import("./detach-instance.ts"),
       import("../auto-scaling.ts"),
     ]);
-    return new DetachRunner(inFleet(tools, (region) => new AutoScaling({ region })));
+    const groupsIn = inFleet(tools, (region) => new AutoScaling({ region }));
+    return new DetachRunner(groupsIn, () => anyInstance(tools));
   },
   sns: async () => {
     const { SnsRunner } = await import("./sns-client.ts");
@@ -84,11 +86,9 @@ export async function createAwsRunner<Kind extends AwsKind>(
 }
 
 /** Where none of the machines is EC2's the action would fail for each of them. */
-function fleetProblem(field: string, { machines }: AwsActionTools): ActionProblem | undefined {
-  const all = machines();
-  const [first] = all;
-  const isOurs = all.some((providerID) => findInstanceRef(providerID) !== undefined);
-  if (first === undefined || isOurs) return undefined;
+function fleetProblem(field: string, tools: AwsActionTools): ActionProblem | undefined {
+  const [first] = tools.machines();
+  if (first === undefined || anyInstance(tools) !== undefined) return undefined;
   const found = `no instance of EC2 among the nodes (such as ${first})`;
   const wanted = "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0";
   return { code: "ACTION_REFUSED", field, found, wanted };
@@ -133,6 +133,14 @@ function regionOfFleet({ machines }: AwsActionTools): string | undefined {
   for (const providerID of machines()) {
     const region = findInstanceRef(providerID)?.region;
     if (region !== undefined) return region;
+  }
+  return undefined;
+}
+
+function anyInstance({ machines }: AwsActionTools): InstanceRef | undefined {
+  for (const providerID of machines()) {
+    const found = findInstanceRef(providerID);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

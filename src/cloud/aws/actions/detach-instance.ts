@@ -6,7 +6,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { InRegion, Membership } from "../ec2-machine.ts";
-import { instanceOf } from "./action-instance.ts";
+import { type AnyInstance, instanceOf, problemOf } from "./action-instance.ts";
 
 /** What is asked of EC2 Auto Scaling. Made by `../auto-scaling.ts`. */
 export interface DetachingGroups {
@@ -29,13 +29,20 @@ type Kind = "detach";
 export class DetachRunner implements ActionRunner<Kind> {
   readonly #groupsIn: InRegion<DetachingGroups>;
 
-  constructor(groupsIn: InRegion<DetachingGroups>) {
+  readonly #anyInstance: AnyInstance;
+
+  constructor(groupsIn: InRegion<DetachingGroups>, anyInstance: AnyInstance = () => undefined) {
     this.#groupsIn = groupsIn;
+    this.#anyInstance = anyInstance;
   }
 
-  /** Which group it will be, only the machine tells. */
-  async check(): Promise<ActionProblem | undefined> {
-    return undefined;
+  /** Which group it will be, only the machine tells: any of them, whether that may be asked. */
+  async check(_: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    const any = this.#anyInstance();
+    if (any === undefined) return undefined;
+    return problemOf("detach", signal, async () => {
+      await this.#groupsIn(any.region).membership(any.instanceId, signal);
+    });
   }
 
   async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<undefined> {

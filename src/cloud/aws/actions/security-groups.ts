@@ -10,7 +10,7 @@ import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
 import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import type { InRegion } from "../ec2-machine.ts";
-import { instanceOf, problemOf } from "./action-instance.ts";
+import { type AnyInstance, instanceOf, problemOf } from "./action-instance.ts";
 import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";
 
 type Kind = "replaceSecurityGroups";
@@ -28,17 +28,28 @@ interface FormerGroups {
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
 
-  constructor(networkIn: InRegion<Ec2Network>) {
+  readonly #anyInstance: AnyInstance;
+
+  constructor(networkIn: InRegion<Ec2Network>, anyInstance: AnyInstance = () => undefined) {
     this.#networkIn = networkIn;
+    this.#anyInstance = anyInstance;
   }
 
-  /** Whether the groups exist; of which VPC they have to be, only a machine tells. */
-  check(
+  /**
+   * Whether the groups exist, and interfaces may be looked at; of which VPC the groups have to be,
+   * only the machine tells.
+   */
+  async check(
     { groupIds }: ReplaceSecurityGroups,
     signal: AbortSignal,
   ): Promise<ActionProblem | undefined> {
-    return problemOf("replaceSecurityGroups.groupIds", signal, async () => {
+    const unknown = await problemOf("replaceSecurityGroups.groupIds", signal, async () => {
       await this.#networkIn(undefined).vpcsOf(groupIds, signal);
+    });
+    const any = this.#anyInstance();
+    if (unknown !== undefined || any === undefined) return unknown;
+    return problemOf("replaceSecurityGroups", signal, async () => {
+      await this.#networkIn(any.region).interfacesOf([any.instanceId], signal);
     });
   }
 

@@ -159,3 +159,37 @@ it.each([
     }
   },
 );
+
+const oneInstance = { ...tools, machines: () => [`aws:///us-east-1a/${machine}`] };
+
+it("says beforehand of detach that nobody may look for the group of a machine", async () => {
+  const groups = await new AutoScalingServer().start();
+  pointTo(groups.url, "AUTO_SCALING");
+  groups.members.set(machine, "spot");
+  const runner = await createAwsRunner("detach", oneInstance);
+  const check = () =>
+    runner.check({ kind: "detach", decrementDesiredCapacity: false }, new AbortController().signal);
+  expect(await check()).toBeUndefined();
+  groups.denied.add("DescribeAutoScalingInstances");
+  expect(await check()).toMatchObject({
+    ...{ code: "CLOUD_RIGHT_MISSING", field: "detach" },
+    wanted: expect.stringContaining("autoscaling:DescribeAutoScalingInstances"),
+  });
+  await groups.stop();
+});
+
+it("says beforehand of replaceSecurityGroups that nobody may look for a machine's interfaces", async () => {
+  const ec2 = await new NetworkServer().start();
+  pointTo(ec2.url, "EC2");
+  ec2.securityGroups.set("sg-0abc", "vpc-a");
+  const runner = await createAwsRunner("replaceSecurityGroups", oneInstance);
+  const how = { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] } as const;
+  const check = () => runner.check(how, new AbortController().signal);
+  expect(await check()).toBeUndefined();
+  ec2.denied.add("DescribeNetworkInterfaces");
+  expect(await check()).toMatchObject({
+    ...{ code: "CLOUD_RIGHT_MISSING", field: "replaceSecurityGroups" },
+    wanted: expect.stringContaining("ec2:DescribeNetworkInterfaces"),
+  });
+  await ec2.stop();
+});
