@@ -26,11 +26,16 @@ const mostUrlBytes = 8000;
  */
 export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
   const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
+  // A chat refuses an empty message, as of a template of a field that has no value yet.
+  const message = (template: string, as: Escape = asText) => {
+    const found = text(template, as);
+    return found.trim() === "" ? as(facts.summary) : found;
+  };
   const within = (mostBytes: number) => (template: string, as: Escape) =>
     renderWithin(template, { facts, as, mostBytes });
   switch (how.kind) {
     case "sns":
-      return { ...how, subject: subjectOf(text(how.subject)), message: text(how.message) };
+      return { ...how, subject: subjectOf(text(how.subject)), message: message(how.message) };
     case "lambda":
       return {
         ...how,
@@ -44,13 +49,13 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
     case "mackerelStatus":
       return { ...how, host: text(how.host) };
     case "slack":
-      return { ...how, message: text(how.message, asSlackText) };
+      return { ...how, message: message(how.message, asSlackText) };
     case "teams": {
       const title = text(how.title, asTeamsText);
-      return { ...how, title, message: text(how.message, asTeamsText) };
+      return { ...how, title, message: message(how.message, asTeamsText) };
     }
     case "telegram":
-      return { ...how, message: text(how.message) };
+      return { ...how, message: message(how.message) };
     case "cloudEvents": {
       const { summary: _, ...data } = facts;
       return { ...how, message: text(how.message), data: withoutGaps(data) };

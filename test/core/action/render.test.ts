@@ -59,6 +59,19 @@ describe("a rendered action", () => {
     });
   });
 
+  it.each<ActionSpec>([
+    { kind: "slack", message: "{{deadline}}" },
+    { kind: "teams", title: "", message: " {{#deadline}}by {{deadline}}{{/deadline}}\n" },
+    {
+      ...{ kind: "telegram", url: "https://t.example", chatId: "1", message: "" },
+      secretRef: { name: "a", key: "b" },
+    },
+    { kind: "sns", topicArn: "arn", subject: "", message: "{{deadline}}" },
+  ])("is the summary where nothing is left of a message, which no $kind takes", (how) => {
+    const { message } = renderAction(how, facts) as { readonly message: string };
+    expect(message).toMatch(/^12:00:00 noticed\n12:00:01 .*cordoned/);
+  });
+
   it("has a subject that SNS takes: one line of ASCII under 100 characters", () => {
     const topicArn = "arn:aws:sns:eu-west-1:123456789012:drains";
     const subject = `{{summary}} – ${"x".repeat(200)}`;
