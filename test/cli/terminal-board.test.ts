@@ -183,9 +183,17 @@ describe("The board in a terminal", () => {
     );
   });
 
-  it("says nothing of nodes and policies before their first lists are complete", () => {
-    const text = textOf(pictureOf({ policies: [] }, { connection: { kind: "Connecting" } }));
-    expect(text).toContain("Connecting");
+  it.each([
+    ["while it connects", { kind: "Connecting" }, [row("n1")], "Connecting"],
+    [
+      "from a cluster that was away from the first",
+      { kind: "Away", sinceAt: minus(now, minutes(1)), problem: "refused" },
+      [],
+      "has not answered for 1m",
+    ],
+  ] as const)("says nothing of nodes and policies %s", (_, connection, rows, said) => {
+    const text = textOf(pictureOf({ rows, policies: [] }, { connection }));
+    expect(text).toContain(said);
     expect(text).not.toContain("There is no DeparturePolicy");
     expect(text).not.toContain(" n1 ");
   });

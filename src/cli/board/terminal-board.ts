@@ -46,7 +46,9 @@ export function terminalBoard(
 ): TerminalBoard {
   const { columns, rows } = look;
   // Until the first lists are complete nothing is known: neither that there is no policy.
-  const isKnown = picture.fleet.connection.kind !== "Connecting";
+  const { kind } = picture.fleet.connection;
+  const isEmpty = picture.rows.length === 0 && picture.policies.length === 0;
+  const isKnown = kind === "Live" || (kind === "Away" && !isEmpty);
   const head = [
     ...headLines(picture, now),
     ...troubleLines(picture, { now, columns }),
