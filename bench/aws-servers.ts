@@ -1,9 +1,11 @@
 /**
  * The services of AWS that actions speak to, in a process of its own, so that their work is not
- * taken for that of who is measured. `startAwsServers` is the side of the bench.
+ * taken for that of who is measured, and behind all others: AWS has its own processors.
+ * `startAwsServers` is the side of the bench.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { AutoScalingServer } from "../test/support/auto-scaling-server.ts";
 import { LambdaServer } from "../test/support/lambda-server.ts";
@@ -48,6 +50,7 @@ export function nowMs(): number {
 export async function startAwsServers(fleet: ServedFleet): Promise<AwsServers> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(fleet)]);
   const [env] = await once(child, "message");
+  setPriority(child.pid ?? 0, constants.priority.PRIORITY_LOW);
   return {
     env,
     calls: async () => {

@@ -2,7 +2,6 @@ import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
-import type { Urgency } from "./kube-api.ts";
 
 /**
  * Departures as they are kept in the cluster. Every write names the resourceVersion it was decided
@@ -19,19 +18,12 @@ export interface DepartureStore {
   dropInstant(departure: Departure): Promise<StoreResult>;
   /** The cloud has taken the notice back. */
   withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
-  /** Replaces the status. Default `Later`; `Now` where an act waits for what is written. */
-  record(
-    departure: Departure,
-    status: DepartureStatus,
-    urgency?: RecordUrgency | undefined,
-  ): Promise<StoreResult>;
+  /** Replaces the status. In a rush it stands back for cordons and evictions. */
+  record(departure: Departure, status: DepartureStatus): Promise<StoreResult>;
   /** Reads one afresh. */
   read(name: string): Promise<StoreResult>;
   remove(departure: Departure): Promise<StoreResult>;
 }
-
-/** Of a write to the status, in a rush. */
-export type RecordUrgency = Exclude<Urgency, "First">;
 
 export interface MoveOrder {
   readonly departAt: Instant;

@@ -1,5 +1,5 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
-import type { MoveOrder, RecordUrgency, StoreResult } from "../contracts/departure-store.ts";
+import type { MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type {
   InstanceReleaser,
   MachineState,
@@ -183,14 +183,13 @@ export class Executor {
   async record(
     departure: Departure,
     change: (fresh: Departure) => DepartureStatus | undefined,
-    urgency?: RecordUrgency,
   ): Promise<Departure | undefined> {
     let current = departure;
     for (;;) {
       this.#assertLeading();
       const status = change(current);
       if (status === undefined) return current;
-      const result = await this.#ports.store.record(current, status, urgency);
+      const result = await this.#ports.store.record(current, status);
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
       const fresh = await this.#ports.store.read(current.name);

@@ -1,9 +1,4 @@
-import type {
-  DepartureStore,
-  MoveOrder,
-  RecordUrgency,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
@@ -73,17 +68,13 @@ export class KubeDepartureStore implements DepartureStore {
    * A merge patch with the resourceVersion: the API server refuses it with 409 when anybody has
    * written since. Fields that are gone from the new status are set to null, which removes them.
    */
-  async record(
-    departure: Departure,
-    status: DepartureStatus,
-    urgency: RecordUrgency = "Later",
-  ): Promise<StoreResult> {
+  async record(departure: Departure, status: DepartureStatus): Promise<StoreResult> {
     const before = statusObject(departure.status);
     const removed = Object.keys(before).map((field) => [field, null] as const);
     const path = `${departurePath(departure.name)}/status`;
     const written = { ...Object.fromEntries(removed), ...statusObject(status) };
     const body = { metadata: departureFence(departure), status: written };
-    return this.#send({ ...patchOf(path, body), urgency });
+    return this.#send({ ...patchOf(path, body), urgency: "Later" });
   }
 
   async remove(departure: Departure): Promise<StoreResult> {

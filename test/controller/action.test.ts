@@ -58,22 +58,6 @@ describe("the actions of a notice", () => {
     expect(stage.records[0]?.startedAt).toBeDefined();
   });
 
-  it("do not stand back in a rush with what they write, since their changes wait for it", async () => {
-    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
-    const urgencies: unknown[] = [];
-    stage.world.beforeWrite = ({ body, urgency }) => {
-      if (JSON.stringify(body ?? {}).includes('"undo"')) urgencies.push(urgency);
-    };
-    let atApply = 0;
-    stage.mute.onCall = (call) => {
-      if (call === "apply") atApply = urgencies.length;
-    };
-    await stage.giveNotice();
-    await stage.world.pass(seconds(5));
-    expect(atApply).toBeGreaterThan(0);
-    expect(urgencies.slice(0, atApply)).toEqual(Array(atApply).fill("Now"));
-  });
-
   it("are tried again after a fault that may pass, and not after one that may not", async () => {
     stage.mute.fault = "ACTION_UNREACHABLE";
     stage.mute.failsFor = 2;

@@ -45,11 +45,9 @@ describe("in a rush, the write", () => {
     expect(request).toMatchObject({ method: "POST", urgency: "Later" });
   });
 
-  it("of a status stands back, unless an act waits for it", async () => {
+  it("of a status stands back", async () => {
     const departure = aDeparture(aNode("n1"));
     const record = await sentBy((store) => store.record(departure, departure.status));
     expect(record).toMatchObject({ method: "PATCH", urgency: "Later" });
-    const awaited = await sentBy((store) => store.record(departure, departure.status, "Now"));
-    expect(awaited).toMatchObject({ method: "PATCH", urgency: "Now" });
   });
 });

@@ -23,8 +23,9 @@ export interface LedgerTools {
 
 /**
  * `status.actions` of one departure: of what this process has begun it knows more than the status,
- * of all else the status knows more. Writes go one after another, and each carries all that is new;
- * none stands back in a rush, since the next change in the cloud waits for it.
+ * of all else the status knows more. Writes go one after another, and each carries all that is new.
+ * In a rush of notices they stand back for cordons and evictions, and with them what waits for its
+ * old state to be written: to be quarantined or detached is less urgent than to be drained.
  */
 export class ActionLedger {
   readonly #tools: LedgerTools;
@@ -68,18 +69,14 @@ export class ActionLedger {
     this.set(begun);
     let isOurs = true;
     const claimOnce = () =>
-      statusWriter.write(
-        departure(),
-        (fresh) => {
-          const there = fresh.status.actions?.find((one) => one.name === name);
-          isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
-          if (isOurs) return this.#statusOf(fresh);
-          this.#own.delete(name);
-          this.#records = this.#planned(fresh.status.actions ?? []);
-          return undefined;
-        },
-        "Now",
-      );
+      statusWriter.write(departure(), (fresh) => {
+        const there = fresh.status.actions?.find((one) => one.name === name);
+        isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
+        if (isOurs) return this.#statusOf(fresh);
+        this.#own.delete(name);
+        this.#records = this.#planned(fresh.status.actions ?? []);
+        return undefined;
+      });
     const written = await retry(claimOnce, signal);
     return isOurs && written !== undefined;
   }
@@ -101,14 +98,10 @@ export class ActionLedger {
     const { statusWriter, departure } = this.#tools;
     this.reconsider();
     this.#waiting ??= statusWriter
-      .write(
-        departure(),
-        (fresh) => {
-          this.#waiting = undefined;
-          return this.#statusOf(fresh);
-        },
-        "Now",
-      )
+      .write(departure(), (fresh) => {
+        this.#waiting = undefined;
+        return this.#statusOf(fresh);
+      })
       .then(() => undefined)
       .finally(() => {
         this.#waiting = undefined;

@@ -1,5 +1,4 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { RecordUrgency } from "../../contracts/departure-store.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import {
   type Departure,
@@ -65,13 +64,9 @@ export class StatusWriter {
     return this.#written ?? departure;
   }
 
-  /** Undefined when the Departure is gone. `Now` where an act waits for it. */
-  write(
-    departure: Departure,
-    change: Change,
-    urgency?: RecordUrgency,
-  ): Promise<Departure | undefined> {
-    const next = this.#tail.then(() => this.#record(departure, change, urgency));
+  /** Undefined when the Departure is gone. */
+  write(departure: Departure, change: Change): Promise<Departure | undefined> {
+    const next = this.#tail.then(() => this.#record(departure, change));
     this.#tail = next.catch(() => undefined);
     return next;
   }
@@ -136,11 +131,7 @@ export class StatusWriter {
     return undefined;
   }
 
-  async #record(
-    departure: Departure,
-    change: Change,
-    urgency: RecordUrgency | undefined,
-  ): Promise<Departure | undefined> {
+  async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
     const { resourceVersion, status } = this.#written ?? departure;
     const waiting = this.#unwritten;
     const after = await this.#executor.record(
@@ -153,7 +144,6 @@ export class StatusWriter {
         const now = { ...caughtUp, status: { ...caughtUp.status, drain, demands } };
         return change(now) ?? (waiting.length > 0 ? now.status : undefined);
       },
-      urgency,
     );
     this.#written = after;
     this.#unwritten = this.#unwritten.slice(waiting.length);
