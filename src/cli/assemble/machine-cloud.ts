@@ -7,8 +7,8 @@ export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The providerIDs of the machines that run in the same group now, at most 500 of each, this one
-   * among them, and on EC2 in the same cluster; none where it is in neither. Absent: this cloud is
+   * The providerIDs of the machines that run in the same group now, at most 500, this one among
+   * them, and on EC2 of all in the same cluster; none where it is in neither. Absent: this cloud is
    * not asked. Throws CLOUD_*.
    */
   readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;

@@ -28,7 +28,6 @@ type Kind = "detach";
  */
 export class DetachRunner implements ActionRunner<Kind> {
   readonly #groupsIn: InRegion<DetachingGroups>;
-
   readonly #anyInstance: AnyInstance;
 
   constructor(groupsIn: InRegion<DetachingGroups>, anyInstance: AnyInstance = () => undefined) {

@@ -27,7 +27,6 @@ interface FormerGroups {
  */
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
-
   readonly #anyInstance: AnyInstance;
 
   constructor(networkIn: InRegion<Ec2Network>, anyInstance: AnyInstance = () => undefined) {
