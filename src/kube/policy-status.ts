@@ -24,6 +24,10 @@ export class KubePolicyStatus implements PolicyStatusSink {
   readonly #newest = new Map<string, PolicyStatus>();
   /** Conditions of their own pace, by policy and type. */
   readonly #added = new Map<string, ReadonlyMap<PolicyCondition["type"], PolicyCondition>>();
+  /** By policy the write that goes last: side by side an older one could come to stand. */
+  readonly #last = new Map<string, Promise<void>>();
+  /** By policy the one that has not begun: it carries what comes meanwhile. */
+  readonly #waiting = new Map<string, Promise<void>>();
 
   constructor(api: KubeApi, clock: Clock) {
     this.#api = api;
@@ -32,13 +36,31 @@ export class KubePolicyStatus implements PolicyStatusSink {
 
   async write(statuses: readonly PolicyStatus[]): Promise<void> {
     const fromCluster = statuses.filter(({ generation }) => generation !== undefined);
-    await Promise.all(fromCluster.map((status) => this.#writeOne(status)));
+    await Promise.all(fromCluster.map((status) => this.#writeNext(status)));
   }
 
   async add(policy: string, condition: PolicyCondition): Promise<void> {
     this.#add(policy, condition);
     const status = this.#newest.get(policy);
-    if (status !== undefined) await this.#writeOne(status);
+    if (status !== undefined) await this.#writeNext(status);
+  }
+
+  /** Writes the newest status, as it is by then, once the write before it has its answer. */
+  #writeNext(status: PolicyStatus): Promise<void> {
+    const { name } = status;
+    this.#newest.set(name, status);
+    const waiting = this.#waiting.get(name);
+    if (waiting !== undefined) return waiting;
+    const next = (this.#last.get(name) ?? Promise.resolve()).then(() => {
+      this.#waiting.delete(name);
+      return this.#writeOne(this.#newest.get(name) ?? status);
+    });
+    this.#waiting.set(name, next);
+    this.#last.set(
+      name,
+      next.catch(() => undefined),
+    );
+    return next;
   }
 
   #add(policy: string, condition: PolicyCondition): void {
@@ -47,7 +69,6 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   async #writeOne(status: PolicyStatus): Promise<void> {
-    this.#newest.set(status.name, status);
     const before = this.#written.get(status.name) ?? (await this.#readWritten(status.name));
     const conditions = withAdded(status.conditions, [
       ...(this.#added.get(status.name)?.values() ?? []),

@@ -23,6 +23,12 @@ const ready: PolicyCondition = {
   reason: "FindingsOpen",
   message: "2 of 3 workloads are cut at 15 s on gke.",
 };
+const unchecked: PolicyCondition = {
+  type: "Ready",
+  status: "Unknown",
+  reason: "ActionsUnchecked",
+  message: "The actions of the policy have not been checked yet.",
+};
 const earlier = (type: string, standing: string) => ({
   type,
   status: standing,
@@ -84,5 +90,54 @@ describe("the status of a policy", () => {
     await sink.add("spot", ready);
 
     expect(patches()).toEqual([]);
+  });
+
+  it("is the newest in the cluster, though an older one arrives late", async () => {
+    const late = Promise.withResolvers<void>();
+    const inCluster: unknown[] = [];
+    const api = new ScriptedApi(async (request) => {
+      if (request.method !== "PATCH") return { status: 200, body: {} };
+      const isLate = (request.body as { status: PolicyStatus }).status.matchedNodes === 2;
+      if (isLate && !inCluster.includes("late")) {
+        inCluster.push("late");
+        await late.promise;
+      }
+      inCluster.push(...conditionsIn(request));
+      return { status: 200, body: {} };
+    });
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    await sink.write([status]);
+    const older = sink.write([{ ...status, matchedNodes: 2 }]);
+    const newer = sink.add("spot", unchecked);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    late.resolve();
+    await Promise.all([older, newer]);
+    expect(inCluster.at(-1)).toMatchObject(unchecked);
+  });
+
+  it("comes with the next write where the API server has refused one", async () => {
+    const answers: Record<string, number[]> = { PATCH: [503, 200] };
+    const api = new ScriptedApi(({ method }) => ({
+      status: answers[method]?.shift() ?? 200,
+      body: {},
+    }));
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    for (let pass = 0; pass < 3; pass += 1) await sink.write([status]);
+    expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
+  });
+
+  it("is tried once more, not once for each pass that an outage lasted", async () => {
+    const over = Promise.withResolvers<void>();
+    const api = new ScriptedApi(async ({ method }) => {
+      if (method === "PATCH") await over.promise;
+      return { status: method === "PATCH" ? 503 : 200, body: {} };
+    });
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    const passes = [sink.write([status])];
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    for (let pass = 0; pass < 50; pass += 1) passes.push(sink.write([status]));
+    over.resolve();
+    await Promise.all(passes);
+    expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
   });
 });
