@@ -140,11 +140,22 @@ export function PodMeter({
   );
 }
 
+/** The first rows, and where there are more a button for all. */
+function useFirstRows({ view, rows }: Rows, most: number): readonly [readonly BoardRow[], VNode?] {
+  const [isWhole, setWhole] = useState(false);
+  if (isWhole || rows.length <= most) return [rows];
+  const more = (
+    <button type="button" class="more" onClick={() => setWhole(true)}>
+      {view.words.showAll(rows.length)}
+    </button>
+  );
+  return [rows.slice(0, most), more];
+}
+
 function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VNode {
   const { words } = view;
-  const [isWhole, setWhole] = useState(false);
+  const [shown, more] = useFirstRows({ view, rows }, firstRows);
   if (rows.length === 0) return <p class="empty">{empty}</p>;
-  const shown = isWhole ? rows : rows.slice(0, firstRows);
   return (
     <>
       <table class="next">
@@ -170,11 +181,7 @@ function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VN
           ))}
         </tbody>
       </table>
-      {rows.length > shown.length ? (
-        <button type="button" class="more" onClick={() => setWhole(true)}>
-          {words.showAll(rows.length)}
-        </button>
-      ) : null}
+      {more}
     </>
   );
 }
@@ -244,9 +251,8 @@ export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
 /** In sight, and not folded away: they leave only when somebody lets them. */
 function OnHold({ view, rows }: Rows): VNode | null {
   const { words } = view;
-  const [isWhole, setWhole] = useState(false);
+  const [shown, more] = useFirstRows({ view, rows }, heldShown);
   if (rows.length === 0) return null;
-  const shown = isWhole ? rows : rows.slice(0, heldShown);
   return (
     <section aria-labelledby="on-hold">
       <h2 id="on-hold">{words.onHold}</h2>
@@ -278,11 +284,7 @@ function OnHold({ view, rows }: Rows): VNode | null {
           ))}
         </tbody>
       </table>
-      {rows.length > shown.length ? (
-        <button type="button" class="more" onClick={() => setWhole(true)}>
-          {words.showAll(rows.length)}
-        </button>
-      ) : null}
+      {more}
     </section>
   );
 }
