@@ -20,7 +20,7 @@ import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import { explain } from "../../src/core/reason/explain.ts";
-import { hours, type Instant, instant, plus, seconds } from "../../src/core/time/time.ts";
+import { hours, type Instant, instant, minus, plus, seconds } from "../../src/core/time/time.ts";
 import { servePage } from "../../src/server/page-server.ts";
 import { openBoard, startBrowser } from "../support/browser.ts";
 
@@ -118,7 +118,10 @@ const view: FleetView = {
     ),
     nodeOf("web-b-rx5l", 5),
     ...["b-1", "c-2", "d-3", "d-4"].map((name, place) => nodeOf(`batch-${name}`, 12 - place)),
-    { ...nodeOf("web-d-held", 9), annotations: { "lastcall.dev/hold": "true" } },
+    {
+      ...{ ...nodeOf("web-d-held", 9), annotations: { "lastcall.dev/hold": "true" } },
+      holdWriter: { manager: "kubectl-annotate", at: minus(now, hours(5)) },
+    },
   ],
   ...{ policies, badPolicies: [] },
   departures: [
