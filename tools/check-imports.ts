@@ -13,6 +13,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   contracts: everywhere,
   config: everywhere,
   kube: [...everywhere, "contracts", "kube/object", "kube/watch", "cloud/release"],
+  // One node: its pods and how they leave it, its marks, its events.
+  "kube/node": [...everywhere, "contracts", "kube/object", "kube/watch"],
   // What objects and answers of the API say; pure, so that the agent and the model read them alike.
   "kube/object": [...everywhere, "contracts"],
   "kube/access": [...everywhere, "contracts"],
@@ -50,7 +52,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "contracts",
     "config",
     "kube",
-    ...["kube/object", "kube/access", "kube/http", "kube/watch", "kube/lease"],
+    ...["kube/object", "kube/access", "kube/http", "kube/watch", "kube/lease", "kube/node"],
     "cloud/metadata",
     "cloud/gcp",
     "cloud/aws",

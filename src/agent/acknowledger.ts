@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NoticeSource } from "../contracts/notice-source.ts";
+import type { NoticeSource } from "../contracts/cloud/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { isLive } from "../core/departure/departure.ts";

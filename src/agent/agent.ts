@@ -1,5 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../contracts/notice-source.ts";
+import type {
+  NoticeSink,
+  NoticeSource,
+  NoticeSourceReading,
+} from "../contracts/cloud/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";

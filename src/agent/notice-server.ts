@@ -1,5 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { HttpAnswer, HttpRequest, HttpStream, StreamClient } from "../contracts/http-route.ts";
+import type {
+  HttpRequest,
+  HttpStream,
+  RouteAnswer,
+  StreamClient,
+} from "../contracts/http-route.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 
@@ -35,7 +40,7 @@ export class NoticeServer {
     if (textOf(notice) !== before) this.#sendAll(this.#event());
   }
 
-  answer({ accept }: HttpRequest): HttpAnswer | HttpStream {
+  answer({ accept }: HttpRequest): RouteAnswer | HttpStream {
     if (!accept.includes("text/event-stream")) {
       return { status: 200, type: "application/json", text: `${this.#json()}\n` };
     }

@@ -3,7 +3,7 @@ export interface HttpRequest {
   readonly accept: string;
 }
 
-export interface HttpAnswer {
+export interface RouteAnswer {
   readonly status: number;
   readonly type?: string | undefined;
   readonly text: string;
@@ -23,7 +23,7 @@ export interface StreamClient {
 
 export type Route = (
   request: HttpRequest,
-) => HttpAnswer | HttpStream | Promise<HttpAnswer | HttpStream>;
+) => RouteAnswer | HttpStream | Promise<RouteAnswer | HttpStream>;
 
 export type Routes = Readonly<Record<string, Route>>;
 

@@ -1,12 +1,12 @@
 import type { ActionPorts } from "../contracts/action-runner.ts";
+import type { ReleaserChoice } from "../contracts/cloud/instance-releaser.ts";
+import type { LifecycleHooks } from "../contracts/cloud/lifecycle-hooks.ts";
 import type {
   ClusterCapacity,
   Placeholders,
   VolumeAttachments,
 } from "../contracts/cluster-capacity.ts";
 import type { DepartureStore } from "../contracts/departure-store.ts";
-import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
-import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 

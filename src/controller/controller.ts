@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { LaunchTimes } from "../contracts/cloud/launch-times.ts";
+import type { FeedListener, NoticeFeed } from "../contracts/cloud/notice-feed.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
-import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
-import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/chance/rng.ts";

@@ -1,12 +1,12 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
-import type { MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type {
   InstanceReleaser,
   MachineState,
   ReleasedMachine,
   ReleaseRequest,
-} from "../contracts/instance-releaser.ts";
-import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
+} from "../contracts/cloud/instance-releaser.ts";
+import type { LifecycleHooks } from "../contracts/cloud/lifecycle-hooks.ts";
+import type { MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { MarkResult } from "../contracts/node-marks.ts";
 import type { LeaveOptions, RestartOptions } from "../contracts/node-pods.ts";
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";

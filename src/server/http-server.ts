@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import {
-  type HttpAnswer,
   type HttpStream,
   type KeyPair,
   mostUnreadBytes,
+  type RouteAnswer,
   type Routes,
 } from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
@@ -32,7 +32,7 @@ export async function serve(
     const found = route === undefined ? { status: 404, text: "not found\n" } : route(asked);
     Promise.resolve(found)
       .catch((error: unknown) => ({ status: 500, type: undefined, text: `${messageOf(error)}\n` }))
-      .then((found: HttpAnswer | HttpStream) => {
+      .then((found: RouteAnswer | HttpStream) => {
         if ("open" in found) stream(response, found);
         else send(response, found);
       })
@@ -52,7 +52,7 @@ export async function serve(
   };
 }
 
-function send(response: ServerResponse, { status, type, text }: HttpAnswer): void {
+function send(response: ServerResponse, { status, type, text }: RouteAnswer): void {
   response.writeHead(status, { "content-type": type ?? "text/plain; charset=utf-8" });
   response.end(text);
 }

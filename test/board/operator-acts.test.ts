@@ -8,7 +8,7 @@ import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
-import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
 import { KubeOperatorWrites } from "../../src/kube/operator-writes.ts";
 import {
   dawn,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
+import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { readPermissionOf } from "../../src/cloud/azure/azure-machine.ts";
 import { azurePermissions, scaleSetPermission } from "../../src/cloud/azure/setup-script.ts";
 import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";

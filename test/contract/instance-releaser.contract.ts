@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type {
   InstanceReleaser,
-  LastLook,
+  LastLookResult,
   ReleaseRequest,
-} from "../../src/contracts/instance-releaser.ts";
+} from "../../src/contracts/cloud/instance-releaser.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { allClear } from "../support/machine-releaser.ts";
 
@@ -271,7 +271,7 @@ export function instanceReleaserContract(
       it("looks at the machine again where that took time: it may be another by then", async () => {
         const machine = world.addMachine("n1");
         const looks: string[] = [];
-        const { promise: waited, resolve: goOn } = Promise.withResolvers<LastLook>();
+        const { promise: waited, resolve: goOn } = Promise.withResolvers<LastLookResult>();
         const waiting = () => {
           looks.push("asked");
           return looks.length === 1 ? waited : allClear();

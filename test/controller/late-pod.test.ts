@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
+import type { InstanceReleaser } from "../../src/contracts/cloud/instance-releaser.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
-import { healthEvents, machineEvents } from "../../src/cloud/aws/setup-documents.ts";
+import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
+import { healthEvents, machineEvents } from "../../src/cloud/aws/setup/setup-documents.ts";
 import known from "../data/terraform/aws-arguments.json" with { type: "json" };
 import {
   type Block,

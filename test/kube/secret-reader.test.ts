@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { machineAddresses } from "../../src/kube/machine-addresses.ts";
+import { machineAddresses } from "../../src/kube/node/machine-addresses.ts";
 import { KubeSecretReader } from "../../src/kube/secret-reader.ts";
 
 const signal = new AbortController().signal;

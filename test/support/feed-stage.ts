@@ -1,5 +1,9 @@
-import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
-import type { FeedListener, NoticeFate, NoticeFeed } from "../../src/contracts/notice-feed.ts";
+import type { LifecycleHooks } from "../../src/contracts/cloud/lifecycle-hooks.ts";
+import type {
+  FeedListener,
+  NoticeFate,
+  NoticeFeed,
+} from "../../src/contracts/cloud/notice-feed.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";

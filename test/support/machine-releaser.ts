@@ -1,7 +1,10 @@
-import type { InstanceReleaser, LastLook } from "../../src/contracts/instance-releaser.ts";
+import type {
+  InstanceReleaser,
+  LastLookResult,
+} from "../../src/contracts/cloud/instance-releaser.ts";
 
 /** A last look for tests that are not about it. */
-export const allClear = (): Promise<LastLook> => Promise.resolve("Clear");
+export const allClear = (): Promise<LastLookResult> => Promise.resolve("Clear");
 
 /**
  * A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at

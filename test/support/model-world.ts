@@ -2,14 +2,17 @@ import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
+import type {
+  InstanceReleaser,
+  ReleaserChoice,
+} from "../../src/contracts/cloud/instance-releaser.ts";
+import type { LaunchTimes } from "../../src/contracts/cloud/launch-times.ts";
+import type { LifecycleHooks } from "../../src/contracts/cloud/lifecycle-hooks.ts";
+import type { NoticeFeed } from "../../src/contracts/cloud/notice-feed.ts";
 import type { GateSource } from "../../src/contracts/fleet.ts";
-import type { InstanceReleaser, ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
 import type { Leadership } from "../../src/contracts/leadership.ts";
-import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
-import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
@@ -26,8 +29,8 @@ import {
 import { KubeClusterCapacity, KubeVolumeAttachments } from "../../src/kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
-import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
-import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { KubeNodeMarks } from "../../src/kube/node/node-marks.ts";
+import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
 import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";

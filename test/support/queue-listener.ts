@@ -1,4 +1,4 @@
-import type { FeedListener, HookFate, NoticeFate } from "../../src/contracts/notice-feed.ts";
+import type { FeedListener, HookFate, NoticeFate } from "../../src/contracts/cloud/notice-feed.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../../src/errors.ts";

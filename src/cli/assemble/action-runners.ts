@@ -27,7 +27,7 @@ export function actionPorts(parts: ActionParts): ActionPorts {
   return {
     runners: actionRunners(parts),
     addresses: async (node, signal) => {
-      const { machineAddresses } = await import("../../kube/machine-addresses.ts");
+      const { machineAddresses } = await import("../../kube/node/machine-addresses.ts");
       return machineAddresses(api, node, signal);
     },
   };

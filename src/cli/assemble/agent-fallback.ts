@@ -1,10 +1,10 @@
 import { Fallback, type FallbackOptions } from "../../agent/fallback.ts";
 import type { NoticeReporter } from "../../agent/notice-reporter.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
-import { deletePod, evictPod } from "../../kube/evict.ts";
 import { readObservedLease } from "../../kube/lease/lease-store.ts";
-import { KubeNodeMarks } from "../../kube/node-marks.ts";
-import { listPodsOn } from "../../kube/node-pods.ts";
+import { deletePod, evictPod } from "../../kube/node/evict.ts";
+import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
+import { listPodsOn } from "../../kube/node/node-pods.ts";
 
 export interface FallbackParts
   extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {

@@ -1,6 +1,6 @@
+import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
-import type { NoticeFeed } from "../../contracts/notice-feed.ts";
 import { formatDuration, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";

@@ -1,8 +1,8 @@
+import type { ReleaserChoice } from "../../contracts/cloud/instance-releaser.ts";
+import type { LaunchTimes } from "../../contracts/cloud/launch-times.ts";
+import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet, FleetView } from "../../contracts/fleet.ts";
-import type { ReleaserChoice } from "../../contracts/instance-releaser.ts";
-import type { LaunchTimes } from "../../contracts/launch-times.ts";
-import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
-import type { NoticeFeed } from "../../contracts/notice-feed.ts";
 import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import type { Millis } from "../../core/time/time.ts";

@@ -1,4 +1,4 @@
-import type { HttpAnswer, Routes } from "../../contracts/http-route.ts";
+import type { RouteAnswer, Routes } from "../../contracts/http-route.ts";
 
 /** What answers of a process' health. */
 interface HealthAnswers {
@@ -16,7 +16,7 @@ export function healthRoutes(health: HealthAnswers): Routes {
   };
 }
 
-function answerOf(problem: string | undefined): HttpAnswer {
+function answerOf(problem: string | undefined): RouteAnswer {
   return problem === undefined
     ? { status: 200, text: "ok\n" }
     : { status: 503, text: `${problem}\n` };

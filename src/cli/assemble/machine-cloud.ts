@@ -1,5 +1,5 @@
-import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
+import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 
 /** What a cloud can do about its machines. */

@@ -1,6 +1,6 @@
 import type { AgentHealth } from "../../agent/agent-health.ts";
 import { type Cloud, detectCloud } from "../../cloud/metadata/detect-cloud.ts";
-import type { NoticeSource } from "../../contracts/notice-source.ts";
+import type { NoticeSource } from "../../contracts/cloud/notice-source.ts";
 import { seconds } from "../../core/time/time.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 

@@ -125,7 +125,7 @@ async function cluster({ options, io }: Input): Promise<Cluster> {
 
 /** Outside a pod nobody's token names the node: it is read, with the caller's own rights. */
 async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<NodeIdentity> {
-  const { KubeNodeMarks } = await import("../../kube/node-marks.ts");
+  const { KubeNodeMarks } = await import("../../kube/node/node-marks.ts");
   const node = await new KubeNodeMarks(api, clock).read(name);
   if (node !== undefined) return { name, uid: node.uid, bootID: node.bootID };
   throw new LastcallError(

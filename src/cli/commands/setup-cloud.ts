@@ -54,7 +54,7 @@ async function gcpScript(options: Options): Promise<string> {
 }
 
 async function awsScript(options: Options): Promise<string> {
-  const { awsSetupScript, awsUndoScript } = await import("../../cloud/aws/setup-script.ts");
+  const { awsSetupScript, awsUndoScript } = await import("../../cloud/aws/setup/setup-script.ts");
   const make = options.undo ? awsUndoScript : awsSetupScript;
   return make({
     ...options,

@@ -3,7 +3,7 @@ import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
 import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
 
-interface Clock {
+interface NoticeClock {
   readonly now: Instant;
   readonly notice: BoardNotice;
   readonly width: number;
@@ -33,7 +33,7 @@ export function noticeLines(
   ];
 }
 
-function headLine({ now, notice }: Clock): StyledLine {
+function headLine({ now, notice }: NoticeClock): StyledLine {
   const { node, deadlineAt, goneAt, pods } = notice;
   const leftMs = between(now, deadlineAt);
   const ended = pods.filter(hasEnded).length;
@@ -53,7 +53,7 @@ function shutdownText(leftMs: number): string {
   return `shuts down in ${Math.ceil(leftMs / 1000)} s`;
 }
 
-function podLine(pod: BoardPod, clock: Clock & { readonly nameWidth: number }): StyledLine {
+function podLine(pod: BoardPod, clock: NoticeClock & { readonly nameWidth: number }): StyledLine {
   const { text, tone } = podState(pod, clock.now);
   return [
     cell(`   ${pod.name.padEnd(clock.nameWidth)}  `),
@@ -64,7 +64,7 @@ function podLine(pod: BoardPod, clock: Clock & { readonly nameWidth: number }): 
 
 function podBar(
   { terminatingAt, endedAt }: BoardPod,
-  { now, notice, width, tone }: Clock & { readonly tone: Tone },
+  { now, notice, width, tone }: NoticeClock & { readonly tone: Tone },
 ): readonly Cell[] {
   const spanMs = between(notice.noticedAt, notice.deadlineAt);
   const share = (at: Instant): number => between(notice.noticedAt, at) / spanMs;

@@ -135,13 +135,13 @@ interface PlacedText {
   readonly firstLine: number;
 }
 
-interface YamlDocument extends PlacedText {
+interface ManifestDocument extends PlacedText {
   readonly document: Document.Parsed;
   readonly lines: LineCounter;
 }
 
 /** The document's value, one sentence where it has none, or undefined where it is empty. */
-function readDocument(source: YamlDocument): ParsedDocument | string | undefined {
+function readDocument(source: ManifestDocument): ParsedDocument | string | undefined {
   const { document } = source;
   const error = document.errors[0];
   if (error !== undefined) return describeError(source, error);
@@ -206,17 +206,17 @@ function firstOf<Item, Found>(
 }
 
 /** The line in the file, from 1, of an offset in the text. */
-function lineAt({ lines, firstLine }: YamlDocument, offset: number): number {
+function lineAt({ lines, firstLine }: ManifestDocument, offset: number): number {
   return lines.linePos(offset).line + firstLine - 1;
 }
 
-function describeError(source: YamlDocument, error: Document.Parsed["errors"][number]): string {
+function describeError(source: ManifestDocument, error: Document.Parsed["errors"][number]): string {
   const [from] = error.pos;
   const wanted = isTemplate(source, from) ? "the output of helm template" : "YAML";
   return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, expected ${wanted}`;
 }
 
-function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string {
+function describeKey(source: ManifestDocument, { offset, fault }: FaultyKey): string {
   const { file } = source;
   const line = lineAt(source, offset);
   if (fault.kind === "Twice") return duplicateKey({ file, key: fault.key, line });
@@ -225,7 +225,7 @@ function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string
 }
 
 /** Whether the line of this offset looks like a template that is not rendered. */
-function isTemplate({ text, lines }: YamlDocument, offset: number): boolean {
+function isTemplate({ text, lines }: ManifestDocument, offset: number): boolean {
   const at = lines.linePos(offset).line;
   return text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]).includes("{{");
 }
@@ -238,7 +238,7 @@ function duplicateKey(at: {
   return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} appears twice in one object, expected once`;
 }
 
-function itemLinesOf(source: YamlDocument): readonly number[] {
+function itemLinesOf(source: ManifestDocument): readonly number[] {
   const { document } = source;
   const items = isMap(document.contents) ? document.contents.get("items", true) : undefined;
   if (!isSeq(items)) return [];

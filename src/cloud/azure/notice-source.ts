@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notice-source.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
-import type { LaunchTimes } from "../../contracts/launch-times.ts";
-import type { NoticeFeed } from "../../contracts/notice-feed.ts";
+import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
+import type { LaunchTimes } from "../../contracts/cloud/launch-times.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { formatDuration, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 import { type ComputeClient, listItems } from "./compute-client.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
+import type { HookLimits, LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
+import type { HookFate } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
-import type { HookLimits, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
-import type { HookFate } from "../../contracts/notice-feed.ts";
 import {
   type HookScene,
   type HookStanding,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
+import type { NoticeFate } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import type { NoticeFate } from "../../contracts/notice-feed.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import {

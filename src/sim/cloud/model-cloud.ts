@@ -5,8 +5,8 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
+} from "../../contracts/cloud/instance-releaser.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import { hours, type Instant, millis, minus, minutes, plus } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
 import { type ApiContext, randomUid } from "../api/api-context.ts";

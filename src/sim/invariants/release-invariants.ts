@@ -1,4 +1,4 @@
-import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
+import type { ReleaseRequest } from "../../contracts/cloud/instance-releaser.ts";
 import { parseInstant, plus, seconds } from "../../core/time/time.ts";
 import type { ModelObject } from "../api/store/model-object.ts";
 import type { ModelStore } from "../api/store/object-store.ts";

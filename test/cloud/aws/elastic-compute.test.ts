@@ -3,7 +3,7 @@ import {
   createElasticCompute,
   type ElasticCompute,
 } from "../../../src/cloud/aws/elastic-compute.ts";
-import { awsPermissionsFor } from "../../../src/cloud/aws/permissions.ts";
+import { awsPermissionsFor } from "../../../src/cloud/aws/setup/permissions.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { ReleaseRequest } from "../../../src/contracts/instance-releaser.ts";
+import type { ReleaseRequest } from "../../../src/contracts/cloud/instance-releaser.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { cluster, scaleSet } from "../../support/arm-server.ts";
 import { type AzureWorld, providerIdOf, startAzureWorld } from "../../support/azure-world.ts";

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
-import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
+import type {
+  ReleaseRequest,
+  ReleaseResult,
+} from "../../../src/contracts/cloud/instance-releaser.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { minutes, seconds } from "../../../src/core/time/time.ts";
 import {

@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Releasability, ReleaseQuestion } from "../../../src/contracts/instance-releaser.ts";
+import type {
+  Releasability,
+  ReleaseQuestion,
+} from "../../../src/contracts/cloud/instance-releaser.ts";
 import {
   type ComputeWorld,
   type ComputeWorldOptions,

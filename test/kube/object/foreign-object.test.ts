@@ -8,7 +8,7 @@ import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice
 import type { Notice } from "../../../src/core/notice/notice.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { instant } from "../../../src/core/time/time.ts";
-import { NodeEventFeed } from "../../../src/kube/node-event-feed.ts";
+import { NodeEventFeed } from "../../../src/kube/node/node-event-feed.ts";
 import { translateNode } from "../../../src/kube/object/translate-node.ts";
 import { foreignObject, foreignValue } from "../../support/foreign-object.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import type { FeedListener, HookFate, NoticeFate } from "../../../contracts/notice-feed.ts";
+import type { FeedListener, HookFate, NoticeFate } from "../../../contracts/cloud/notice-feed.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";

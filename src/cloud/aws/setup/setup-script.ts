@@ -9,7 +9,7 @@ import {
   madeBy,
   shellQuoted,
   toolChecks,
-} from "../setup/shell-script.ts";
+} from "../../setup/shell-script.ts";
 import { type AwsUse, awsPermissionsFor } from "./permissions.ts";
 import {
   type AwsPlace,

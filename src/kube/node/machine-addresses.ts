@@ -1,9 +1,9 @@
-import type { MachineAddresses } from "../contracts/action-runner.ts";
-import type { KubeApi } from "../contracts/kube-api.ts";
-import { fieldsOf, listOf, textOf } from "../core/json/json-field.ts";
-import { LastcallError } from "../errors.ts";
-import { apiError } from "./object/api-error.ts";
-import { podsPath } from "./object/paths.ts";
+import type { MachineAddresses } from "../../contracts/action-runner.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
+import { LastcallError } from "../../errors.ts";
+import { apiError } from "../object/api-error.ts";
+import { podsPath } from "../object/paths.ts";
 
 /** The addresses of a node, and of the pods on it that do not share its own. */
 export async function machineAddresses(

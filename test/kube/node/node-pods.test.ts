@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
-import { LastcallError } from "../../src/errors.ts";
-import { KubeNodePods } from "../../src/kube/node-pods.ts";
-import { ManualClock } from "../support/manual-clock.ts";
-import { type AnswerScript, ScriptedApi } from "../support/scripted-api.ts";
+import type { KubeAnswer, KubeRequest } from "../../../src/contracts/kube-api.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { KubeNodePods } from "../../../src/kube/node/node-pods.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { type AnswerScript, ScriptedApi } from "../../support/scripted-api.ts";
 
 const pod = { namespace: "shop", name: "web-0", uid: "uid-1" };
 

@@ -1,15 +1,18 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import type {
   DepartingMark,
   MarkResult,
   NodeMarks,
   UnmarkTarget,
-} from "../contracts/node-marks.ts";
-import { compareIdentity, type NodeFacts, type NodeIdentity } from "../core/cluster/node.ts";
-import { departingSoonTaint, type SoonStanding } from "../core/plan/departing-soon.ts";
-import { formatInstant, type Millis, millis } from "../core/time/time.ts";
-import { LastcallError } from "../errors.ts";
+} from "../../contracts/node-marks.ts";
+import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
+import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";
+import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
+import { apiError, isPassing } from "../object/api-error.ts";
+import { nodePath } from "../object/paths.ts";
+import { translateNode } from "../object/translate-node.ts";
 import {
   departureAnnotation,
   markPatch,
@@ -18,9 +21,6 @@ import {
   soonPatch,
   unmarkPatch,
 } from "./node-mark-patch.ts";
-import { apiError, isPassing } from "./object/api-error.ts";
-import { nodePath } from "./object/paths.ts";
-import { translateNode } from "./object/translate-node.ts";
 
 /** How often a write that somebody else overtook is tried again before it is a fault. */
 const conflictTries = 8;

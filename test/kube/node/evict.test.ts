@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
-import { seconds } from "../../src/core/time/time.ts";
-import { LastcallError } from "../../src/errors.ts";
-import { deletePod, evictPod } from "../../src/kube/evict.ts";
+import type { KubeAnswer, KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
+import type { EvictionAnswer } from "../../../src/core/drain/drain-answer.ts";
+import { seconds } from "../../../src/core/time/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { deletePod, evictPod } from "../../../src/kube/node/evict.ts";
 
 const pod = { namespace: "shop", name: "web-0", uid: "uid-1" };
 

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
-import { type Instant, parseInstant } from "../../src/core/time/time.ts";
-import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
-import { translateNode } from "../../src/kube/object/translate-node.ts";
-import { ModelApi } from "../../src/sim/api/model-api.ts";
-import { ManualClock } from "../support/manual-clock.ts";
+import type { KubeApi, KubeObject, KubeRequest } from "../../../src/contracts/kube-api.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { type Instant, parseInstant } from "../../../src/core/time/time.ts";
+import { KubeNodeMarks } from "../../../src/kube/node/node-marks.ts";
+import { translateNode } from "../../../src/kube/object/translate-node.ts";
+import { ModelApi } from "../../../src/sim/api/model-api.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 
 const path = "/api/v1/nodes/n1";
 const providerID = "gce://p/europe-west1-b/n1";

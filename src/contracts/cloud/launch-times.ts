@@ -1,5 +1,5 @@
-import type { Instant } from "../core/time/time.ts";
-import type { LastcallError } from "../errors.ts";
+import type { Instant } from "../../core/time/time.ts";
+import type { LastcallError } from "../../errors.ts";
 
 /**
  * When machines were launched, as the cloud reports it: a Node object may be older than the machine

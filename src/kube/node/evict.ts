@@ -1,12 +1,12 @@
-import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import type { LeaveOptions, MarkDisruptedOptions } from "../contracts/node-pods.ts";
-import type { PodIdentity } from "../core/cluster/pod.ts";
-import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
-import { explainDrain } from "../core/drain-plan/explain-drain.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../core/json/json-field.ts";
-import { formatInstant, type Instant, type Millis } from "../core/time/time.ts";
-import { isLastcallError } from "../errors.ts";
-import { answerMessage, apiError, isPassing, retryAfterMs } from "./object/api-error.ts";
+import type { KubeAnswer, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
+import type { LeaveOptions, MarkDisruptedOptions } from "../../contracts/node-pods.ts";
+import type { PodIdentity } from "../../core/cluster/pod.ts";
+import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
+import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
+import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
+import { isLastcallError } from "../../errors.ts";
+import { answerMessage, apiError, isPassing, retryAfterMs } from "../object/api-error.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission, and changes nothing. */

@@ -1,6 +1,6 @@
-import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
-import type { HookResult } from "../core/policy/policy.ts";
-import type { Millis } from "../core/time/time.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { HookResult } from "../../core/policy/policy.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 /**
  * The groups of a cloud that wait at a lifecycle hook. Made by `src/cloud/aws/auto-scaling.ts`;

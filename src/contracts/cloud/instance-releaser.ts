@@ -1,5 +1,5 @@
-import type { ReleaseMode } from "../core/policy/policy.ts";
-import type { Instant } from "../core/time/time.ts";
+import type { ReleaseMode } from "../../core/policy/policy.ts";
+import type { Instant } from "../../core/time/time.ts";
 
 /**
  * The cloud's side of a planned departure. One implementation a cloud and the model cloud of
@@ -77,14 +77,14 @@ export interface ReleaseRequest {
    * each further attempt, so that nothing but that request follows it. What it throws ends the
    * release.
    */
-  readonly lastLook: () => Promise<LastLook>;
+  readonly lastLook: () => Promise<LastLookResult>;
 }
 
 /**
  * What the last look at the node came to. `Clear`: the machine may go now; `Waited`: it may, but
  * time has passed, and the machine is to be looked at again first; `Keep`: it is not to go.
  */
-export type LastLook = "Clear" | "Waited" | "Keep";
+export type LastLookResult = "Clear" | "Waited" | "Keep";
 
 export type ReleaseResult =
   | { readonly kind: "Released" }

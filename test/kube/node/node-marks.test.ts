@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KubeSender } from "../../src/contracts/kube-api.ts";
-import { seconds } from "../../src/core/time/time.ts";
-import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
-import { ModelWorld, nodes } from "../support/model-world.ts";
+import type { KubeSender } from "../../../src/contracts/kube-api.ts";
+import { seconds } from "../../../src/core/time/time.ts";
+import { KubeNodeMarks } from "../../../src/kube/node/node-marks.ts";
+import { ModelWorld, nodes } from "../../support/model-world.ts";
 
 const mark = { departure: "n1-12345678", cause: "Planned", message: "It leaves." } as const;
 

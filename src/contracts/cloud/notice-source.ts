@@ -1,6 +1,6 @@
-import type { NoticeReading } from "../core/notice/notice.ts";
-import type { Instant } from "../core/time/time.ts";
-import type { LastcallError } from "../errors.ts";
+import type { NoticeReading } from "../../core/notice/notice.ts";
+import type { Instant } from "../../core/time/time.ts";
+import type { LastcallError } from "../../errors.ts";
 
 /**
  * One cloud's notices for the machine that we run on. One implementation per cloud; contract suite:

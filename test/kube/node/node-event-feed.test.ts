@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { FleetChange, FleetView } from "../../src/contracts/fleet.ts";
-import type { NoticeFate } from "../../src/contracts/notice-feed.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
-import type { NodeFacts } from "../../src/core/cluster/node.ts";
-import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
-import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
-import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
-import { ModelWorld } from "../support/model-world.ts";
+import type { NoticeFate } from "../../../src/contracts/cloud/notice-feed.ts";
+import type { FleetChange, FleetView } from "../../../src/contracts/fleet.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
+import { formatInstant, plus, seconds } from "../../../src/core/time/time.ts";
+import { NodeEventFeed } from "../../../src/kube/node/node-event-feed.ts";
+import { ModelWorld } from "../../support/model-world.ts";
 
 const machine = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/aks-1";
 const events = "/api/v1/namespaces/default/events";

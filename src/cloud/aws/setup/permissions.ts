@@ -1,4 +1,4 @@
-import type { ReleaseMode } from "../../core/policy/policy.ts";
+import type { ReleaseMode } from "../../../core/policy/policy.ts";
 
 /**
  * What a permission is granted on; AWS knows nothing narrower than everything for what only reads.

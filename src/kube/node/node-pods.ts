@@ -1,11 +1,11 @@
-import type { Clock } from "../contracts/clock.ts";
+import type { Clock } from "../../contracts/clock.ts";
 import type {
   KubeAnswer,
   KubeApi,
   KubeObject,
   KubeRequest,
   KubeSender,
-} from "../contracts/kube-api.ts";
+} from "../../contracts/kube-api.ts";
 import type {
   FollowedPods,
   FollowOptions,
@@ -13,21 +13,21 @@ import type {
   MarkDisruptedOptions,
   NodePods,
   RestartOptions,
-} from "../contracts/node-pods.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { type FailedPod, hasEndedWithMachine } from "../core/cluster/left-pod.ts";
-import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
-import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
-import { type Millis, millis } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
+} from "../../contracts/node-pods.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type FailedPod, hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../../core/cluster/pod.ts";
+import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
+import { type Millis, millis } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import { apiError } from "../object/api-error.ts";
+import { budgetsPath, podsPath } from "../object/paths.ts";
+import { translateBudget } from "../object/translate-budget.ts";
+import { translateFailedPod, translatePod } from "../object/translate-pod.ts";
+import { listAll, listPages } from "../watch/list.ts";
+import { ChangeListeners } from "../watch/object-store.ts";
+import { Reflector } from "../watch/reflector.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
-import { apiError } from "./object/api-error.ts";
-import { budgetsPath, podsPath } from "./object/paths.ts";
-import { translateBudget } from "./object/translate-budget.ts";
-import { translateFailedPod, translatePod } from "./object/translate-pod.ts";
-import { listAll, listPages } from "./watch/list.ts";
-import { ChangeListeners } from "./watch/object-store.ts";
-import { Reflector } from "./watch/reflector.ts";
 
 /** A pod whose owner has been restarted for it once is not reason enough for a second time. */
 const restartedFor = "lastcall.dev/restarted-for";

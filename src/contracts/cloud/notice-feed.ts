@@ -1,6 +1,6 @@
-import type { InstanceNotice } from "../core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
-import type { LastcallError } from "../errors.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { LastcallError } from "../../errors.ts";
 
 /**
  * Notices for any machine of the fleet from outside the cluster: a queue, a list of operations.

@@ -4,7 +4,7 @@ import {
   type AwsSetupChoice,
   awsSetupScript,
   awsUndoScript,
-} from "../../../src/cloud/aws/setup-script.ts";
+} from "../../../../src/cloud/aws/setup/setup-script.ts";
 
 const plain: AwsSetupChoice = {
   account: "123456789012",
