@@ -1,7 +1,8 @@
 /**
- * Builds the binaries that the end-to-end tests run: a whole Kubernetes
- * control plane, kwok, and Helm where it is asked for. Nothing is downloaded but Go modules, whose
- * content go.sum pins. Run on its own, it fills the cache and prints where.
+ * Builds the binaries that the end-to-end tests run: a whole Kubernetes control plane, kwok, and
+ * Helm and Helmfile where they are asked for. Nothing is downloaded but Go modules, whose content
+ * go.sum pins. Run on its own, it fills the cache and prints where: with what nearly all tests
+ * need, or with `helmfile`, which one needs.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,14 +26,20 @@ export function buildControlPlane(): ControlPlaneBinaries {
 
 /** Helm, for the chart; in a folder of its own, since most tests do without. */
 export function buildHelm(): string {
-  const module: GoModule = {
-    binary: "helm",
-    package: "helm.sh/helm/v3/cmd/helm",
-    folder: join(sources, "helm"),
-    ldflags: "-s -w",
-    remark: "1 to 3 minutes",
-  };
-  return join(buildGo("helm", [module]), module.binary);
+  return buildTool("helm", "helm.sh/helm/v3/cmd/helm", "1 to 3 minutes");
+}
+
+/** Helmfile, which runs Helm; for one test. */
+export function buildHelmfile(): string {
+  const remark = "5 to 8 minutes on two cores when Go has none of it cached";
+  return buildTool("helmfile", "github.com/helmfile/helmfile", remark);
+}
+
+/** The tool of a module that has nothing of its own. */
+function buildTool(binary: string, path: string, remark: string): string {
+  const folder = join(sources, binary);
+  const module: GoModule = { binary, package: path, folder, ldflags: "-s -w", remark };
+  return join(buildGo(binary, [module]), binary);
 }
 
 function goModules(): readonly GoModule[] {
@@ -67,6 +74,9 @@ function kubernetesVersion(): string {
 }
 
 if (import.meta.main) {
-  const built = { ...buildControlPlane(), helm: buildHelm() };
+  const built =
+    process.argv[2] === "helmfile"
+      ? { helmfile: buildHelmfile() }
+      : { ...buildControlPlane(), helm: buildHelm() };
   process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
 }

@@ -33,9 +33,12 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** What is in a stream of YAML, by kind, namespace and name. */
+/** What is in a stream of YAML, or in a list of kubectl's, by kind, namespace and name. */
 export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
-  const objects = parseAllDocuments(text).flatMap((one): readonly Manifest[] => one.toJS() ?? []);
+  const documents = parseAllDocuments(text).flatMap((one) => one.toJS() ?? []);
+  const objects: readonly Manifest[] = documents.flatMap((one) =>
+    one.kind === "List" ? one.items : one,
+  );
   return new Map(
     objects.map((one) => {
       const { name, namespace = "" } = one.metadata;
