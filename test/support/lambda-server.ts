@@ -1,3 +1,4 @@
+import { parseJson } from "../../src/core/json/json-field.ts";
 import { json, ScriptedServer } from "./scripted-server.ts";
 
 const faults = {
@@ -24,6 +25,10 @@ export class LambdaServer {
     const name = /^\/2015-03-31\/functions\/([^/]+)\/invocations/.exec(url)?.[1] ?? "";
     if (!this.functions.has(decodeURIComponent(name))) {
       return refuse({ status: 404, code: "ResourceNotFoundException" });
+    }
+    // Of what is only tried, too.
+    if (parseJson(body) === undefined) {
+      return refuse({ status: 400, code: "InvalidRequestContentException" });
     }
     const type = headers["x-amz-invocation-type"];
     if (type === "Event") {

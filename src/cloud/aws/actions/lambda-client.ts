@@ -27,8 +27,12 @@ export class LambdaRunner implements ActionRunner<Kind> {
     (region) => new LambdaClient(clientSettings({ region, answerLimitMs })),
   );
 
-  /** By Lambda's own dry run, which needs the same permission. */
-  check(how: LambdaCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
+  /**
+   * By Lambda's own dry run, which needs the same permission. The payload is a template still, and
+   * need be no JSON before it is rendered.
+   */
+  check({ functionName }: LambdaCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    const how = { functionName, payload: "{}" };
     return problemOf("lambda.functionName", signal, () =>
       this.#invoke(how, { type: "DryRun", status: 204 }, signal),
     );
@@ -48,7 +52,7 @@ export class LambdaRunner implements ActionRunner<Kind> {
   }
 
   async #invoke(
-    { functionName, payload }: LambdaCall,
+    { functionName, payload }: Omit<LambdaCall, "kind">,
     { type, status }: { readonly type: "Event" | "DryRun"; readonly status: number },
     signal: AbortSignal,
   ): Promise<void> {

@@ -140,6 +140,13 @@ describe("the invocation of a function", () => {
     expect(await new LambdaRunner().check(how, never)).toBeUndefined();
     expect(lambda.invoked).toEqual([]);
   });
+
+  it("may have a template for a payload that is JSON only once it is rendered", async () => {
+    lambda.functions.add("responder");
+    const payload = '{"id": "{{instanceId}}"{{#deadline}}, "by": "{{deadline}}"{{/deadline}}}';
+    const how = { kind: "lambda", functionName: "responder", payload } as const;
+    expect(await new LambdaRunner().check(how, never)).toBeUndefined();
+  });
 });
 
 describe("the detachment of an instance", () => {
