@@ -63,6 +63,20 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
       });
     });
 
+    it("tries whether groups may be set, and sets none", async () => {
+      const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
+      const id = found?.id ?? "";
+      expect(await world.network.trySecurityGroups(id, ["sg-quarantine"], never)).toBe("Permitted");
+      expect(world.groupsOf(id)).toEqual(["sg-nodes"]);
+      world.fail("RightMissing");
+      await expect(
+        world.network.trySecurityGroups(id, ["sg-quarantine"], never),
+      ).rejects.toMatchObject({
+        code: "CLOUD_RIGHT_MISSING",
+        message: expect.stringContaining("ec2:ModifyNetworkInterfaceAttribute"),
+      });
+    });
+
     it("ends with the signal's reason, and changes nothing", async () => {
       const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
       const id = found?.id ?? "";

@@ -150,6 +150,8 @@ function actOf({ method, path, body }: RelayCall): Act | undefined {
   if (/\/departures\/[^/]+\/status$/.test(path.split("?")[0] ?? "")) return writeOf(path, body);
   if (method !== "POST" || !body.startsWith("Action=")) return undefined;
   const asked = new URLSearchParams(body);
+  // Only tried, before any departure.
+  if (asked.get("DryRun") === "true") return undefined;
   const step = steps.find((one) => one === asked.get("Action"));
   if (step === undefined) return undefined;
   const eni = ec2.interfaces.find(({ id }) => id === asked.get("NetworkInterfaceId"));

@@ -46,6 +46,12 @@ export class NetworkServer extends AwsQueryServer {
   /** The VPC of each security group. */
   readonly securityGroups = new Map<string, string>();
   readonly calls: { readonly action: string; readonly on: string | undefined }[] = [];
+  /** Interface and groups of each change that was only to be tried. */
+  readonly tried: string[] = [];
+  /** Groups to which no interface may be set. */
+  readonly deniedGroups = new Set<string>();
+  /** As an endpoint of somebody else's that does not know the parameter. */
+  ignoresDryRun = false;
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
   /** What is asked of these is never answered. */
@@ -80,7 +86,9 @@ export class NetworkServer extends AwsQueryServer {
 
   protected override async answer(asked: URLSearchParams): Promise<QueryAnswer> {
     const action = asked.get("Action") ?? "";
-    this.calls.push({ action, on: asked.get("NetworkInterfaceId") ?? undefined });
+    const on = asked.get("NetworkInterfaceId") ?? undefined;
+    if (isDryRun(asked)) this.tried.push(`${on} ${listOf(asked, "SecurityGroupId").join(" ")}`);
+    else this.calls.push({ action, on });
     if (this.hanging.has(action)) await new Promise(() => {});
     const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
     if (typeof found !== "string") return ec2ErrorResponse(found);
@@ -166,12 +174,17 @@ export class NetworkServer extends AwsQueryServer {
       return { status: 400, code: "OperationNotPermitted", text };
     }
     const groups = listOf(asked, "SecurityGroupId");
+    if (groups.some((id) => this.deniedGroups.has(id))) return faults.RightMissing;
     for (const id of groups) {
       const vpc = this.securityGroups.get(id);
       if (vpc === undefined) return noSecurityGroup(id);
       if (vpc === served.vpc) continue;
       const text = `You have specified two resources that belong to different networks.`;
       return { status: 400, code: "InvalidParameterValue", text };
+    }
+    if (isDryRun(asked) && !this.ignoresDryRun) {
+      const text = "Request would have succeeded, but DryRun flag is set.";
+      return { status: 412, code: "DryRunOperation", text };
     }
     // The set is replaced, never added to.
     served.groups = groups;
@@ -185,6 +198,10 @@ export class NetworkServer extends AwsQueryServer {
     const some = items.slice(from, from + most).map((item) => element("item", item));
     return element(set, some.join("")) + element("nextToken", next);
   }
+}
+
+function isDryRun(asked: URLSearchParams): boolean {
+  return asked.get("DryRun") === "true";
 }
 
 function noSecurityGroup(id: string): QueryRefusal {

@@ -41,6 +41,12 @@ interface Page<T> {
   readonly next: string | undefined;
 }
 
+interface GroupChange {
+  readonly interfaceId: string;
+  readonly groupIds: readonly string[];
+  readonly dryRun: boolean;
+}
+
 /** EC2, with credentials, region and endpoint as AWS' client finds them. */
 export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   readonly #client: EC2Client;
@@ -177,19 +183,42 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   async setSecurityGroups(
     interfaceId: string,
     groupIds: readonly string[],
-    abortSignal: AbortSignal,
+    signal: AbortSignal,
   ): Promise<void> {
+    await this.#modify({ interfaceId, groupIds, dryRun: false }, signal);
+  }
+
+  async trySecurityGroups(
+    interfaceId: string,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<"Permitted" | "CarriedOut"> {
+    return this.#modify({ interfaceId, groupIds, dryRun: true }, signal);
+  }
+
+  #modify(
+    { interfaceId, groupIds, dryRun }: GroupChange,
+    abortSignal: AbortSignal,
+  ): Promise<"Permitted" | "CarriedOut"> {
     const action = `replace the security groups of ${interfaceId}`;
     const asked = { action, wanted: "a network interface that is not a service's of AWS" };
-    const permission = "ec2:ModifyNetworkInterfaceAttribute on the interface and its groups";
-    await this.#ask({ ...asked, permission }, abortSignal, async () => {
-      const input = { NetworkInterfaceId: interfaceId, Groups: [...groupIds] };
+    const on = [interfaceId, ...groupIds].join(" and ");
+    const permission = `ec2:ModifyNetworkInterfaceAttribute on ${on}`;
+    return this.#ask({ ...asked, permission }, abortSignal, async () => {
+      const input = {
+        NetworkInterfaceId: interfaceId,
+        Groups: [...groupIds],
+        ...(dryRun && { DryRun: true }),
+      };
       const command = new ModifyNetworkInterfaceAttributeCommand(input);
       try {
         await this.#client.send(command, { abortSignal });
+        return "CarriedOut";
       } catch (error) {
         const { name } = (error ?? {}) as { readonly name?: unknown };
+        if (name === "DryRunOperation" && dryRun) return "Permitted";
         if (name !== "InvalidNetworkInterfaceID.NotFound") throw error;
+        return dryRun ? "Permitted" : "CarriedOut";
       }
     });
   }

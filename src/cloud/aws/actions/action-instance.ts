@@ -4,8 +4,8 @@ import { asFault } from "../aws-fault.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { findInstanceRef, type InstanceRef, instanceIdOf } from "../instance-id.ts";
 
-/** One of the instances that may leave, for a look beforehand; undefined where none is known. */
-export type AnyInstance = () => InstanceRef | undefined;
+/** The instances that may leave, for a look beforehand. */
+export type KnownInstances = () => readonly InstanceRef[];
 
 /** The instance that an action is about. Throws where the departing machine is not EC2's. */
 export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef {

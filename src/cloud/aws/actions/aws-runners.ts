@@ -43,7 +43,7 @@ const loaders: {
       import("../ec2-client.ts"),
     ]);
     const networkIn = inFleet(tools, (region) => new Ec2Client({ region }));
-    return new SecurityGroupRunner(networkIn, () => anyInstance(tools));
+    return new SecurityGroupRunner(networkIn, () => instancesOf(tools));
   },
   detach: async (tools) => {
     const [{ DetachRunner }, { AutoScaling }] = await Promise.all([
@@ -51,7 +51,7 @@ const loaders: {
       import("../auto-scaling.ts"),
     ]);
     const groupsIn = inFleet(tools, (region) => new AutoScaling({ region }));
-    return new DetachRunner(groupsIn, () => anyInstance(tools));
+    return new DetachRunner(groupsIn, () => instancesOf(tools));
   },
   sns: async () => {
     const { SnsRunner } = await import("./sns-client.ts");
@@ -88,7 +88,7 @@ export async function createAwsRunner<Kind extends AwsKind>(
 /** Where none of the machines is EC2's the action would fail for each of them. */
 function fleetProblem(field: string, tools: AwsActionTools): ActionProblem | undefined {
   const [first] = tools.machines();
-  if (first === undefined || anyInstance(tools) !== undefined) return undefined;
+  if (first === undefined || instancesOf(tools).length > 0) return undefined;
   const found = `no instance of EC2 among the nodes (such as ${first})`;
   const wanted = "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0";
   return { code: "ACTION_REFUSED", field, found, wanted };
@@ -137,12 +137,8 @@ function regionOfFleet({ machines }: AwsActionTools): string | undefined {
   return undefined;
 }
 
-function anyInstance({ machines }: AwsActionTools): InstanceRef | undefined {
-  for (const providerID of machines()) {
-    const found = findInstanceRef(providerID);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+function instancesOf({ machines }: AwsActionTools): readonly InstanceRef[] {
+  return machines().flatMap((providerID) => findInstanceRef(providerID) ?? []);
 }
 
 /** Those of the fleet's instances that are in this region. */

@@ -6,7 +6,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { InRegion, Membership } from "../ec2-machine.ts";
-import { type AnyInstance, instanceOf, problemOf } from "./action-instance.ts";
+import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
 
 /** What is asked of EC2 Auto Scaling. Made by `../auto-scaling.ts`. */
 export interface DetachingGroups {
@@ -28,16 +28,16 @@ type Kind = "detach";
  */
 export class DetachRunner implements ActionRunner<Kind> {
   readonly #groupsIn: InRegion<DetachingGroups>;
-  readonly #anyInstance: AnyInstance;
+  readonly #known: KnownInstances;
 
-  constructor(groupsIn: InRegion<DetachingGroups>, anyInstance: AnyInstance = () => undefined) {
+  constructor(groupsIn: InRegion<DetachingGroups>, known: KnownInstances = () => []) {
     this.#groupsIn = groupsIn;
-    this.#anyInstance = anyInstance;
+    this.#known = known;
   }
 
   /** Which group it will be, only the machine tells: any of them, whether that may be asked. */
   async check(_: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const any = this.#anyInstance();
+    const [any] = this.#known();
     if (any === undefined) return undefined;
     return problemOf("detach", signal, async () => {
       await this.#groupsIn(any.region).membership(any.instanceId, signal);

@@ -17,6 +17,15 @@ export interface Ec2Network {
     groupIds: readonly string[],
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * Asks whether that would be permitted, and throws as it would. `CarriedOut` where whoever
+   * answers knows no dry runs; an endpoint need not be AWS' own.
+   */
+  trySecurityGroups(
+    interfaceId: string,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<"Permitted" | "CarriedOut">;
 }
 
 export interface NetworkInterface {

@@ -10,10 +10,14 @@ import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
 import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import type { InRegion } from "../ec2-machine.ts";
-import { type AnyInstance, instanceOf, problemOf } from "./action-instance.ts";
+import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
 import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";
 
 type Kind = "replaceSecurityGroups";
+
+const groupField = "replaceSecurityGroups.groupIds";
+/** Of so many machines the interfaces are looked at before any departure: one page of EC2's. */
+const mostLookedAt = 50;
 
 interface FormerGroups {
   readonly id: string;
@@ -27,29 +31,41 @@ interface FormerGroups {
  */
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
-  readonly #anyInstance: AnyInstance;
+  readonly #known: KnownInstances;
 
-  constructor(networkIn: InRegion<Ec2Network>, anyInstance: AnyInstance = () => undefined) {
+  constructor(networkIn: InRegion<Ec2Network>, known: KnownInstances = () => []) {
     this.#networkIn = networkIn;
-    this.#anyInstance = anyInstance;
+    this.#known = known;
   }
 
-  /**
-   * Whether the groups exist, and interfaces may be looked at; of which VPC the groups have to be,
-   * only the machine tells.
-   */
+  /** Whether the groups exist, could be those of machines that are known, and may be set. */
   async check(
     { groupIds }: ReplaceSecurityGroups,
     signal: AbortSignal,
   ): Promise<ActionProblem | undefined> {
-    const unknown = await problemOf("replaceSecurityGroups.groupIds", signal, async () => {
-      await this.#networkIn(undefined).vpcsOf(groupIds, signal);
+    const [first, ...others] = this.#known();
+    const network = this.#networkIn(first?.region);
+    let vpcs: ReadonlyMap<string, string> = new Map();
+    const unknown = await problemOf(groupField, signal, async () => {
+      vpcs = await network.vpcsOf(groupIds, signal);
     });
-    const any = this.#anyInstance();
-    if (unknown !== undefined || any === undefined) return unknown;
-    return problemOf("replaceSecurityGroups", signal, async () => {
-      await this.#networkIn(any.region).interfacesOf([any.instanceId], signal);
+    if (unknown !== undefined) return unknown;
+    if (new Set(vpcs.values()).size > 1) return wrongVpc(vpcs, "groups of one VPC");
+    if (first === undefined) return undefined;
+    const beside = others.filter(({ region }) => region === first.region);
+    const some = spread([first, ...beside], mostLookedAt).map(({ instanceId }) => instanceId);
+    let interfaces: readonly NetworkInterface[] = [];
+    const unseen = await problemOf("replaceSecurityGroups", signal, async () => {
+      interfaces = await network.interfacesOf(some, signal);
     });
+    const vpcOfGroups = vpcs.get(groupIds[0] ?? "");
+    const one = interfaces.find(({ vpc }) => vpc === vpcOfGroups);
+    if (unseen !== undefined || interfaces.length === 0) return unseen;
+    if (one === undefined) {
+      const theirs = [...new Set(interfaces.map(({ vpc }) => vpc))].join(" or ");
+      return wrongVpc(vpcs, `groups of the machines' VPC, which is ${theirs}`);
+    }
+    return problemOf("replaceSecurityGroups", signal, () => tryOn(network, one, groupIds, signal));
   }
 
   /** Throws where a group does not exist, or is of another VPC, before anything is changed. */
@@ -106,6 +122,32 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     );
     return { detail: `the former security groups on ${counted(restored.length)}` };
   }
+}
+
+/**
+ * Both ways, by EC2's dry run: first with the groups that it has, as for the way back. That changes
+ * nothing even where whoever answers knows no dry runs, and then it stays at that.
+ */
+async function tryOn(
+  network: Ec2Network,
+  { id, groupIds: former }: NetworkInterface,
+  groupIds: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const way =
+    former.length === 0 ? "Permitted" : await network.trySecurityGroups(id, former, signal);
+  if (way === "Permitted") await network.trySecurityGroups(id, groupIds, signal);
+}
+
+function wrongVpc(vpcs: ReadonlyMap<string, string>, wanted: string): ActionProblem {
+  const found = [...vpcs].map(([group, vpc]) => `${group} of ${vpc}`).join(" and ");
+  return { code: "CLOUD_REFUSED", field: groupField, found, wanted };
+}
+
+/** So many of these, from all over them. */
+function spread<T>(items: readonly T[], most: number): readonly T[] {
+  const step = Math.max(1, items.length / most);
+  return items.filter((_, place) => Math.floor(place / step) !== Math.floor((place - 1) / step));
 }
 
 function recordOf(former: readonly FormerGroups[]): Fields {

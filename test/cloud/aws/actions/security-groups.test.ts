@@ -21,12 +21,18 @@ describe("the security groups of a machine that is quarantined", () => {
   let instance: ServedInstance;
   let first: ServedInterface;
   let second: ServedInterface;
+  /** The instances that may leave, as far as they are known beforehand. */
+  let known: { readonly instanceId: string; readonly region: string }[];
 
   beforeEach(async () => {
     server = await new NetworkServer().start();
     process.env.AWS_ENDPOINT_URL_EC2 = server.url;
     const network = new Ec2Client({ region: "eu-west-1" });
-    runner = new SecurityGroupRunner(() => network);
+    runner = new SecurityGroupRunner(
+      () => network,
+      () => known,
+    );
+    known = [];
     for (const id of ["sg-nodes", "sg-db", "sg-quarantine"]) server.securityGroups.set(id, "vpc-a");
     instance = server.addInstance(1);
     first = server.addInterface(instance, { groups: ["sg-nodes", "sg-db"] });
@@ -174,6 +180,61 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(await runner.check(how, never)).toMatchObject({
       ...{ code: "ACTION_TARGET_UNKNOWN", field: "replaceSecurityGroups.groupIds" },
       found: expect.stringContaining("sg-none"),
+    });
+  });
+
+  const quarantine = { kind: "replaceSecurityGroups", groupIds: ["sg-quarantine"] } as const;
+  const knowAll = () =>
+    known.push(...server.instances.map(({ id }) => ({ instanceId: id, region: "eu-west-1" })));
+
+  it("are tried before any departure, those of before for the way back as well, and not changed", async () => {
+    knowAll();
+    expect(await runner.check(quarantine, never)).toBeUndefined();
+    expect(server.tried).toEqual([`${first.id} sg-nodes sg-db`, `${first.id} sg-quarantine`]);
+    expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
+  });
+
+  it.each([
+    ["all", ["sg-nodes", "sg-quarantine"], "sg-nodes and sg-db"],
+    ["those that are named", ["sg-quarantine"], "sg-quarantine"],
+    ["those of before", ["sg-nodes"], "sg-nodes and sg-db"],
+  ])("are found wrong before any departure where %s may not be set", async (_, denied, told) => {
+    knowAll();
+    for (const id of denied) server.deniedGroups.add(id);
+    expect(await runner.check(quarantine, never)).toMatchObject({
+      ...{ code: "CLOUD_RIGHT_MISSING", field: "replaceSecurityGroups" },
+      wanted: `the permission ec2:ModifyNetworkInterfaceAttribute on ${first.id} and ${told}`,
+    });
+    expect(server.count(change)).toBe(0);
+  });
+
+  it("are not changed by a check where who answers knows no dry run", async () => {
+    knowAll();
+    server.ignoresDryRun = true;
+    expect(await runner.check(quarantine, never)).toBeUndefined();
+    expect(first.groups).toEqual(["sg-nodes", "sg-db"]);
+  });
+
+  it("are found wrong before any departure where none of the machines is in their VPC", async () => {
+    knowAll();
+    server.securityGroups.set("sg-foreign", "vpc-b");
+    const how = { ...quarantine, groupIds: ["sg-foreign"] };
+    expect(await runner.check(how, never)).toEqual({
+      ...{ code: "CLOUD_REFUSED", field: "replaceSecurityGroups.groupIds" },
+      ...{ found: "sg-foreign of vpc-b", wanted: "groups of the machines' VPC, which is vpc-a" },
+    });
+    const other = server.addInstance(2, "vpc-b");
+    server.addInterface(other, { groups: ["sg-foreign"] });
+    knowAll();
+    expect(await runner.check(how, never)).toBeUndefined();
+  });
+
+  it("are found wrong before any departure where they are of two VPCs", async () => {
+    server.securityGroups.set("sg-foreign", "vpc-b");
+    const how = { ...quarantine, groupIds: ["sg-quarantine", "sg-foreign"] };
+    expect(await runner.check(how, never)).toMatchObject({
+      ...{ code: "CLOUD_REFUSED", found: "sg-quarantine of vpc-a and sg-foreign of vpc-b" },
+      wanted: "groups of one VPC",
     });
   });
 
