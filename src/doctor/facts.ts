@@ -125,6 +125,10 @@ export interface PolicyState {
   readonly observedGeneration: number | undefined;
   /** The message of the condition Feasible where it is False. */
   readonly infeasible: string | undefined;
+  /** The message of the condition Ready where that is not True. */
+  readonly notReady?:
+    | { readonly status: "False" | "Unknown"; readonly message: string }
+    | undefined;
 }
 
 export interface OtherTool {

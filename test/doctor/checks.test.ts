@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { hours, millis, minus, seconds } from "../../src/core/time/time.ts";
-import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
+import { type DoctorFacts, known, type PolicyState, unknown } from "../../src/doctor/facts.ts";
 import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { doctorFaults } from "../e2e/doctor-faults.ts";
-import { at, budgetOf, departureOf, green, nodeOf, policyOf } from "./green-facts.ts";
+import { acting, at, budgetOf, departureOf, green, nodeOf, policyOf } from "./green-facts.ts";
 
 function knownIn<Value>(fact: { kind: string; value?: Value }): Value {
   return fact.value as Value;
@@ -15,6 +15,13 @@ const withController = (more: object) =>
   ({ controller: known({ ...controller, ...more }) }) as Partial<DoctorFacts>;
 const withPolicies = (...policies: ReturnType<typeof policyOf>[]) => ({
   policies: known({ policies, bad: [], states: new Map() }),
+});
+const withActions = (notReady?: PolicyState["notReady"], observedGeneration?: number) => ({
+  policies: known({
+    policies: [policyOf("spot", { actions: [acting] })],
+    bad: [],
+    states: new Map([["spot", { observedGeneration, infeasible: undefined, notReady }]]),
+  }),
 });
 const [pod] = knownIn(green.ownPods) as [object];
 const [machine] = knownIn(green.machines) as [object];
@@ -166,6 +173,9 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
       }),
     },
   ],
+  ["actions", "Fail", "spot: no topic", withActions({ status: "False", message: "no topic" }, 1)],
+  ["actions", "Warn", "spot: silence", withActions({ status: "Unknown", message: "silence" }, 1)],
+  ["actions", "Warn", "not looked at those of spot", withActions()],
   [
     "alerts",
     "Fail",

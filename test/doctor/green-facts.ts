@@ -18,6 +18,9 @@ export function nodeOf(name: string, more: Partial<NodeFacts> = {}): NodeFacts {
 }
 
 /** As the API server would give it, read as the command reads it. */
+/** One of a policy's actions. */
+export const acting = { name: "targets", at: "AtNotice", deregisterTargets: {} };
+
 export function policyOf(name: string, spec: object = {}): Policy {
   const object = {
     ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
@@ -88,6 +91,7 @@ export const green: DoctorFacts = {
       policyOf("spot", {
         replacement: { when: "BeforeDrain" },
         gates: { alerts: { url: "http://am:9093", matchers: ["a=b"] } },
+        actions: [acting],
       }),
     ],
     bad: [],

@@ -106,6 +106,7 @@ describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
     const { report, of } = await doctor();
     const notPassed = report.checks.filter(({ status }) => status !== "Pass");
     expect(notPassed.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      "actions Skip",
       "alerts Skip",
       "queue Skip",
     ]);

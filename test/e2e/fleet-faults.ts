@@ -68,6 +68,18 @@ const policyFaults: readonly Fault[] = [
     ...specified({ windows: [{ cron: "0 3 29 2 *", duration: "1m" }] }, { windows: null }),
   },
   {
+    ...{ check: "actions", status: "Fail", what: "an action whose host is not allowed" },
+    says: "spot: spec.actions[0].slack.url: found the host hooks.slack.com:443",
+    ...specified(
+      {
+        actions: [
+          { name: "tell", at: "AtEnd", slack: { url: "https://hooks.slack.com/services/T0/B0" } },
+        ],
+      },
+      { actions: null },
+    ),
+  },
+  {
     ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not answer" },
     says: "the gate of spot has no answer",
     make: gatedBy(({ nowhere }) => nowhere),

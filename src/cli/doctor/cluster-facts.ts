@@ -4,10 +4,12 @@ import { resourceDefinitions } from "../../config/schema/resource-definition.ts"
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
 import {
+  type Fields,
   fieldsOf,
   instantOf,
   listOf,
   numberOf,
+  oneOf,
   textOf,
   valueAt,
 } from "../../core/json/json-field.ts";
@@ -129,12 +131,14 @@ export function policyFacts(objects: readonly KubeObject[]): PolicyFacts {
 
 function policyState({ status }: KubeObject): PolicyState {
   const conditions = listOf(valueAt(status, ["conditions"])).map(fieldsOf);
-  const infeasible = conditions.find(
-    ({ type, status: is }) => type === "Feasible" && is === "False",
-  );
+  const of = (name: string) => conditions.find(({ type }) => type === name) ?? {};
+  const told = ({ message, reason }: Fields) => textOf(message) ?? textOf(reason) ?? "";
+  const [feasible, ready] = [of("Feasible"), of("Ready")];
+  const isReady = oneOf(["False", "Unknown"] as const, ready.status);
   return {
     observedGeneration: numberOf(fieldsOf(status).observedGeneration),
-    infeasible: infeasible && (textOf(infeasible.message) ?? textOf(infeasible.reason)),
+    infeasible: feasible.status === "False" ? told(feasible) : undefined,
+    notReady: isReady && { status: isReady, message: told(ready) },
   };
 }
 

@@ -106,6 +106,29 @@ export const policyChecks: readonly Check[] = [
       }),
   },
   {
+    id: "actions",
+    looksAt:
+      "whether the controller has found each action of the policies in order: hosts, Secrets, names and permissions",
+    fix: "the message names field and value, and the permission that is missing: docs/actions.md",
+    run: (facts) =>
+      ofPolicies(facts, ({ policies, states }) => {
+        const acting = policies.filter(({ actions }) => actions.length > 0);
+        if (acting.length === 0) return skip("no policy has actions");
+        for (const [status, verdict] of [["False", fail] as const, ["Unknown", warn] as const]) {
+          for (const { name } of acting) {
+            const found = states.get(name)?.notReady;
+            if (found?.status === status) return verdict(`${name}: ${found.message}`);
+          }
+        }
+        const unseen = acting.find(
+          ({ name }) => states.get(name)?.observedGeneration === undefined,
+        );
+        if (unseen !== undefined)
+          return warn(`the controller has not looked at those of ${unseen.name} yet`);
+        return pass("the controller has found the actions of each policy in order");
+      }),
+  },
+  {
     id: "alerts",
     looksAt: "whether Alertmanager answers the alerts gate of each policy",
     fix: "check gates.alerts.url from where the controller runs; the gate holds everything without an answer",

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { rightsOfAccount, serverFacts } from "../../../src/cli/doctor/cluster-facts.ts";
+import {
+  policyFacts,
+  rightsOfAccount,
+  serverFacts,
+} from "../../../src/cli/doctor/cluster-facts.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -83,5 +87,26 @@ describe("the API server's clock", () => {
   it("is not known where there is no header", async () => {
     const api = apiOf(() => ({ status: 200, body: {} }));
     expect((await serverFacts(api, new ManualClock(now), signal)).aheadMs).toBeUndefined();
+  });
+});
+
+describe("what the controller has written of a policy", () => {
+  const stateOf = (...conditions: readonly object[]) =>
+    policyFacts([
+      {
+        ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+        ...{ metadata: { name: "spot" }, spec: {}, status: { observedGeneration: 2, conditions } },
+      },
+    ]).states.get("spot");
+
+  it.each(["False", "Unknown"])("says why its actions are not in order: %s", (status) => {
+    const ready = { type: "Ready", status, reason: "ActionInvalid", message: "no such topic" };
+    expect(stateOf(ready)).toMatchObject({ notReady: { status, message: "no such topic" } });
+  });
+
+  it("says nothing where all is well", () => {
+    const conditions = ["Ready", "Feasible"].map((type) => ({ type, status: "True", message: "" }));
+    const nothing = { infeasible: undefined, notReady: undefined };
+    expect(stateOf(...conditions)).toEqual({ observedGeneration: 2, ...nothing });
   });
 });
