@@ -247,6 +247,19 @@ describe("a planned departure", () => {
     expect(stage.states).toEqual({ mute: "Done" });
   });
 
+  it("waits for a required action, too, where no room was found for its pods and it goes on", async () => {
+    const replacement = { when: "BeforeDrain", timeout: "1m", onTimeout: "Proceed" };
+    stage.tell.fault = "ACTION_REFUSED";
+    const ask = { name: "ask", at: "BeforeDrain", required: true, ...slack };
+    stage.start([ask], { ...spec, replacement });
+    await stage.world.passUntil(() => stage.world.statusOf("n1").phase === "Ended", minutes(120));
+    expect(stage.world.steps).not.toContain("evict n1");
+    expect(stage.world.statusOf("n1")).toMatchObject({
+      outcome: "RolledBack",
+      reason: "ActionFailed",
+    });
+  });
+
   it("does not begin its drain where a required one fails, and goes back to work", async () => {
     stage.tell.fault = "ACTION_REFUSED";
     stage.start(

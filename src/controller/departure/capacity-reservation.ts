@@ -17,15 +17,18 @@ export async function reserveCapacity(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
-  const { departure, clock, policy, telemetry } = context;
+  const { departure, clock, policy, telemetry, memory } = context;
   const { when, onTimeout } = policy.replacement;
   if (when === "None" || isPressing(departure(), clock.now())) return undefined;
   await context.report("ReplacementWait");
   const { verdict, detail } = await reservationEnd(context, signal);
   if (verdict !== "TimedOut") return undefined;
   telemetry.reservationTimedOut(departure(), detail);
-  const event = onTimeout === "Proceed" ? "Prepared" : "GaveUp";
-  return { event, reason: "ReplacementTimeout", detail };
+  const told = { reason: "ReplacementTimeout", detail } as const;
+  if (onTimeout !== "Proceed") return { event: "GaveUp", ...told };
+  // It goes on without the room, but not past what else comes before a drain.
+  memory.missed = told;
+  return undefined;
 }
 
 /** Room that cannot even be looked for is room that was not found: the policy says what follows. */

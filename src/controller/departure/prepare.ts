@@ -203,7 +203,10 @@ async function planAhead(context: StepContext): Promise<Outlook> {
   return { plan, pods };
 }
 
-/** Ends the phase Preparing: the node is cordoned, and what had to come first is there. */
-export async function prepared(): Promise<PhaseResult> {
-  return { event: "Prepared", reason: "DrainRunning" };
+/**
+ * Ends the phase Preparing: the node is cordoned, and what had to come first is there, or is gone
+ * on without.
+ */
+export async function prepared({ memory }: StepContext): Promise<PhaseResult> {
+  return { event: "Prepared", ...(memory.missed ?? { reason: "DrainRunning" }) };
 }

@@ -84,11 +84,15 @@ export interface StepContext extends RunTools {
 export interface RunMemory {
   /** The node whose pods are to leave, as it was when its identity was tested last. */
   target?: NodeFacts;
+  /** What the drain goes on without, which had to come before it. */
+  missed?: Pick<PhaseResult, "reason" | "detail">;
   /** When the node was cordoned, which tests its identity, too; by the monotonic clock. */
   cordonedAtMs?: number;
   /** What the drain has counted, so that one that was interrupted counts on. */
   counts?: DrainCounts;
   drained?: DrainEnd;
+  /** Counts the pods of a drain that was broken off once more, by a fresh list. */
+  countAgain?: () => Promise<void>;
 }
 
 export interface DrainEnd {
