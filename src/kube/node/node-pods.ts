@@ -18,6 +18,7 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { type FailedPod, hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
+import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { apiError } from "../object/api-error.ts";
@@ -150,36 +151,71 @@ export class KubeNodePods implements NodePods {
     { onTurn, dueAt }: RestartOptions,
   ): Promise<EvictionAnswer> {
     const workload = await this.#workloadOf(pod.namespace, owner);
-    if (typeof workload !== "string") return workload;
+    if ("kind" in workload) return workload;
+    const { path, title, uid } = workload;
     const annotations = { [restartedFor]: pod.uid };
     const request: KubeRequest = {
       method: "PATCH",
-      path: workload,
+      path,
       patchType: "application/merge-patch+json",
       bodyAtTurn: () => {
         onTurn();
-        return { spec: { template: { metadata: { annotations } } } };
+        // A uid cannot be changed, so that of another workload of that name nothing is written.
+        return { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
       },
       dueAt,
     };
     const answer = await this.#api.send(request);
-    if (answer.status < 300) return { kind: "Accepted" };
-    if (answer.status === 404) return { kind: "Gone" };
-    return refusal(request, answer);
+    if (isOfAnother(answer)) return refused(title, "is another one of that name by now");
+    if (answer.status >= 300) return refusal(request, answer);
+    const idle = whyIdle(answer.body as KubeObject);
+    return idle === undefined ? { kind: "Accepted" } : refused(title, idle);
   }
 
-  /** The path of what a rollout restarts: a ReplicaSet's own owner, or a StatefulSet itself. */
-  async #workloadOf(namespace: string, owner: OwnerFacts): Promise<string | EvictionAnswer> {
+  /** What a rollout restarts: a ReplicaSet's own owner, or a StatefulSet itself. */
+  async #workloadOf(namespace: string, owner: OwnerFacts): Promise<RestartTarget | EvictionAnswer> {
     const apps = `/apis/apps/v1/namespaces/${namespace}`;
-    if (owner.kind === "StatefulSet") return `${apps}/statefulsets/${owner.name}`;
+    if (owner.kind === "StatefulSet") return targetAt(`${apps}/statefulsets`, owner);
     const request: KubeRequest = { method: "GET", path: `${apps}/replicasets/${owner.name}` };
     const answer = await this.#api.send(request);
     if (answer.status !== 200) return refusal(request, answer);
-    const parent = ownersOf(answer.body as KubeObject).find((one) => one.kind === "Deployment");
-    if (parent !== undefined) return `${apps}/deployments/${parent.name}`;
-    const message = `the ReplicaSet ${owner.name} belongs to no Deployment that could be restarted`;
-    return { kind: "Refused", status: 404, message };
+    const parent = deploymentOf(answer.body as KubeObject);
+    if (parent !== undefined) return targetAt(`${apps}/deployments`, parent);
+    return refused(`ReplicaSet ${owner.name}`, "belongs to no Deployment that could be restarted");
   }
+}
+
+interface RestartTarget {
+  readonly path: string;
+  /** As in `Deployment web`. */
+  readonly title: string;
+  readonly uid: string;
+}
+
+function targetAt(collection: string, { kind, name, uid }: OwnerFacts): RestartTarget {
+  return { path: `${collection}/${name}`, title: `${kind} ${name}`, uid };
+}
+
+/** How an API server words it depends on its version, and on whether it validates before. */
+function isOfAnother({ status, body }: KubeAnswer): boolean {
+  const message = textOf(fieldsOf(body).message) ?? "";
+  return status === 409 && /UID in (the )?precondition/i.test(message);
+}
+
+/**
+ * Why a workload that was asked to restart does not: `kubectl rollout restart` refuses a paused
+ * Deployment, too, and a StatefulSet that updates OnDelete waits for somebody to delete its pods.
+ */
+function whyIdle({ spec }: KubeObject): string | undefined {
+  const { paused, updateStrategy } = fieldsOf(spec);
+  if (paused === true) return "is paused, so that no rollout begins";
+  const isManual = fieldsOf(updateStrategy).type === "OnDelete";
+  return isManual ? "has the updateStrategy OnDelete, so that no rollout begins" : undefined;
+}
+
+/** The last word on a restart; the pod waits for its budget then. */
+function refused(what: string, why: string): EvictionAnswer {
+  return { kind: "Refused", status: 409, message: `${what} ${why}` };
 }
 
 /** What time may mend is asked again; the rest is the last word on a restart. */
@@ -190,9 +226,11 @@ function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
     : { kind: "Refused", status: answer.status, message };
 }
 
-function ownersOf(object: KubeObject): readonly { readonly kind: string; readonly name: string }[] {
-  const owners = object.metadata?.ownerReferences;
-  return Array.isArray(owners) ? owners : [];
+function deploymentOf({ metadata }: KubeObject): OwnerFacts | undefined {
+  const owners = listOf(fieldsOf(metadata).ownerReferences).map(fieldsOf);
+  const owner = owners.find(({ kind, controller }) => kind === "Deployment" && controller === true);
+  const [name, uid] = [textOf(owner?.name), textOf(owner?.uid)];
+  return name && uid ? { kind: "Deployment", name, uid } : undefined;
 }
 
 /** The pods of one node now. */

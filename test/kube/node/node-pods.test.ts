@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { OwnerFacts } from "../../../src/core/cluster/pod.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { KubeNodePods } from "../../../src/kube/node/node-pods.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -30,6 +31,77 @@ describe("the pods of a node", () => {
     });
     ask(new KubeNodePods({ api, clock: new ManualClock(0), rng: seededRng(1) }));
     expect((await asked.promise).query).toEqual({ fieldSelector: "spec.nodeName=n1" });
+  });
+});
+
+describe("the restart of a pod's owner", () => {
+  const replicaSet = { kind: "ReplicaSet", name: "web-5d", uid: "rs-1" };
+  const statefulSet = { kind: "StatefulSet", name: "web", uid: "set-1" };
+  const deployment = { kind: "Deployment", name: "web", uid: "dep-1", controller: true };
+
+  async function restarting(owner: OwnerFacts, patched: KubeAnswer) {
+    const api = new ScriptedApi(({ method }) =>
+      method === "GET"
+        ? { status: 200, body: { metadata: { ownerReferences: [deployment] } } }
+        : patched,
+    );
+    const pods = new KubeNodePods({ api, clock: new ManualClock(0), rng: seededRng(1) });
+    const answer = await pods.restartOwner(pod, owner, { onTurn: () => {} });
+    const patch = api.sent.find(({ method }) => method === "PATCH");
+    return { answer, path: patch?.path, body: patch?.bodyAtTurn?.() };
+  }
+
+  it.each([
+    [replicaSet, "/apis/apps/v1/namespaces/shop/deployments/web", "dep-1"],
+    [statefulSet, "/apis/apps/v1/namespaces/shop/statefulsets/web", "set-1"],
+  ])(
+    "is one annotation of its template, with the uid as a precondition: $kind",
+    async (owner, path, uid) => {
+      const annotations = { "lastcall.dev/restarted-for": "uid-1" };
+      expect(await restarting(owner, { status: 200, body: { spec: { replicas: 1 } } })).toEqual({
+        answer: { kind: "Accepted" },
+        path,
+        body: { metadata: { uid }, spec: { template: { metadata: { annotations } } } },
+      });
+    },
+  );
+
+  const conflict = {
+    kind: "Status",
+    message: "Precondition failed: UID in precondition: dep-1, UID in object meta: dep-2",
+  };
+  const immutable = { kind: "Status", message: "metadata.uid: Invalid value: field is immutable" };
+  const missing = { kind: "Status", message: 'deployments.apps "web" not found' };
+
+  it.each<[string, OwnerFacts, KubeAnswer, string]>([
+    ["it is gone, and its pod is not", replicaSet, { status: 404, body: missing }, "not found"],
+    [
+      "another has its name",
+      replicaSet,
+      { status: 409, body: conflict },
+      "another one of that name",
+    ],
+    [
+      "another has its name, to an older server",
+      replicaSet,
+      { status: 422, body: immutable },
+      "uid",
+    ],
+    [
+      "its rollouts are paused",
+      replicaSet,
+      { status: 200, body: { spec: { paused: true } } },
+      "Deployment web is paused",
+    ],
+    [
+      "it waits for somebody to delete its pods",
+      statefulSet,
+      { status: 200, body: { spec: { updateStrategy: { type: "OnDelete" } } } },
+      "StatefulSet web has the updateStrategy OnDelete",
+    ],
+  ])("is refused for good where %s", async (_, owner, patched, message) => {
+    const { answer } = await restarting(owner, patched);
+    expect(answer).toMatchObject({ kind: "Refused", message: expect.stringContaining(message) });
   });
 });
 
