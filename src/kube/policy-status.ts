@@ -12,6 +12,8 @@ interface ConditionState {
 }
 
 interface Written {
+  /** Of the policy whose status it is. */
+  readonly uid: string | undefined;
   readonly gist: string;
   readonly conditions: ReadonlyMap<string, ConditionState>;
 }
@@ -69,18 +71,20 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   async #writeOne(status: PolicyStatus): Promise<void> {
-    const before = this.#written.get(status.name) ?? (await this.#readWritten(status.name));
+    const known = this.#written.get(status.name);
+    const isSame = known !== undefined && known.uid === status.uid;
+    const written = isSame ? known : await this.#readWritten(status);
     const conditions = withAdded(status.conditions, [
       ...(this.#added.get(status.name)?.values() ?? []),
     ]);
     const whole = { ...status, conditions };
     const gist = gistOf(whole);
-    if (before.gist === gist) return;
+    if (written.gist === gist) return;
     const now = this.#clock.now();
     const since = new Map(
       conditions.map((one) => {
-        const known = before.conditions.get(one.type);
-        const kept = known?.status === one.status ? known.since : now;
+        const standing = written.conditions.get(one.type);
+        const kept = standing?.status === one.status ? standing.since : now;
         return [one.type, { status: one.status, since: kept }] as const;
       }),
     );
@@ -90,14 +94,15 @@ export class KubePolicyStatus implements PolicyStatusSink {
       patchType: "application/merge-patch+json",
       body: { status: bodyOf(whole, since) },
     });
-    if (answer.status < 300) this.#written.set(status.name, { gist, conditions: since });
+    const { uid } = status;
+    if (answer.status < 300) this.#written.set(status.name, { uid, gist, conditions: since });
   }
 
   /**
    * What a leader before this one has written: since when its conditions stand, and the one that
    * comes at its own pace, which a write without it would take away.
    */
-  async #readWritten(policy: string): Promise<Written> {
+  async #readWritten({ name: policy, uid }: PolicyStatus): Promise<Written> {
     const answer = await this.#api.send({ method: "GET", path: policyPath(policy) });
     const found = listOf(fieldsOf(fieldsOf(answer.body).status).conditions).map(fieldsOf);
     const earlier = found.find(({ type }) => type === "SpotReady");
@@ -114,7 +119,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
       const isWhole = typeof type === "string" && typeof status === "string";
       return isWhole && since !== undefined ? [[type, { status, since }] as const] : [];
     });
-    return { gist: "", conditions: new Map(standing) };
+    return { uid, gist: "", conditions: new Map(standing) };
   }
 }
 
@@ -152,7 +157,7 @@ function gistOf({ spacing: _spacing, forecast, conditions, ...rest }: PolicyStat
 }
 
 function bodyOf(status: PolicyStatus, since: Written["conditions"]): Record<string, unknown> {
-  const { name: _name, generation, nextDepartureAt, conditions, ...rest } = status;
+  const { name: _name, uid: _uid, generation, nextDepartureAt, conditions, ...rest } = status;
   return {
     ...rest,
     observedGeneration: generation,

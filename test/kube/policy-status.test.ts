@@ -39,8 +39,9 @@ const earlier = (type: string, standing: string) => ({
 
 function sinkOver(conditions: readonly object[] = []) {
   const api = new ScriptedApi(() => ({ status: 200, body: { status: { conditions } } }));
-  const patches = () => api.sent.filter(({ method }) => method === "PATCH").map(conditionsIn);
-  return { sink: new KubePolicyStatus(api, new ManualClock()), patches };
+  const sent = () => api.sent.filter(({ method }) => method === "PATCH");
+  const patches = () => sent().map(conditionsIn);
+  return { sink: new KubePolicyStatus(api, new ManualClock()), patches, sent };
 }
 
 function conditionsIn({ body }: KubeRequest) {
@@ -82,6 +83,16 @@ describe("the status of a policy", () => {
       { type: "Ready", lastTransitionTime: "2026-11-01T00:00:00.000Z" },
       { type: "SpotReady", status: "False", lastTransitionTime: "2026-11-20T00:00:00.000Z" },
     ]);
+  });
+
+  it("is written anew where the policy was deleted and made again as it was", async () => {
+    const { sink, sent } = sinkOver();
+    await sink.write([{ ...status, uid: "first" }]);
+    await sink.write([{ ...status, uid: "first" }]);
+    await sink.write([{ ...status, uid: "second" }]);
+    const bodies = sent().map(({ body }) => body as { status: object });
+    expect(bodies).toHaveLength(2);
+    for (const body of bodies) expect(body.status).not.toHaveProperty("uid");
   });
 
   it("of a policy from a file is not written", async () => {

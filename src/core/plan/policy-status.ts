@@ -9,6 +9,8 @@ import { type WaveReport, waveReport } from "./plan-report.ts";
 export interface PolicyStatus {
   readonly name: string;
   readonly generation: number | undefined;
+  /** Of the object: one made anew under its name has no status yet. */
+  readonly uid?: string | undefined;
   /** Whether the policy says that no planned departure starts. */
   readonly paused: boolean;
   readonly matchedNodes: number;
@@ -87,6 +89,7 @@ function statusOf(plan: PolicyPlan, { counts, blocked }: AroundPolicy): PolicySt
   return {
     name: policy.name,
     generation: policy.generation,
+    uid: policy.uid,
     paused: policy.paused,
     matchedNodes: matched,
     departures: counts,
@@ -153,10 +156,10 @@ function badStatusOf(
   { policy, nodes }: FleetPlan["bad"][number],
   departures: PolicyStatus["departures"],
 ): PolicyStatus {
-  const { name, generation, problem } = policy;
+  const { name, generation, uid, problem } = policy;
   const explain = `The policy cannot be read: ${nodeCount(nodes)} that it might own held back`;
   return {
-    ...{ name, generation, paused: false, matchedNodes: nodes, departures },
+    ...{ name, generation, uid, paused: false, matchedNodes: nodes, departures },
     spacing: { wantedSeconds: null, reachedSeconds: null, bestSeconds: null },
     forecast: { feasible: false, late: [], widenBySeconds: 0, explain },
     waves: null,

@@ -36,6 +36,14 @@ function statuses(world: {
   }));
 }
 
+it("a status is one object's: a policy that is made again under its name has none yet", () => {
+  const badPolicies = [{ name: "odd", problem, uid: "second" }];
+  const uids = statuses({ policies: [aPolicy({ uid: "first" })], badPolicies }).map(
+    ({ uid }) => uid,
+  );
+  expect(uids).toEqual(["first", "second"]);
+});
+
 describe("a policy that cannot be read", () => {
   const bad = { name: "odd", problem, weight: 5, nodeSelector: selects("a"), generation: 2 };
 
