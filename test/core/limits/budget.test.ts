@@ -139,6 +139,11 @@ describe("a budget by the hour", () => {
     ],
     ["an hour ago counts no more", hours(1), "Allowed"],
     ["now counts", 0, "1 departure has started within the hour, and at most 1 may"],
+    [
+      "ahead of our clock, by the one of the leader before, counts",
+      -5000,
+      "1 departure has started within the hour, and at most 1 may",
+    ],
   ])("one that has started %s", (_, agoMs, expected) => {
     const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
     const departures = [aDeparture(aNode("a"), { status })];
