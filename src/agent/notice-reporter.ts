@@ -5,6 +5,7 @@ import {
   departureName,
   departureOfNotice,
   isLive,
+  isSequelOf,
   isUnderWay,
 } from "../core/departure/departure.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
@@ -162,7 +163,7 @@ export class NoticeReporter {
     if (departure.withdrawnAt !== undefined || departure.isBeingDeleted) {
       throw busy(name, "it is being rolled back");
     }
-    const change = tightening(departure, notice);
+    const change = isSequelOf(departure, notice.cause) ? undefined : tightening(departure, notice);
     if (change === undefined) return { kind: "Known", name };
     await this.#patch(name, change, signal);
     return { kind: "Tightened", name };

@@ -124,6 +124,22 @@ describe("a notice for a node with a planned departure", () => {
     expect(spec.cause).toBe("LifecycleHook");
   });
 
+  it.each([
+    ["DrainDone", "LifecycleHook", "Known"],
+    ["DrainDone", "NodeShutdown", "Known"],
+    ["AwaitingMachine", "LifecycleHook", "Known"],
+    // The cloud takes it, and our own request may come to nothing yet.
+    ["DrainDone", "SpotInterruption", "Tightened"],
+    ["AwaitingMachine", "SpotInterruption", "Tightened"],
+  ] as const)(
+    "in its release (%s) has a %s for its end or its notice: %s",
+    async (reason, cause, kind) => {
+      await put(first, { cause: "Planned", policy: "spot" }, { phase: "Releasing", reason });
+      expect(await reporter.file({ ...spot, cause }, never)).toEqual({ kind, name: first });
+      expect((await read(first)).spec.cause).toBe(kind === "Known" ? "Planned" : cause);
+    },
+  );
+
   it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
     await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
     expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });

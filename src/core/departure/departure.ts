@@ -223,6 +223,28 @@ export function isUnderWay({ status }: WithPhase): boolean {
   return status.phase !== "Scheduled" && status.phase !== "Held";
 }
 
+/** What a departure waits for that may yet leave its machine where it is. */
+const undecided: ReadonlySet<Reason | undefined> = new Set(["AwaitingMachine", "ReleaseRetried"]);
+
+type Releasing = Pick<Departure, "cause" | "noticedAt"> & {
+  readonly status: Pick<DepartureStatus, "phase" | "reason">;
+};
+
+/** Whether our own release is on its way: the machine goes as planned, whoever takes it. */
+export function isBeingReleased(departure: Releasing): boolean {
+  const { phase, reason } = departure.status;
+  return phase === "Releasing" && !isNoticed(departure) && !undecided.has(reason);
+}
+
+/**
+ * Whether a notice only tells how a machine goes whose node has left by plan: its group holds it
+ * back, and its kubelet shuts down.
+ */
+export function isSequelOf(departure: Releasing, cause: Cause): boolean {
+  const isSequel = cause === "LifecycleHook" || cause === "NodeShutdown";
+  return isSequel && departure.status.phase === "Releasing" && !isNoticed(departure);
+}
+
 /**
  * Which of a node's departures a notice belongs to, whoever brings it: one that a notice has made
  * already, else one that is under way, else the one that waits for its time. What a policy may

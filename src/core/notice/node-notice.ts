@@ -4,9 +4,10 @@ import {
   type Departure,
   departureOfNotice,
   freeName,
+  isBeingReleased,
   isGraver,
   isLive,
-  isNoticed,
+  isSequelOf,
 } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
@@ -253,8 +254,7 @@ export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefine
   const { notice, former } = how;
   const chosen = departureOfNotice(former, notice.cause);
   if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
-  // Our own release is on its way: the machine goes as planned, whoever takes it.
-  if (!isNoticed(chosen) && chosen.status.phase === "Releasing") return undefined;
+  if (isBeingReleased(chosen) || isSequelOf(chosen, notice.cause)) return undefined;
   const update = noticeUpdate(chosen, { ...notice, source: sourceOf(notice) });
   return update && { kind: "Force", departure: chosen, update };
 }

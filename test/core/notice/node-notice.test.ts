@@ -217,6 +217,21 @@ describe("a departure that a node's mark calls for", () => {
     }
   });
 
+  it.each(["AwaitingMachine", "ReleaseRetried"] as const)(
+    "is the one whose machine may yet stay where it is: %s",
+    (reason) => {
+      const waiting = departure({ status: { phase: "Releasing", reason, timeline: [] } });
+      expect(calls(node(evicted), [waiting])).toMatchObject([
+        { kind: "Force", departure: waiting, update: { deadlineAt: evictedAt } },
+      ]);
+    },
+  );
+
+  it("is none that tells of the end of a machine which others take by plan", () => {
+    const status = { phase: "Releasing", reason: "AwaitingMachine", timeline: [] } as const;
+    expect(calls(node(dying), [departure({ status })])).toEqual([]);
+  });
+
   it("leaves a person's own deadline where that is the nearer one", () => {
     const asked = departure({ phase: "Draining", cause: "Manual", deadlineAt: nowAt });
     for (const mark of [evicted, dying]) {
