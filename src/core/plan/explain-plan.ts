@@ -44,13 +44,7 @@ export function explainForecast({
     parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
   }
   const { freezeUntil } = policy.gates;
-  const frozen = departures.filter(
-    (one) => freezeUntil !== undefined && one.departAt < freezeUntil,
-  );
-  if (freezeUntil !== undefined && frozen.length > 0) {
-    const until = formatInstant(freezeUntil);
-    parts.push(`the freeze until ${until} holds back ${count(frozen.length, "departure")}`);
-  }
+  if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const all = count(departures.length, "departure");
   const verdict = forecast.feasible
@@ -59,6 +53,24 @@ export function explainForecast({
   if (release === undefined) return [verdict, ...parts].join("; ");
   const late = forecast.feasible ? [] : [verdict];
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** A freeze gives way to a deadline; what was overdue from the first waits for its end. */
+function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
+  const due = departures.filter(({ departAt }) => departAt < freezeUntil);
+  const forced = due.filter(
+    ({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < freezeUntil,
+  );
+  const freeze = `the freeze until ${formatInstant(freezeUntil)}`;
+  const parts: string[] = [];
+  const waiting = due.length - forced.length;
+  if (waiting > 0) parts.push(`${freeze} holds back ${count(waiting, "departure")}`);
+  if (forced.length > 0) {
+    const which = firstNames(forced.map(({ node }) => node.name));
+    const whose = `${count(forced.length, "departure")} (${which})`;
+    parts.push(`${freeze} is too long for the deadlines of ${whose}`);
+  }
+  return parts;
 }
 
 function onSchedule(planned: number): string {
@@ -80,10 +92,14 @@ export function explainRelease({ nodes, detail }: ReleaseStanding, planned: numb
     const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
     return `${which} begin: ${detail}`;
   }
+  const which = firstNames(nodes);
+  return `${nodes.length} of ${count(planned, "departure")} cannot begin (${which}): ${detail}`;
+}
+
+function firstNames(nodes: readonly string[]): string {
   const named = nodes.slice(0, namedNodes);
   const more = nodes.length - named.length;
-  const which = `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return `${nodes.length} of ${count(planned, "departure")} cannot begin (${which}): ${detail}`;
+  return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function explainDeparture(reason: Reason, facts: PlanFacts): string {

@@ -202,6 +202,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^the freeze until (\S+) holds back (\d+) departures?$/,
     "$1 までの凍結のため $2 件の出発が待ちます",
   ],
+  [
+    /^the freeze until (\S+) is too long for the deadlines of (\d+) departures? \((.+)\)$/,
+    "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3）",
+  ],
   [/^all (\d+) waves have left well$/, "全 $1 ウェーブが無事に出発しました"],
   [
     /^wave (\d+) of (\d+) is halted, the departure (.+) ended as (\w+)$/,

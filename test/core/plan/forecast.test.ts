@@ -9,7 +9,14 @@ import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
 import type { Policy, Window } from "../../../src/core/policy/policy.ts";
 import { lengthenSpans, mergeSpans, subtractSpans } from "../../../src/core/time/span.ts";
-import { formatInstant, hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
+import {
+  formatInstant,
+  hours,
+  instant,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
@@ -44,6 +51,23 @@ describe("a forecast", () => {
     expect(report.policies[0]?.forecast.explain).toBe(
       "All 3 departures are on schedule; departures are at least 5m instead of 15m apart, because there is no time for more",
     );
+  });
+
+  it("tells whom a freeze holds back from whom its deadline has leave all the same", () => {
+    const gates = { freezeUntil: plus(now, hours(2)), blockingPods: [] };
+    // By the gap of 15 minutes one of the last two leaves at 01:55, before its deadline at 02:10.
+    const nodes = [dueIn("n1", 60), dueIn("n2", 100), dueIn("n3", 130), dueIn("n4", 130)];
+    const told = (some: readonly NodeFacts[]) => {
+      const made = plan({ policy: { gates }, nodes: some });
+      const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
+      return report.policies[0]?.forecast.explain.split("; ").slice(1);
+    };
+    const until = "the freeze until 2026-11-20T02:00:00.000Z";
+    expect(told(nodes)).toEqual([
+      `${until} holds back 1 departure`,
+      `${until} is too long for the deadlines of 2 departures (n1, n2)`,
+    ]);
+    expect(told([born("n0", 3000)])).toContain(`${until} holds back 1 departure`);
   });
 
   it("names the nodes without an open window, and by how much the windows are too short", () => {
