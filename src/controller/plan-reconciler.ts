@@ -6,9 +6,9 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import { statusAfter } from "../core/departure/ledger.ts";
+import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
-import { policyFor } from "../core/notice/reaction.ts";
+import { hasLostPolicy, policyFor } from "../core/notice/reaction.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/policy-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -226,6 +226,7 @@ export class PlanReconciler {
         return activeDepartures.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
           signal,
+          first: this.#endOf(decision.departure, snapshot),
         });
       case "ClearOrphan":
         return executor.clearOrphan(decision.node, decision.departure);
@@ -247,9 +248,19 @@ export class PlanReconciler {
   }
 
   #policyFor(departure: Departure, { policies }: Snapshot): Policy {
-    const { name, uid } = departure.node;
+    return policyFor(departure, this.#nodeOf(departure), policies);
+  }
+
+  /** What ends a departure that is taken up; undefined: it goes on. */
+  #endOf(departure: Departure, { policies }: Snapshot): PhaseResult | undefined {
+    if (!hasLostPolicy(departure, this.#nodeOf(departure), policies)) return undefined;
+    const detail = `its policy ${departure.policy ?? ""} was deleted`;
+    return { event: "GaveUp", reason: "PlanChanged", detail };
+  }
+
+  #nodeOf({ node: { name, uid } }: Departure): NodeFacts | undefined {
     const node = this.#options.fleet.node(name);
-    return policyFor(departure, node?.uid === uid ? node : undefined, policies);
+    return node?.uid === uid ? node : undefined;
   }
 
   #failed(error: unknown, signal: AbortSignal): void {

@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+import {
+  departures,
+  ModelWorld,
+  nodes,
+  policies,
+  spotPolicy,
+  webWorkload,
+} from "../support/model-world.ts";
 
 const running: { stop: AbortController; done: Promise<void> }[] = [];
 
@@ -73,6 +80,25 @@ describe("a drained node whose machine nobody takes", () => {
     const world = await fleet(stays);
     await world.pass(hours(6));
     for (const name of ["n0", "n1", "n2"]) expect(cordonsOf(world, name)).toBeGreaterThan(0);
+  });
+
+  it("is put back to work by a controller that takes over and finds its policy deleted", async () => {
+    const world = await fleet(stays);
+    const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
+    await world.passUntil(isAwaiting, hours(4));
+    for (const { stop, done } of running.splice(0)) {
+      stop.abort();
+      await done;
+    }
+    world.api.handle({ method: "DELETE", path: `${policies}/spot` });
+    start(world);
+    await world.pass(minutes(1));
+    expect(marked(world)).toEqual([]);
+    expect(statuses(world).find(({ outcome }) => outcome !== undefined)).toMatchObject({
+      ...{ outcome: "RolledBack", reason: "PlanChanged" },
+      message: expect.stringContaining("its policy spot was deleted"),
+    });
+    expect(world.steps.filter((step) => step.startsWith("release"))).toEqual([]);
   });
 
   it("waits as long as the policy says", async () => {

@@ -27,6 +27,22 @@ export function policyFor(
 }
 
 /**
+ * Whether a planned departure that is under way has lost its policy, and no other one has its node.
+ * Who takes it up then knows no rules for it, and the defaults might release a machine that the
+ * policy kept. A release that was asked for goes on.
+ */
+export function hasLostPolicy(
+  departure: Departure,
+  node: NodeFacts | undefined,
+  policies: readonly Policy[],
+): boolean {
+  const { cause, status } = departure;
+  if (cause !== "Planned" || isNoticed(departure)) return false;
+  if (status.phase === "RollingBack" || status.machine !== undefined) return false;
+  return policyFor(departure, node, policies) === defaultPolicy;
+}
+
+/**
  * What the policy says to do at a notice. A cause that no rule names drains: a notice fails
  * open to draining. A policy in dry run only says that there was one.
  */
