@@ -42,6 +42,7 @@ export async function drain(
   const { telemetry, runningDrains, memory } = context;
   const departure = context.departure();
   const run = new NodeDrain(context);
+  memory.countAgain = () => run.countAgain();
   const stop = context.onObserved(() => run.wake());
   try {
     const end = await run.run(signal);
@@ -81,6 +82,7 @@ class NodeDrain {
   #reportAgainAt: Instant | undefined;
   #heldBy: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
+  #begun: Begun | undefined;
 
   constructor(context: StepContext) {
     const { executor, clock, rng, self, terminations, policy } = context;
@@ -122,12 +124,24 @@ class NodeDrain {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
       const startedAt = drainBeganAt(departure.status) ?? clock.now();
       machine.trust(followed.pods());
-      return await this.#untilOver({ followed, machine, budgets, startedAt }, signal);
+      this.#begun = { followed, machine, budgets, startedAt };
+      return await this.#untilOver(this.#begun, signal);
     } finally {
       this.#driver.end();
       stop();
       done.abort();
     }
+  }
+
+  /**
+   * Once the node is gone: the watch that tells of its pods may lag behind the one that tells of
+   * it, and whoever left in time has not gone with the machine.
+   */
+  async countAgain(): Promise<void> {
+    const { pods, memory } = this.#context;
+    if (this.#begun === undefined || memory.counts?.left === 0) return;
+    const there = await pods.list(this.#node.name);
+    this.#step({ ...this.#begun, followed: { ...this.#begun.followed, pods: () => there } });
   }
 
   async #untilOver(begun: Begun, signal: AbortSignal): Promise<DrainEnd | PhaseResult> {

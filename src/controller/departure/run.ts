@@ -346,6 +346,17 @@ export class DepartureRun {
     if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
     const fresh = await this.#context.readNode(this.#departure.node.name);
     const again = interruptionOf(this.#departure, fresh);
-    return again?.event === found.event ? found : undefined;
+    if (again?.event !== found.event) return undefined;
+    await this.#countAgain();
+    return found;
+  }
+
+  /** What is left of a drain that ends so; a fault in looking leaves it as it was seen last. */
+  async #countAgain(): Promise<void> {
+    const { memory, telemetry } = this.#context;
+    if (this.#departure.status.phase !== "Draining") return;
+    await memory
+      .countAgain?.()
+      .catch((error: unknown) => telemetry.faulted("pods-not-counted", this.#departure, error));
   }
 }

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import type { KubeWatchEvent, KubeWatchRequest } from "../../src/contracts/kube-api.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
+import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+const podsPath = "/api/v1/pods";
+
+/** n1 with two pods is drained under a notice; once that has begun, `then` happens. */
+async function noticed(
+  maxUnavailable: number,
+  then: (world: ModelWorld, stall: () => void) => Promise<void>,
+): Promise<ModelWorld> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable });
+  spotPolicy(world, {});
+  await world.pass(seconds(10));
+  let isStalled = false;
+  const watch = world.watched.watch.bind(world.watched);
+  world.watched.watch = (request) =>
+    unless(() => isStalled && request.path === podsPath, watch, request);
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  world.notice("n1", seconds(120));
+  await world.passUntil(() => world.statusOf("n1").phase === "Draining", minutes(1));
+  await then(world, () => {
+    isStalled = true;
+  });
+  world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+  await world.pass(seconds(5));
+  stop.abort();
+  await running;
+  return world;
+}
+
+async function* unless(
+  isStalled: () => boolean,
+  watch: ModelWorld["watched"]["watch"],
+  request: KubeWatchRequest,
+): AsyncGenerator<KubeWatchEvent> {
+  for await (const event of watch(request)) if (!isStalled()) yield event;
+}
+
+describe("a node that is gone", () => {
+  it("has left nobody behind who had left before it, though the watch did not say so", async () => {
+    const world = await noticed(6, async (noticedWorld, stall) => {
+      stall();
+      await noticedWorld.passUntil(() => noticedWorld.podsOn("n1").length === 0, minutes(2));
+    });
+    expect(world.statusOf("n1")).toMatchObject({
+      ...{ phase: "Ended", reason: "NodeGone", outcome: "Preempted" },
+      drain: { total: 2, left: 0, cleanExit: 2 },
+    });
+  });
+
+  it("has left those behind that a fresh look finds", async () => {
+    const world = await noticed(0, async () => {});
+    expect(world.statusOf("n1")).toMatchObject({
+      ...{ phase: "Ended", reason: "NodeGone", outcome: "Expired" },
+      drain: { total: 2, left: 2 },
+    });
+  });
+});
