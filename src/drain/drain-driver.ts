@@ -5,12 +5,17 @@ import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/clu
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import { type EvictionAnswer, recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
 import type { DrainAct, DrainProgress } from "../core/drain/drain-progress.ts";
-import { type DrainStep, nextDrainActs } from "../core/drain/drain-step.ts";
+import {
+  type DrainState,
+  type DrainStep,
+  longestWait,
+  nextDrainActs,
+} from "../core/drain/drain-step.ts";
 import type { TerminationMemory } from "../core/drain/termination-time.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
 import { marksOf } from "../core/drain-plan/pod-obstacle.ts";
 import type { DrainRule } from "../core/policy/policy.ts";
-import { between, type Instant } from "../core/time/time.ts";
+import { between, type Instant, millis } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 /** What asks the API server to let a pod go. */
@@ -68,6 +73,8 @@ export class DrainDriver {
   /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
   #planBasis: Instant | string | undefined;
   #deadlineAt: Instant | undefined;
+  /** Of all plans so far: the job that was waited for may be gone from the newest one. */
+  #longestWaitMs = millis(0);
   #isOver = false;
 
   constructor(options: DrainDriverOptions) {
@@ -85,13 +92,13 @@ export class DrainDriver {
     const now = clock();
     const state = { livePods, startedAt, rule, known: terminations.records, now };
     let plan = this.#planFor(seen, now);
-    let step = nextDrainActs({ ...state, plan, progress: this.#progress });
+    let step = this.#stepBy(plan, state);
     const own = new Set(ownPods.map(({ uid }) => uid));
     if (step.unplanned.some(({ uid }) => own.has(uid))) {
       // A pod that came late, past the cordon: it is planned like the others.
       this.#plan = undefined;
       plan = this.#planFor(seen, now);
-      step = nextDrainActs({ ...state, plan, progress: this.#progress });
+      step = this.#stepBy(plan, state);
     }
     this.#progress = step.progress;
     this.#deadlineAt = step.deadlineAt;
@@ -123,7 +130,14 @@ export class DrainDriver {
     this.#isOver = true;
   }
 
-  #planFor({ ownPods, budgets, rule, deadlineAt, knownAt }: DrainView, now: Instant): DrainPlan {
+  #stepBy(plan: DrainPlan, state: Omit<DrainState, "plan" | "progress">): DrainStep {
+    this.#longestWaitMs = millis(Math.max(this.#longestWaitMs, longestWait(plan)));
+    const longestWaitMs = this.#longestWaitMs;
+    return nextDrainActs({ ...state, plan, progress: this.#progress, longestWaitMs });
+  }
+
+  #planFor(seen: DrainView, now: Instant): DrainPlan {
+    const { ownPods, budgets, rule, startedAt, deadlineAt, knownAt } = seen;
     // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
     const basis = deadlineAt ?? marksOf(ownPods);
     if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
@@ -131,7 +145,8 @@ export class DrainDriver {
     const notice =
       deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt };
     this.#planBasis = basis;
-    this.#plan = planDrain({ node, pods: ownPods, budgets, rule, notice, now, self });
+    const waitsSince = startedAt;
+    this.#plan = planDrain({ node, pods: ownPods, budgets, rule, notice, now, waitsSince, self });
     this.#firstPlan ??= this.#plan;
     return this.#plan;
   }

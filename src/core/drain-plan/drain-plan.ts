@@ -5,7 +5,7 @@ import type { BudgetDemand } from "../departure/drain-conflict.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { budgetName, budgetsOf } from "../limits/budget-standing.ts";
 import type { DrainRule } from "../policy/policy.ts";
-import { between, earlier, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import {
   fittedGrace,
   forceLead,
@@ -80,6 +80,8 @@ export interface DrainQuestion {
   readonly rule: DrainRule;
   readonly notice?: DrainNotice | undefined;
   readonly now: Instant;
+  /** Since when pods have been waited for that are to complete; absent: since now. */
+  readonly waitsSince?: Instant | undefined;
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
@@ -173,10 +175,23 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
       pod.deletionAt === undefined
         ? undefined
         : millis(Math.max(0, between(question.now, pod.deletionAt))),
-    // A wait without a bound of its own lasts until time is up.
-    waitMs:
-      completion && (completion.boundMs ?? question.notice?.leftMs ?? question.rule.timeoutMs),
+    waitMs: completion && waitLeft(pod, { boundMs: completion.boundMs, question }),
   };
+}
+
+/**
+ * How long a pod is still waited for. One that has come in the midst of a drain is waited for from
+ * then on; a wait without a bound of its own lasts until time is up.
+ */
+function waitLeft(
+  { startedAt }: PodFacts,
+  about: { readonly boundMs: Millis | undefined; readonly question: DrainQuestion },
+): Millis {
+  const { notice, rule, now, waitsSince = now } = about.question;
+  if (about.boundMs === undefined && notice !== undefined) return notice.leftMs;
+  const sinceAt = earlier(now, later(waitsSince, startedAt ?? waitsSince));
+  const wholeMs = about.boundMs ?? rule.timeoutMs;
+  return millis(Math.max(0, wholeMs - between(sinceAt, now)));
 }
 
 /** What a pod asks for: at least one second, so that the kubelet and not the API ends it. */

@@ -24,6 +24,8 @@ export interface DrainState {
    * When the drain's clock began: its timeout counts from here, over restarts of the controller.
    */
   readonly startedAt: Instant;
+  /** The longest wait for a pod that an earlier plan of this drain had; see `timeoutSpan`. */
+  readonly longestWaitMs?: Millis | undefined;
   /** The pods of the node as they are now. */
   readonly livePods: readonly PodFacts[];
   readonly progress: DrainProgress;
@@ -123,8 +125,12 @@ function limitOf(state: DrainState): DrainLimit {
 
 /** A rule that waits an hour for a job means it: the timeout counts from the end of that wait. */
 function timeoutSpan(state: DrainState): Millis {
-  const longest = Math.max(0, ...state.plan.pods.map((pod) => pod.waitMs ?? 0));
-  return millis(state.rule.timeoutMs + longest);
+  return millis(state.rule.timeoutMs + Math.max(state.longestWaitMs ?? 0, longestWait(state.plan)));
+}
+
+/** How long the longest rule of a plan's pods has one waited for until it completes. */
+export function longestWait({ pods }: DrainPlan): Millis {
+  return millis(Math.max(0, ...pods.map((pod) => pod.waitMs ?? 0)));
 }
 
 function endOf(state: DrainState): Instant | undefined {

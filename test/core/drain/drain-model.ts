@@ -170,6 +170,7 @@ function planNow(run: DrainRun, world: World): DrainPlan {
     rule: run.rule,
     notice: noticeNow(run, world),
     now: nowOf(world),
+    waitsSince: startAt,
   });
 }
 

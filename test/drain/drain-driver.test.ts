@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { PodFacts } from "../../src/core/cluster/pod.ts";
+import type { DrainStep } from "../../src/core/drain/drain-step.ts";
+import { TerminationMemory } from "../../src/core/drain/termination-time.ts";
+import { minutes, plus } from "../../src/core/time/time.ts";
+import { DrainDriver } from "../../src/drain/drain-driver.ts";
+import { budget, node, pod, rule, startAt } from "../core/drain/drain-scene.ts";
+
+const job = pod("job", { labels: { app: "job" }, startedAt: plus(startAt, minutes(-60)) });
+const web = pod("web");
+const marked = pod("marked", {
+  annotations: { "cluster-autoscaler.kubernetes.io/safe-to-evict": "true" },
+});
+
+const waits = rule({
+  podRules: [
+    { selector: { matchLabels: { app: "job" } }, action: "WaitCompleted", timeoutMs: minutes(10) },
+  ],
+});
+
+/** A planned drain whose acts nobody carries out; each step is given the pods that are left. */
+function drainOf() {
+  let now = startAt;
+  const driver = new DrainDriver({
+    node: node(),
+    actor: {} as never,
+    now: () => now,
+    rng: seededRng(1),
+    terminations: new TerminationMemory(),
+  });
+  return (afterMinutes: number, livePods: readonly PodFacts[]): DrainStep => {
+    now = plus(startAt, minutes(afterMinutes));
+    const pods = {
+      livePods,
+      ownPods: livePods,
+      budgets: [budget("web", { disruptionsAllowed: 0 })],
+    };
+    const times = { startedAt: startAt, deadlineAt: undefined, knownAt: startAt };
+    return driver.step({ ...pods, ...times, rule: waits }).step;
+  };
+}
+
+const asked = ({ acts }: DrainStep) => acts.map(({ kind, pod: { name } }) => `${kind} ${name}`);
+
+it("a job is waited for no longer because the plan was made anew in between", () => {
+  const at = drainOf();
+  expect(asked(at(0, [job, marked]))).toEqual(["Evict marked"]);
+  // Its mark has gone with it: the plan is another.
+  at(4, [job]);
+  expect(asked(at(9.99, [job]))).toEqual([]);
+  expect(asked(at(10, [job]))).toEqual(["Evict job"]);
+});
+
+it("the timeout counts from the end of a wait, also where a newer plan has none", () => {
+  const at = drainOf();
+  at(0, [job, marked, web]);
+  at(9, [web]);
+  expect(at(14.99, [web]).verdict).toBe("Running");
+  expect(at(15, [web]).verdict).toBe("TimedOut");
+});
