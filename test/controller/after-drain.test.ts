@@ -38,9 +38,12 @@ function detach(world: ModelWorld, volume: string): void {
 }
 
 /** A pod with the claim `data` on `n0`, which it leaves within three seconds. */
-async function database(world = capacityStory({ replacement: { when: "None" } })) {
+async function database(
+  world = capacityStory({ replacement: { when: "None" } }),
+  exitAfterSeconds = 3,
+) {
   close(world, ["n1", "n2"]);
-  workload(world, "db", { replicas: 1, cpu: "1", claim: "data" });
+  workload(world, "db", { replicas: 1, cpu: "1", claim: "data", exitAfterSeconds });
   await world.pass(seconds(30));
   open(world, ["n1", "n2"]);
   attach(world, { node: "n0", volume: "pv-data", claim: "data" });
@@ -77,6 +80,22 @@ describe("a node whose last pod has left", () => {
     expect(stepsOf(world, "n0")).toContain("1203 Releasing");
     const event = world.events.find(({ reason }) => reason === "VolumesAttached");
     expect(event?.message).toBe("n0 still has volumes attached: default/data");
+  });
+
+  it("waits for its volumes, too, where its last pod had a grace longer than the timeout", async () => {
+    const drain = { timeout: "30s", onTimeout: "RollBack" };
+    const world = await database(capacityStory({ replacement: { when: "None" }, drain }), 40);
+    depart(world, "n0");
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ledgerOf(world, "n0").reason === "VolumeWait", minutes(1));
+    await world.pass(seconds(10));
+    expect(world.released).toEqual([]);
+    detach(world, "pv-data");
+    await world.passUntil(hasEnded(world, "n0"), minutes(1));
+    expect(ledgerOf(world, "n0")).toMatchObject({ outcome: "Planned" });
+    stop.abort();
+    await running;
   });
 
   it("waits neither for the volumes of others nor for those of pods that stay", async () => {

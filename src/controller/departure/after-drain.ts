@@ -58,12 +58,16 @@ async function untilDetached(
   }
 }
 
-/** The notice's deadline; else the drain's own timeout, which begins again where it is none. */
+/**
+ * The notice's deadline; else the drain's own timeout, which begins again where it is none, or a
+ * job or a long grace has outlasted it.
+ */
 function volumesUntil({ rule }: DrainEnd, context: StepContext, emptyAt: Instant): Instant {
   const departure = context.departure();
   const beganAt = drainBeganAt(departure.status) ?? emptyAt;
-  const fromAt = rule.onTimeout === "Wait" ? emptyAt : beganAt;
-  return cloudDeadline(departure) ?? plus(fromAt, rule.timeoutMs);
+  const endedAt = plus(beganAt, rule.timeoutMs);
+  const isOutlasted = rule.onTimeout === "Wait" || endedAt <= emptyAt;
+  return cloudDeadline(departure) ?? (isOutlasted ? plus(emptyAt, rule.timeoutMs) : endedAt);
 }
 
 function namesOf(volumes: readonly AttachedVolume[]): string {

@@ -147,7 +147,20 @@ function verdictOf(
   if (allGone && about.unplanned.length === 0) return "Done";
   const endAt = endOf(state);
   if (endAt === undefined || state.now < endAt) return "Running";
-  return state.plan.deadlineAt === undefined ? "TimedOut" : "DeadlineReached";
+  if (state.plan.deadlineAt !== undefined) return "DeadlineReached";
+  return isEnding(state, about) ? "Running" : "TimedOut";
+}
+
+/**
+ * Whether all that is left is on its way out, with a grace that is longer than the timeout: to undo
+ * the drain would bring nobody back. What is not gone long after its grace holds nothing up.
+ */
+function isEnding(
+  { rule }: DrainState,
+  about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
+): boolean {
+  if (rule.onTimeout !== "RollBack" || about.unplanned.length > 0) return false;
+  return Object.values(about.progress).every(({ kind }) => kind === "Gone" || kind === "Leaving");
 }
 
 function finalStep(

@@ -68,11 +68,18 @@ function endOfTime(run: DrainRun): number {
   return run.rule.timeoutMs;
 }
 
+/** Whoever is on the way out is not undone, but has all its grace. */
+function longestGrace({ rule: { onTimeout }, notice, lateNotice, pods }: DrainRun): number {
+  if (notice !== undefined || lateNotice !== undefined || onTimeout !== "RollBack") return 0;
+  return Math.max(0, ...pods.map(({ facts }) => facts.graceSeconds * 1000));
+}
+
 /** Holds in every drain, whatever the policy and the clock. */
 function faults(run: DrainRun, record: DrainRecord): string[] {
   const found: string[] = [];
   const endMs = endOfTime(run);
-  if (record.endedMs > endMs) found.push(`ended at ${record.endedMs}, after ${endMs}`);
+  const lastMs = endMs + longestGrace(run);
+  if (record.endedMs > lastMs) found.push(`ended at ${record.endedMs}, after ${lastMs}`);
   for (const { act, afterMs } of record.sent) {
     const facts = run.pods.find((one) => one.facts.uid === act.pod.uid)?.facts as PodFacts;
     const grace = "graceSeconds" in act ? (act.graceSeconds ?? facts.graceSeconds) : 0;

@@ -1,0 +1,74 @@
+import { expect, it } from "vitest";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
+import type { DrainRule } from "../../../src/core/policy/policy.ts";
+import {
+  hours,
+  type Instant,
+  type Millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
+import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
+import { budget, node, pod, rule, startAt } from "./drain-scene.ts";
+
+function model(name: string, exitMs: Millis, facts: Partial<PodFacts> = {}): ModelPod {
+  return { facts: pod(name, facts), exitMs };
+}
+
+function drained(pods: readonly ModelPod[], changes: Partial<DrainRun> = {}) {
+  return runDrain({ pods, rule: rule(), ...changes });
+}
+
+function waiting(timeoutMs?: Millis): DrainRule {
+  const selector = { matchLabels: { app: "web" } };
+  return rule({ podRules: [{ selector, action: "WaitCompleted", timeoutMs }] });
+}
+
+it.each([
+  ["RollBack", "Done", 400],
+  ["Proceed", "TimedOut", 300],
+] as const)(
+  "planned, %s: a pod in a grace longer than the timeout: %s",
+  (onTimeout, verdict, at) => {
+    const slow = model("slow", seconds(400), { graceSeconds: 600 });
+    const { end, endedMs } = drained([slow], { rule: rule({ onTimeout }) });
+    expect([end.verdict, endedMs]).toEqual([verdict, at * 1000]);
+  },
+);
+
+it("planned: a pod in a long grace gives no more time to one that its budget keeps", () => {
+  const slow = model("slow", seconds(400), { graceSeconds: 600, labels: { app: "slow" } });
+  const { end, endedMs } = drained([slow, model("held", seconds(1))], {
+    budgets: [{ facts: budget("web", { disruptionsAllowed: 0, currentHealthy: 2 }) }],
+  });
+  expect([end.verdict, endedMs]).toEqual(["TimedOut", 300_000]);
+});
+
+it("a job is waited for no longer where another controller carries the drain on", () => {
+  const restarted = { rule: waiting(hours(1)), restartAfterMs: minutes(40) };
+  expect(drained([model("job", seconds(1))], restarted).timeline).toEqual([
+    "3600 job: Evict Accepted",
+    "3601 job: gone",
+    "3601 Done",
+  ]);
+});
+
+it("a plan that is made anew counts the wait for a job from the drain's beginning", () => {
+  const startOf = (startedAt: Instant, timeoutMs?: Millis) =>
+    planDrain({
+      ...{ node: node(), pods: [pod("a", { startedAt })], budgets: [], now: startAt },
+      rule: waiting(timeoutMs),
+      waitsSince: plus(startAt, minutes(-4)),
+    }).pods[0]?.startMs;
+  const before = plus(startAt, hours(-1));
+  expect(startOf(before, minutes(10))).toBe(minutes(6));
+  expect(startOf(before, minutes(3))).toBe(0);
+  // Without a bound: until the drain's own timeout of five minutes.
+  expect(startOf(before)).toBe(minutes(1));
+  // One that has come since is waited for as long as the others were.
+  expect(startOf(plus(startAt, minutes(-1)), minutes(10))).toBe(minutes(9));
+  // By a clock that is ahead of ours.
+  expect(startOf(plus(startAt, minutes(1)), minutes(10))).toBe(minutes(10));
+});
