@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
 import { formatInstant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
@@ -67,15 +67,21 @@ export class KubeEventSink implements EventSink {
     const series = this.#series.get(key);
     if (series !== undefined && nowMs - series.firstAtMs < seriesMs) {
       series.count += 1;
-      await this.#countUp(series);
+      const { status } = await this.#countUp(series);
+      // Deleted by somebody: it is said anew the next time.
+      if (status === 404) this.#series.delete(key);
       return;
     }
-    await this.#create(event, key);
+    await this.#create(event, key).catch((error: unknown) => {
+      // What was not written cannot be counted up.
+      this.#series.delete(key);
+      throw error;
+    });
   }
 
-  async #countUp(series: Series): Promise<void> {
+  async #countUp(series: Series): Promise<KubeAnswer> {
     const lastTimestamp = formatInstant(this.#options.clock.now());
-    await this.#options.api.send({
+    return this.#options.api.send({
       method: "PATCH",
       path: `/api/v1/namespaces/${series.namespace}/events/${series.name}`,
       patchType: "application/merge-patch+json",
@@ -90,7 +96,7 @@ export class KubeEventSink implements EventSink {
     // What belongs to the whole cluster has its Events in this namespace, as Kubernetes has it.
     const namespace = "namespace" in event.about ? event.about.namespace : "default";
     this.#serial += 1;
-    const name = `${event.about.name}.${now.toString(16)}.${this.#serial.toString(16)}`;
+    const name = nameOf(event.about.name, `${now.toString(16)}.${this.#serial.toString(16)}`);
     this.#remember(key, { name, namespace, firstAtMs: now, count: 1 });
     const answer = await this.#options.api.send({
       method: "POST",
@@ -113,7 +119,9 @@ export class KubeEventSink implements EventSink {
         count: 1,
       },
     });
-    if (answer.status >= 300) this.#options.onLost(`the API server answered ${answer.status}`);
+    if (answer.status < 300) return;
+    this.#series.delete(key);
+    this.#options.onLost(`the API server answered ${answer.status}`);
   }
 
   #remember(key: string, series: Series): void {
@@ -122,6 +130,15 @@ export class KubeEventSink implements EventSink {
     const oldest = this.#series.keys().next().value;
     if (this.#series.size > maxSeries && oldest !== undefined) this.#series.delete(oldest);
   }
+}
+
+/** No name is longer, and a pod's own may be as long. */
+const longestName = 253;
+
+/** A part of a name between two dots ends with a letter or a digit. */
+function nameOf(subject: string, serial: string): string {
+  const most = longestName - serial.length - 1;
+  return `${subject.slice(0, most).replace(/[-.]+$/, "")}.${serial}`;
 }
 
 function referenceTo(about: EventTarget): Readonly<Record<string, string>> {

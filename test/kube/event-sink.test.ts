@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { ClusterEvent } from "../../src/contracts/telemetry.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { KubeEventSink } from "../../src/kube/event-sink.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { ScriptedApi } from "../support/scripted-api.ts";
+
+const held: ClusterEvent = {
+  type: "Warning",
+  reason: "DrainBlocked",
+  message: "held by its budget",
+  about: { kind: "Pod", namespace: "shop", name: "web-0", uid: "p1" },
+};
+
+/** The n-th request gets the n-th answer, and those after the last one the last. */
+function sinkWith(...answers: readonly (KubeAnswer | Error)[]) {
+  const sent: KubeRequest[] = [];
+  const lost: string[] = [];
+  const api = new ScriptedApi((request) => {
+    sent.push(request);
+    const answer = answers[Math.min(sent.length, answers.length) - 1] ?? { status: 201 };
+    return answer as KubeAnswer;
+  });
+  const clock = new ManualClock();
+  const onLost = (why: string) => void lost.push(why);
+  const sink = new KubeEventSink({ api, clock, instance: "lastcall-0", onLost });
+  const emit = async (event: ClusterEvent) => {
+    sink.emit(event);
+    await clock.advance(1000);
+  };
+  return { emit, sent, lost };
+}
+
+const made = { status: 201, body: {} };
+const methods = (sent: readonly KubeRequest[]) => sent.map(({ method }) => method);
+
+describe("an Event", () => {
+  it("is written once, and counted up when the same is said again", async () => {
+    const { emit, sent } = sinkWith(made);
+    await emit(held);
+    await emit(held);
+    expect(methods(sent)).toEqual(["POST", "PATCH"]);
+    expect(sent[1]?.body).toMatchObject({ count: 2 });
+  });
+
+  it.each<[string, KubeAnswer | Error]>([
+    ["was refused", { status: 503, body: "" }],
+    ["had no answer", new LastcallError("API_UNREACHABLE", "it broke")],
+  ])("is written when it is said again where the first %s", async (_, first) => {
+    const { emit, sent, lost } = sinkWith(first, made);
+    await emit(held);
+    await emit(held);
+    expect(methods(sent)).toEqual(["POST", "POST"]);
+    expect(lost).toHaveLength(1);
+  });
+
+  it("is written anew where somebody has deleted it", async () => {
+    const { emit, sent } = sinkWith(made, { status: 404, body: {} }, made);
+    await emit(held);
+    await emit(held);
+    await emit(held);
+    expect(methods(sent)).toEqual(["POST", "PATCH", "POST"]);
+  });
+
+  it("has a name that the API server takes, however long that of its subject is", async () => {
+    const { emit, sent } = sinkWith(made);
+    // Wherever the name is cut: a part of it may not end with a dash.
+    const places = Array.from({ length: 20 }, (_, place) => 230 + place);
+    for (const place of places) {
+      const name = `${"a".repeat(place)}-${"b".repeat(252 - place)}`;
+      await emit({ ...held, about: { kind: "Node", name, uid: `n${place}` } });
+    }
+    const names = sent.map(({ body }) => (body as { metadata: { name: string } }).metadata.name);
+    expect(names).toHaveLength(places.length);
+    for (const name of names) {
+      expect(name.length).toBeLessThanOrEqual(253);
+      expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[0-9a-f]+){2}$/);
+    }
+  });
+});
