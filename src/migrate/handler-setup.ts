@@ -8,8 +8,10 @@ import {
   type ToolSetup,
   unreadable,
 } from "./setting.ts";
-import { handlerSettings } from "./termination-handler.ts";
+import { handlerLimits, handlerSettings, handlerSwitches } from "./termination-handler.ts";
 import {
+  checkExtraEnv,
+  checkReadable,
   type FlagNames,
   type ManifestObject,
   objectsIn,
@@ -18,11 +20,15 @@ import {
   readArguments,
   type ToolWorkload,
   variablesOf,
+  wordsOf,
 } from "./workload.ts";
 
 /** `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
 const handlerFlags: FlagNames = Object.fromEntries(
-  handlerSettings.map((name) => [name.toLowerCase().replaceAll("_", "-"), { name }]),
+  handlerSettings.map((name) => [
+    name.toLowerCase().replaceAll("_", "-"),
+    { name, isSwitch: handlerSwitches.includes(name) },
+  ]),
 );
 
 /**
@@ -93,6 +99,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
     throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
   }
+  checkExtraEnv(values.extraEnv, file, handlerLimits);
   const settings = new Map<string, Setting>();
   for (const [key, name] of Object.entries(valueNames)) {
     const value = values[key];
@@ -146,9 +153,9 @@ export function handlerWorkloadSetup(
   objects: readonly ManifestObject[],
   place: string,
 ): ToolSetup {
+  checkReadable(workload, place, handlerLimits);
   const { settings: variables, hidden } = variablesOf(workload, place);
-  const args = Array.isArray(workload.container.args) ? workload.container.args.map(String) : [];
-  const { settings: flags, unknown } = readArguments(args, handlerFlags, place);
+  const { settings: flags, unknown } = readArguments(wordsOf(workload), handlerFlags, place);
   const settings = new Map([...variables, ...flags].map((one) => [one.name, one]));
   const hiddenNotes = hidden
     .filter(({ name }) => handlerSettings.includes(name) && !fieldNames.includes(name))

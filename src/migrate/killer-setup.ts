@@ -10,6 +10,8 @@ import {
   unreadable,
 } from "./setting.ts";
 import {
+  checkExtraEnv,
+  checkReadable,
   type ManifestObject,
   objectsIn,
   onlyGiven,
@@ -17,6 +19,7 @@ import {
   readArguments,
   type ToolWorkload,
   variablesOf,
+  wordsOf,
 } from "./workload.ts";
 
 /** Values that stand under the same name in Lastcall's chart. */
@@ -83,6 +86,7 @@ const killerVariables = [
 
 /** Flags beat variables; of two variables the later one counts. */
 function valueSettings(values: ChartValues, file: string) {
+  checkExtraEnv(values.extraEnv, file, killerLimits);
   const settings = new Map<string, Setting>();
   const other: Record<string, unknown> = {};
   for (const [key, name] of Object.entries(valueNames)) {
@@ -174,14 +178,9 @@ export function killerWorkloadSetup(
   objects: readonly ManifestObject[],
   place: string,
 ): ToolSetup {
-  const { settings: variables, hidden } = variablesOf(workload, place);
-  const limit = hidden.find(({ name }) => killerLimits.includes(name));
-  if (limit !== undefined) throw unreadable(limit, "its value, not a reference to it");
-  const args = [workload.container.command, workload.container.args]
-    .flatMap((list) => (Array.isArray(list) ? list.map(String) : []))
-    // The program's own path comes first where the image's entry point is not used.
-    .filter((word, at) => at > 0 || word.startsWith("-"));
-  const { settings: flags, unknown } = readArguments(args, killerFlags, place);
+  checkReadable(workload, place, killerLimits);
+  const { settings: variables } = variablesOf(workload, place);
+  const { settings: flags, unknown } = readArguments(wordsOf(workload), killerFlags, place);
   return {
     settings: new Map([...variables, ...flags].map((one) => [one.name, one])),
     values: { ...podValues(workload), ...accountValues(workload, objects) },

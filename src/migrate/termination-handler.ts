@@ -91,6 +91,21 @@ const translated = [
 /** Names of settings that NTH has, for its flags and its chart's values. */
 export const handlerSettings = [...Object.keys(withoutEqual), ...translated];
 
+/** Those that are on or off. */
+export const handlerSwitches = handlerSettings.filter(
+  (name) =>
+    /^(true|false)$/.test(withoutEqual[name]?.usual ?? "") ||
+    /^(ENABLE|CHECK|DRY|DELETE_SQS|JSON)_|_ONLY$/.test(name),
+);
+
+/** Settings that a policy would do more than was meant without. */
+export const handlerLimits = [
+  ...["DRY_RUN", "CORDON_ONLY", "ENABLE_SPOT_INTERRUPTION_DRAINING", "ENABLE_REBALANCE_DRAINING"],
+  ...["ENABLE_SCHEDULED_EVENT_DRAINING", "ENABLE_REBALANCE_MONITORING"],
+  ...["ENABLE_SQS_TERMINATION_DRAINING", "CHECK_TAG_BEFORE_DRAINING", "MANAGED_TAG"],
+  ...["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG", "DELETE_SQS_MSG_IF_NODE_NOT_FOUND"],
+];
+
 /** Throws INPUT_INVALID where a switch or a timeout cannot be read. */
 export function translateHandler(setup: ToolSetup): Translation {
   const { settings } = setup;

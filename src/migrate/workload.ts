@@ -1,6 +1,6 @@
 import { isFields } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
-import { type ChartValues, fieldsIn, isGiven, type Setting } from "./setting.ts";
+import { type ChartValues, fieldsIn, isGiven, type Setting, unreadable } from "./setting.ts";
 
 /** An object of the cluster or of a manifest, as it was parsed. */
 export type ManifestObject = Readonly<Record<string, unknown>>;
@@ -77,14 +77,69 @@ export function variablesOf(
   };
 }
 
-/** A flag of another tool: the name of its setting, and its single letter where it has one. */
-export type FlagNames = Readonly<
-  Record<string, { readonly name: string; readonly short?: string }>
->;
+/** The words that a container is called with, without the program's own path. */
+export function wordsOf({ container }: ToolWorkload): readonly string[] {
+  return (
+    [container.command, container.args]
+      .flatMap((list) => (Array.isArray(list) ? list.map(String) : []))
+      // It comes first where the image's entry point is not used.
+      .filter((word, at) => at > 0 || word.startsWith("-"))
+  );
+}
 
 /**
- * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`; unknown flags are returned
- * separately.
+ * Throws INPUT_INVALID where one of these settings may stand in something that cannot be read here:
+ * a policy without it would be more than was meant.
+ */
+export function checkReadable(
+  workload: ToolWorkload,
+  place: string,
+  limits: readonly string[],
+): void {
+  const { command, args, envFrom } = workload.container;
+  const limit = variablesOf(workload, place).hidden.find(({ name }) => limits.includes(name));
+  if (limit !== undefined) throw unreadable(limit, "its value, not a reference to it");
+  const sources = objectsIn(envFrom).map((one) => {
+    const ref = Object.keys(one).find((key) => key.endsWith("Ref")) ?? "";
+    return `${ref} ${fieldsIn(one, ref).name}`;
+  });
+  if (sources.length > 0) {
+    const setting = { name: "envFrom", text: sources.join(", "), place: `${place}: envFrom` };
+    throw unreadable(setting, "its variables under env: hours or switches may be among them");
+  }
+  const words = [command, args].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
+  if (words.some((word) => /(^|\/)[a-z]{0,4}sh$/.test(word))) {
+    const setting = { name: "command", text: words.join(" "), place: `${place}: command` };
+    throw unreadable(setting, "the program's own flags, not a shell's script");
+  }
+}
+
+/** Throws INPUT_INVALID where one of these is a reference in the `extraEnv` of a values file. */
+export function checkExtraEnv(extraEnv: unknown, file: string, limits: readonly string[]): void {
+  const hidden = objectsIn(extraEnv).find(
+    ({ name, value, valueFrom }) =>
+      limits.includes(String(name)) && value === undefined && valueFrom !== undefined,
+  );
+  if (hidden === undefined) return;
+  const name = String(hidden.name);
+  const setting = { name, text: "", place: `${file}: extraEnv.${name}` };
+  throw unreadable(setting, "its value, not a reference to it");
+}
+
+/** A flag of another tool: the name of its setting, and its single letter where it has one. */
+export interface ToolFlag {
+  readonly name: string;
+  readonly short?: string;
+  /** Whether it stands for `true` by itself, and takes a value with `=` alone. */
+  readonly isSwitch?: boolean;
+}
+
+export type FlagNames = Readonly<Record<string, ToolFlag>>;
+
+/**
+ * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`, and of a tool that has no such
+ * letter `-flag` as well; unknown flags are returned separately. Throws INPUT_INVALID for a flag
+ * that is known and has no value.
  */
 export function readArguments(
   args: readonly string[],
@@ -94,27 +149,35 @@ export function readArguments(
   const settings: Setting[] = [];
   const unknown: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
-    const { flag, value } = splitArgument(String(args[at]));
-    const long = Object.keys(flags).find(
-      (one) => flag === `--${one}` || flag === `-${flags[one]?.short}`,
-    );
-    const next = args[at + 1];
-    const takesNext = value === undefined && next !== undefined && !String(next).startsWith("-");
-    if (takesNext) at += 1;
-    if (long === undefined) {
+    const { flag, value } = splitArgument(String(args[at]), flags);
+    const known = Object.entries(flags).find(
+      ([long, { short }]) => flag.replace(/^--?/, "") === long || flag === `-${short}`,
+    )?.[1];
+    const next = value === undefined && !known?.isSwitch ? args[at + 1] : undefined;
+    const taken = next === undefined || String(next).startsWith("-") ? undefined : String(next);
+    if (taken !== undefined) at += 1;
+    if (known === undefined) {
       unknown.push(flag);
       continue;
     }
-    const { name } = flags[long] as { readonly name: string };
-    const text = value ?? (takesNext ? String(next) : "");
-    settings.push({ name, text, place: `${place}: the flag ${flag}` });
+    const { name, isSwitch } = known;
+    const text = value ?? taken ?? (isSwitch ? "true" : undefined);
+    const setting = { name, text: text ?? "", place: `${place}: the flag ${flag}` };
+    if (text === undefined) throw unreadable(setting, "a value");
+    settings.push(setting);
   }
   return { settings, unknown };
 }
 
-function splitArgument(word: string): { readonly flag: string; readonly value?: string } {
-  const [, long, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
-  if (long !== undefined && value !== undefined) return { flag: long, value };
+function splitArgument(
+  word: string,
+  flags: FlagNames,
+): { readonly flag: string; readonly value?: string } {
+  const [, start = "", name = "", value] = /^(--?)([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
+  const isLetter = Object.values(flags).some(({ short }) => short === name[0]);
+  if (start === "--" || (start === "-" && name in flags && !isLetter)) {
+    return { flag: `${start}${name}`, ...(value !== undefined && { value }) };
+  }
   const [, short, rest] = /^(-[A-Za-z])=?(.+)$/s.exec(word) ?? [];
   return short !== undefined && rest !== undefined ? { flag: short, value: rest } : { flag: word };
 }

@@ -107,6 +107,31 @@ describe("the killer's settings", () => {
     const valueFrom = { configMapKeyRef: { name: "c", key: "k" } };
     const hidden = () => ofContainer({ env: [{ name: "WHITELIST_HOURS", valueFrom }] });
     expect(hidden).toThrow("the variable WHITELIST_HOURS");
+    const listed = () => ofValues({ extraEnv: [{ name: "FILTERS", valueFrom }] });
+    expect(listed).toThrow("values.yaml: extraEnv.FILTERS: found nothing, expected its value");
+  });
+
+  test.each<[string, object, string]>([
+    [
+      "variables of a ConfigMap",
+      { envFrom: [{ configMapRef: { name: "c" } }, { secretRef: { name: "s" } }] },
+      'envFrom: found "configMapRef c, secretRef s", expected its variables under env',
+    ],
+    [
+      "a shell's script",
+      { command: ["/bin/sh", "-c", "exec /killer --blacklist-hours=01:00-02:00"] },
+      "command: found",
+    ],
+    [
+      "a flag without its value",
+      { args: ["--blacklist-hours"] },
+      "--blacklist-hours: found nothing",
+    ],
+    ["a script in the arguments", { args: ["bash", "-c", "/killer -w 1"] }, "command: found"],
+  ])("are refused where a limit may be hidden in %s", (_, container, found) => {
+    const translate = () => ofContainer(container);
+    expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
+    expect(translate).toThrow(found);
   });
 
   test("count as the killer counts them: flags before variables, the last variable", () => {

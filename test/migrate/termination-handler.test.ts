@@ -145,6 +145,49 @@ describe("NTH's values", () => {
   });
 });
 
+/** What a DaemonSet of NTH with this container comes to. */
+function ofContainer(container: object) {
+  const image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6";
+  const pod = { containers: [{ image, ...container }] };
+  const objects = [
+    { kind: "DaemonSet", metadata: { name: "nth" }, spec: { template: { spec: pod } } },
+  ];
+  const found = workloadsOf(objects, "aws-node-termination-handler");
+  return translateHandler(handlerWorkloadSetup(onlyWorkload(found, "m", "nth"), objects, "m"));
+}
+
+describe("NTH's flags", () => {
+  const cordons = { spotInterruption: "Cordon", rebalance: "Ignore", maintenance: "Cordon" };
+
+  test.each<[string, object]>([
+    ["a switch by itself", { args: ["--cordon-only", "--dry-run"] }],
+    ["with one dash, as Go reads them", { args: ["-cordon-only", "-dry-run=true"] }],
+    ["before a word that is none of its value", { args: ["--cordon-only", "--dry-run", "x"] }],
+    [
+      "behind the program's path",
+      { command: ["/node-termination-handler", "--cordon-only=true", "--dry-run"] },
+    ],
+  ])("count: %s", (_, container) => {
+    const [policy] = ofContainer(container).policies;
+    expect(policy?.spec).toMatchObject({ onNotice: cordons, dryRun: true });
+  });
+
+  test.each<[string, object, string]>([
+    ["a ConfigMap", { envFrom: [{ configMapRef: { name: "c" } }] }, "envFrom: found"],
+    [
+      "a reference",
+      { env: [{ name: "CORDON_ONLY", valueFrom: { configMapKeyRef: { name: "c", key: "k" } } }] },
+      "the variable CORDON_ONLY: found nothing",
+    ],
+    ["a script", { command: ["sh", "-c", "nth --cordon-only"] }, "command: found"],
+    ["no value", { args: ["--managed-tag"] }, "the flag --managed-tag: found nothing"],
+  ])("are refused where a switch may be hidden in %s", (_, container, found) => {
+    const translate = () => ofContainer(container);
+    expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
+    expect(translate).toThrow(found);
+  });
+});
+
 test("NTH's manifest gives settings by variables and flags, and the account's role", () => {
   const hidden = { secretKeyRef: { name: "s", key: "webhookurl" } };
   const container = {
