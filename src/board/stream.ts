@@ -143,10 +143,18 @@ export interface PastDeparture extends Identified {
   readonly losses: readonly PodLoss[];
 }
 
+/** All of them, from the best to the worst. */
+export const outcomes: readonly Outcome[] = [
+  ...(["Planned", "Preempted", "Cancelled", "RolledBack"] as const),
+  ...(["Forced", "Expired", "Failed"] as const),
+];
+
+export const lossKinds = ["Killed", "LeftBehind", "Forced"] as const;
+
 /** A pod that did not leave as it should have. */
 export interface PodLoss {
   readonly pod: string;
-  readonly what: "Killed" | "LeftBehind" | "Forced";
+  readonly what: (typeof lossKinds)[number];
   /** The audit rule that foretold it, or why it was deleted past its budget. */
   readonly why: string | null;
 }

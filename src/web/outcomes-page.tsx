@@ -1,24 +1,12 @@
 import type { CountedDay, CountedOutcomes } from "../board/outcome/counted-outcomes.ts";
 import { type NoticeFigure, noticeFigures } from "../board/outcome/notice-figures.ts";
-import type { OutcomeDay } from "../board/stream.ts";
-import type { Outcome } from "../core/departure/departure.ts";
+import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
 import { problemIn } from "./node/node-view.tsx";
 import { PastList } from "./past-list.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 import { fineSpanText } from "./words/format.ts";
-
-/** From the best to the worst. */
-const outcomes: readonly Outcome[] = [
-  "Planned",
-  "Preempted",
-  "Cancelled",
-  "RolledBack",
-  "Forced",
-  "Expired",
-  "Failed",
-];
 
 export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
   const { words, picture } = view;

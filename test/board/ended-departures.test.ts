@@ -5,7 +5,7 @@ import {
   readHistory,
 } from "../../src/board/outcome/ended-departures.ts";
 import type { PastDeparture } from "../../src/board/stream.ts";
-import type { Instant } from "../../src/core/time/time.ts";
+import type { Instant, Millis } from "../../src/core/time/time.ts";
 
 const dayMs = 86_400_000;
 
@@ -57,9 +57,41 @@ it("shows the newest five hundred of a hundred thousand, and counts them all", (
   expect(counted).toBe(100_000);
 });
 
-it("reads its own lines back, and skips what is none of them", () => {
-  const text = `${historyLine(ended(1))}{"id":"cut while\n\n[]\n{"id":"x"}\n${historyLine(ended(2))}`;
-  expect(readHistory(text)).toEqual([ended(1), ended(2)]);
-  const odd = JSON.stringify({ ...ended(3), endedAt: 1e300 });
-  expect(readHistory(odd)).toEqual([]);
+const whole = { total: 9, left: 0, evicted: 8, forced: 1, waiting: 0, blocked: 0 };
+
+it("reads its own lines back, and says how many are none of them", () => {
+  const all = [
+    ended(1),
+    ended(2, {
+      ...{ cause: "SpotInterruption", outcome: "Preempted", reason: "NodeGone", policy: null },
+      ...{ noticedAt: 5 as Instant, noticeToCordonMs: 1200 as Millis, timeLeftMs: -3 as Millis },
+      pods: { ...whole, cut: 2, killed: 1, leftBehind: 0 },
+      losses: [{ pod: "shop/web", what: "Killed", why: "grace-cut" }],
+    }),
+  ];
+  expect(readHistory(all.map(historyLine).join(""))).toEqual({
+    ...{ departures: all, cut: 0, foreign: 0 },
+  });
+  const text = `${historyLine(ended(1))}{"id":"cut while\n\n[]\n{"id":"x"}\nkind: Config\n`;
+  expect(readHistory(text)).toEqual({ departures: [ended(1)], cut: 1, foreign: 3 });
+});
+
+it.each([
+  ["an instant of no year", { endedAt: 1e300 }],
+  ["an outcome that there is not", { outcome: "Vanished" }],
+  ["no node", { node: 7 }],
+])("a line with %s is no departure", (_, fields) => {
+  const { departures, foreign } = readHistory(JSON.stringify({ ...ended(3), ...fields }));
+  expect([departures, foreign]).toEqual([[], 1]);
+});
+
+it("of a line that another version or a person wrote, what is missing is not there", () => {
+  const { id, node, outcome, endedAt } = ended(1);
+  const least = readHistory(JSON.stringify({ id, node, outcome, endedAt })).departures;
+  expect(least).toEqual([{ ...ended(1), name: node, policy: null, reason: null }]);
+  const odd = { pods: { total: "9", killed: -1, cut: 2 }, losses: [null, { pod: "a/b" }, "x"] };
+  const more = { explain: ["<b>"], startedAt: "now", policy: 3, timeLeftMs: null };
+  const [read] = readHistory(JSON.stringify({ ...ended(1), ...odd, ...more })).departures;
+  expect(read).toMatchObject({ explain: "", startedAt: null, policy: null, losses: [] });
+  expect(read?.pods).toMatchObject({ total: 0, killed: 0, cut: 2 });
 });

@@ -54,6 +54,21 @@ it("goes on after a line that was cut", async () => {
   await written();
   const again = await open("history");
   expect(again.ended.newest().map(({ id }) => id)).toEqual(["a"]);
+  expect(said).toContain("1 line of ");
+  expect(said).toContain("cannot be read as a departure and is left out");
+});
+
+it.each([
+  ["a kubeconfig", "apiVersion: v1\nkind: Config\n"],
+  ["the same in JSON", '{"apiVersion":"v1","kind":"Config"}\n'],
+  ["a list", "[]"],
+])("appends nothing to %s", async (_, text) => {
+  await writeFile(join(folder, "history"), text);
+  await expect(open("history")).rejects.toMatchObject({
+    code: "INPUT_INVALID",
+    message: expect.stringMatching(/^Cannot keep departures in .*history: nothing in it is one/),
+  });
+  expect(await readFile(join(folder, "history"), "utf8")).toBe(text);
 });
 
 it("reads a hundred thousand departures: counts them all, and shows the newest", async () => {

@@ -1,6 +1,7 @@
 import type { Outcome } from "../../core/departure/departure.ts";
 import { type Fields, isFields, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, hours, type Instant, instant } from "../../core/time/time.ts";
+import { outcomes } from "../stream.ts";
 import {
   type NoticeFigures,
   type NoticeQuestion,
@@ -30,10 +31,6 @@ export interface CountedPolicy {
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
 }
 
-const known: readonly Outcome[] = [
-  ...(["Planned", "Preempted", "Cancelled", "RolledBack"] as const),
-  ...(["Forced", "Expired", "Failed"] as const),
-];
 const dayMs = hours(24);
 const daysShown = 30;
 
@@ -107,7 +104,7 @@ function countedDays(answers: readonly Answered[]): readonly CountedDay[] {
           forced.set(day, (forced.get(day) ?? 0) + count);
           continue;
         }
-        const outcome = known.find((one) => one === textOf(labels.outcome));
+        const outcome = outcomes.find((one) => one === textOf(labels.outcome));
         if (outcome === undefined) continue;
         const policies = days.get(day) ?? new Map<string, Partial<Record<Outcome, number>>>();
         const policy = textOf(labels.policy) ?? "";

@@ -1,6 +1,24 @@
-import { isFields, parseJson, textOf } from "../../core/json/json-field.ts";
-import { formatInstant } from "../../core/time/time.ts";
-import { newestFirst, type OutcomeDay, type PastDeparture } from "../stream.ts";
+import {
+  fieldsOf,
+  isFields,
+  listOf,
+  numberOf,
+  oneOf,
+  parseJson,
+  textOf,
+} from "../../core/json/json-field.ts";
+import { causes } from "../../core/policy/cause.ts";
+import { reasons } from "../../core/reason/reason.ts";
+import { formatInstant, type Instant, instant, type Millis, millis } from "../../core/time/time.ts";
+import {
+  lossKinds,
+  newestFirst,
+  type OutcomeDay,
+  outcomes,
+  type PastDeparture,
+  type PodCounts,
+  type PodLoss,
+} from "../stream.ts";
 
 /** So many ended departures are shown one by one; the days count them all. */
 const mostShown = 500;
@@ -74,19 +92,83 @@ function newDay(day: string, policy: string | null): OutcomeDay {
   return { day, policy, outcomes: {}, podsCut: 0, podsLost: 0, podsForced: 0 };
 }
 
+export interface KeptHistory {
+  readonly departures: readonly PastDeparture[];
+  /** Lines that were cut when they were written. */
+  readonly cut: number;
+  /** Lines that no board has written. */
+  readonly foreign: number;
+}
+
+/** What a history holds, a JSON object a line. Of what is no departure there is but the count. */
+export function readHistory(text: string): KeptHistory {
+  const departures: PastDeparture[] = [];
+  let [cut, foreign] = [0, 0];
+  for (const line of text.split("\n")) {
+    if (line.trim() === "") continue;
+    const parsed = parseJson(line);
+    const departure = keptDeparture(parsed?.value);
+    if (departure !== undefined) departures.push(departure);
+    else if (parsed === undefined && line.startsWith("{")) cut += 1;
+    else foreign += 1;
+  }
+  return { departures, cut, foreign };
+}
+
+/**
+ * A file may have been written by another version, or by hand: each field is read for itself, so
+ * that one which is not there costs nobody the board.
+ */
+function keptDeparture(value: unknown): PastDeparture | undefined {
+  if (!isFields(value)) return undefined;
+  const [id, node] = [textOf(value.id), textOf(value.node)];
+  const [outcome, endedAt] = [oneOf(outcomes, value.outcome), keptInstant(value.endedAt)];
+  if (id === undefined || node === undefined) return undefined;
+  if (outcome === undefined || endedAt === null) return undefined;
+  return {
+    ...{ id, node, outcome, endedAt, name: textOf(value.name) ?? node },
+    policy: textOf(value.policy) ?? null,
+    cause: oneOf(causes, value.cause) ?? "Planned",
+    reason: oneOf(reasons, value.reason) ?? null,
+    explain: textOf(value.explain) ?? "",
+    departAt: keptInstant(value.departAt),
+    deadlineAt: keptInstant(value.deadlineAt),
+    noticedAt: keptInstant(value.noticedAt),
+    startedAt: keptInstant(value.startedAt),
+    noticeToCordonMs: keptSpan(value.noticeToCordonMs),
+    timeLeftMs: keptSpan(value.timeLeftMs),
+    pods: isFields(value.pods) ? keptCounts(value.pods) : null,
+    losses: listOf(value.losses).flatMap(keptLoss),
+  };
+}
+
 /** Year 9999, the last that RFC 3339 can write. */
 const lastAt = 253_402_300_799_000;
 
-/** What a history holds, a JSON object a line; a line that was cut when written is skipped. */
-export function readHistory(text: string): readonly PastDeparture[] {
-  return text.split("\n").flatMap((line) => {
-    const { value } = parseJson(line) ?? {};
-    if (!isFields(value)) return [];
-    const { id, node, outcome, endedAt } = value;
-    const isWhole = [id, node, outcome].every((field) => textOf(field) !== undefined);
-    const isTime = typeof endedAt === "number" && Math.abs(endedAt) < lastAt;
-    return isWhole && isTime ? [value as unknown as PastDeparture] : [];
-  });
+function keptInstant(value: unknown): Instant | null {
+  const at = numberOf(value);
+  return at === undefined || Math.abs(at) >= lastAt ? null : instant(Math.round(at));
+}
+
+function keptSpan(value: unknown): Millis | null {
+  const span = numberOf(value);
+  return span === undefined ? null : millis(span);
+}
+
+function keptCounts(fields: Readonly<Record<string, unknown>>): PodCounts {
+  const count = (name: keyof PodCounts): number => Math.max(0, numberOf(fields[name]) ?? 0);
+  return {
+    ...{ total: count("total"), left: count("left"), evicted: count("evicted") },
+    ...{ forced: count("forced"), waiting: count("waiting"), blocked: count("blocked") },
+    ...{ cut: count("cut"), killed: count("killed"), leftBehind: count("leftBehind") },
+  };
+}
+
+function keptLoss(value: unknown): readonly PodLoss[] {
+  const fields = fieldsOf(value);
+  const [pod, what] = [textOf(fields.pod), oneOf(lossKinds, fields.what)];
+  if (pod === undefined || what === undefined) return [];
+  return [{ pod, what, why: textOf(fields.why) ?? null }];
 }
 
 export function historyLine(past: PastDeparture): string {

@@ -1,5 +1,10 @@
-import { EndedDepartures, historyLine, readHistory } from "../../board/outcome/ended-departures.ts";
-import { isLastcallError, messageOf } from "../../errors.ts";
+import {
+  EndedDepartures,
+  historyLine,
+  type KeptHistory,
+  readHistory,
+} from "../../board/outcome/ended-departures.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
 export interface BoardHistory {
@@ -10,13 +15,23 @@ export interface BoardHistory {
 
 /**
  * Ended departures in a file, a JSON object a line: read at the start, and those that end from then
- * on are appended. Throws INPUT_UNREADABLE and OUTPUT_UNWRITABLE; a write that fails later is told.
+ * on are appended. Throws INPUT_UNREADABLE, INPUT_INVALID and OUTPUT_UNWRITABLE; what is left out
+ * of it and a write that fails later is told.
  */
 export async function openHistory(
   path: string,
   io: Pick<CommandIo, "files" | "err">,
 ): Promise<BoardHistory> {
   const text = await readOrNothing(path, io);
+  const history = readHistory(text);
+  checkHistory(path, history);
+  const left = history.cut + history.foreign;
+  if (left > 0) {
+    const lines = left === 1 ? "1 line" : `${left} lines`;
+    io.err(
+      `lastcall: ${lines} of ${path} cannot be read as a departure and ${left === 1 ? "is" : "are"} left out\n`,
+    );
+  }
   // After a line that was cut, and to find out now whether it can be written.
   await io.files.appendText(path, text === "" || text.endsWith("\n") ? "" : "\n");
   let writing = Promise.resolve();
@@ -29,11 +44,20 @@ export async function openHistory(
       .appendText(path, lines)
       .catch((error: unknown) => io.err(`lastcall: ${messageOf(error)}\n`));
   };
-  const ended = new EndedDepartures(readHistory(text), (past) => {
+  const ended = new EndedDepartures(history.departures, (past) => {
     due += historyLine(past);
     writing = writing.then(write);
   });
   return { ended, written: () => writing };
+}
+
+/** Nothing is appended to a file that is somebody else's. Throws INPUT_INVALID. */
+function checkHistory(path: string, { departures, foreign }: KeptHistory): void {
+  if (foreign === 0 || departures.length > 0) return;
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot keep departures in ${path}: nothing in it is one, expected a file that lastcall board --history has written, or none`,
+  );
 }
 
 async function readOrNothing(path: string, { files }: Pick<CommandIo, "files">): Promise<string> {
