@@ -8,7 +8,13 @@ import { translated } from "../../src/web/words/translate.ts";
 const endedAt = instant(Date.UTC(2026, 10, 20, 12));
 const message = "n1 is gone: its Node object was deleted.";
 
-function ended(outcome: Outcome, drain?: { readonly left: number; readonly total: number }) {
+interface Counts {
+  readonly left: number;
+  readonly total: number;
+  readonly killed?: number;
+}
+
+function ended(outcome: Outcome, drain?: Counts) {
   return {
     ...{ name: "n1-1", uid: "d1", resourceVersion: "1", createdAt: endedAt, hold: false },
     ...{ node: { name: "n1", uid: "u1" }, cause: "Preempted", policy: "spot" },
@@ -23,6 +29,23 @@ describe("how a departure ended", () => {
     ["Preempted", { left: 0, total: 0 }, "n1 is gone; it had no pods to drain."],
     ["Expired", { left: 1, total: 4 }, "n1 is gone; 1 of 4 pods was not drained before."],
     ["Expired", { left: 3, total: 4 }, "n1 is gone; 3 of 4 pods were not drained before."],
+    ["Preempted", { left: 0, total: 1, killed: 1 }, "n1 is gone; its pod was killed."],
+    ["Preempted", { left: 0, total: 2, killed: 2 }, "n1 is gone; all 2 pods were killed."],
+    [
+      "Preempted",
+      { left: 0, total: 5, killed: 1 },
+      "n1 is gone; 1 of 5 pods was killed, the other 4 were drained before.",
+    ],
+    [
+      "Expired",
+      { left: 0, total: 3, killed: 2 },
+      "n1 is gone; 2 of 3 pods were killed, the other was drained before.",
+    ],
+    [
+      "Expired",
+      { left: 2, total: 5, killed: 1 },
+      "n1 is gone; 1 of 5 pods was killed and 2 were not drained before.",
+    ],
     // Nobody has drained it, or nobody took it: the ledger has the last word.
     ["Preempted", undefined, message],
     ["Planned", { left: 0, total: 4 }, message],
@@ -42,6 +65,20 @@ describe("how a departure ended", () => {
     ["n1 is gone; its pod was drained before.", /n1 .* Pod は退避/],
     ["n1 is gone; it had no pods to drain.", /n1 .*Pod はありません/],
     ["n1 is gone; 3 of 4 pods were not drained before.", /n1 .*4 個中 3 個/],
+    ["n1 is gone; its pod was killed.", /n1 .*Pod は強制終了/],
+    ["n1 is gone; all 2 pods were killed.", /n1 .*全 2 個/],
+    [
+      "n1 is gone; 1 of 5 pods was killed, the other 4 were drained before.",
+      /n1 .*5 個中 1 個.*残り/,
+    ],
+    [
+      "n1 is gone; 2 of 3 pods were killed, the other was drained before.",
+      /n1 .*3 個中 2 個.*残り/,
+    ],
+    [
+      "n1 is gone; 1 of 5 pods was killed and 2 were not drained before.",
+      /n1 .*5 個中 1 個.*2 個は/,
+    ],
   ])("is said in Japanese, too: %s", (english, expected) => {
     const text = translated(english, "ja");
     expect(text).toMatch(expected);

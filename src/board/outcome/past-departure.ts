@@ -36,10 +36,20 @@ export function endSentence({ node, status }: Departure): string {
   return `${node.name} is gone; ${drainedBefore(drain)}.`;
 }
 
-function drainedBefore({ left, total }: DrainCounts): string {
+/** Of pods that are gone some were killed: those have not been drained. */
+function drainedBefore({ left, total, killed = 0 }: DrainCounts): string {
   if (total === 0) return "it had no pods to drain";
-  if (left > 0) return `${left} of ${total} pods ${left === 1 ? "was" : "were"} not drained before`;
-  return total === 1 ? "its pod was drained before" : `all ${total} pods were drained before`;
+  const were = (count: number): string => (count === 1 ? "was" : "were");
+  const killedOf = `${killed} of ${total} pods ${were(killed)} killed`;
+  if (left > 0 && killed > 0) return `${killedOf} and ${left} ${were(left)} not drained before`;
+  if (left > 0) return `${left} of ${total} pods ${were(left)} not drained before`;
+  if (killed === 0) {
+    return total === 1 ? "its pod was drained before" : `all ${total} pods were drained before`;
+  }
+  if (total === 1) return "its pod was killed";
+  const drained = total - killed;
+  if (drained === 0) return `all ${total} pods were killed`;
+  return `${killedOf}, ${drained === 1 ? "the other was" : `the other ${drained} were`} drained before`;
 }
 
 function stepAt({ status }: Departure, step: string): Instant | undefined {

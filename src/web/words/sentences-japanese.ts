@@ -165,6 +165,16 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^(\d+) of (\d+) pods (?:was|were) not drained before$/,
     "$2 個中 $1 個の Pod は退避が間に合いませんでした",
   ],
+  [/^its pod was killed$/, "Pod は強制終了されました"],
+  [/^all (\d+) pods were killed$/, "全 $1 個の Pod が強制終了されました"],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) killed and (\d+) (?:was|were) not drained before$/,
+    "$2 個中 $1 個の Pod が強制終了され、$3 個は退避が間に合いませんでした",
+  ],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) killed, the other (?:\d+ )?(?:was|were) drained before$/,
+    "$2 個中 $1 個の Pod が強制終了され、残りはその前に退避していました",
+  ],
   [/^No departures are planned$/, "予定された出発はありません"],
   [/^The departure is on schedule$/, "出発は予定どおりです"],
   [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],
