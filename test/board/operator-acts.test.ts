@@ -1,15 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type BoardAct, readAct, readActRequest } from "../../src/board/act.ts";
-import { OperatorActs } from "../../src/board/operator-acts.ts";
+import { type BoardAct, readAct, readActRequest } from "../../src/board/act/act.ts";
+import { OperatorActs } from "../../src/board/act/operator-acts.ts";
 import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
+import { decide } from "../../src/core/decide.ts";
 import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
 import { KubeOperatorWrites } from "../../src/kube/operator-writes.ts";
+import { translated } from "../../src/web/words/translate.ts";
+import { everyMachine } from "../core/fleet-builder.ts";
 import {
   dawn,
   departures,
@@ -20,7 +23,7 @@ import {
 } from "../support/model-world.ts";
 
 let world: ModelWorld;
-let acts: OperatorActs;
+let acts: Pick<OperatorActs, "preview" | "perform">;
 let fleet: KubeFleet;
 let writes: string[];
 let refuse: (request: KubeRequest) => boolean;
@@ -29,6 +32,7 @@ let over: AbortController;
 beforeEach(async () => {
   world = new ModelWorld();
   writes = [];
+  said = [];
   refuse = () => false;
   over = new AbortController();
   for (const name of ["n1", "n2"]) world.addNode(name, "a");
@@ -50,15 +54,51 @@ beforeEach(async () => {
   });
   void fleet.run(over.signal);
   await fleet.synced(over.signal);
-  acts = new OperatorActs({
+  const own = new OperatorActs({
     fleet,
     pods: new KubeNodePods({ api, clock, rng }),
     store: new KubeDepartureStore(api),
     writes: new KubeOperatorWrites(api),
     now: () => clock.now(),
   });
+  acts = heard(own);
 });
-afterEach(() => over.abort());
+afterEach(() => {
+  over.abort();
+  for (const text of said) expect([text, englishIn(text)]).toEqual([text, []]);
+});
+
+/** All that was said to a person, but for what the API server says itself. */
+let said: string[];
+
+/** What is left of a sentence in Japanese that is no name and no time. */
+function englishIn(text: string): readonly string[] {
+  const kept = /n\d[\w-]*|lastcall\.dev\/hold|cordon|"4h"|none|[\d-]+T[\d:.]+Z|spot\b|Pod/g;
+  return (
+    translated(`${text}.`, "ja")
+      .replaceAll(kept, "")
+      .match(/[A-Za-z]+/g) ?? []
+  );
+}
+
+function hear(...texts: readonly (string | null)[]): void {
+  for (const text of texts) if (text !== null && !text.includes("eve may not")) said.push(text);
+}
+
+function heard(of: OperatorActs): Pick<OperatorActs, "preview" | "perform"> {
+  return {
+    preview: async (act) => {
+      const preview = await of.preview(act);
+      hear(...preview.says, preview.refusal);
+      return preview;
+    },
+    perform: async (request) => {
+      const answer = await of.perform(request);
+      hear(answer.says);
+      return answer;
+    },
+  };
+}
 
 const uidOf = (name: string): string => world.get(`${nodes}/${name}`)?.metadata?.uid ?? "";
 const holdOn = (name: string): string | undefined =>
@@ -135,26 +175,65 @@ describe("an act", () => {
     expect(world.list(departures)).toHaveLength(1);
   });
 
-  it("says of a node that another person holds that it waits, also where that is new", async () => {
+  it("says that a request goes past a hold and a freeze, as it does, also where they are new", async () => {
     const act = depart("n1");
     const { seen } = await acts.preview(act);
     expect(await perform(hold("n1"))).toMatchObject({ kind: "Done" });
-    await world.pass(hours(0));
     const answer = await acts.perform({ act, seen, key: "the-node-is-held" });
     expect(answer).toMatchObject({ kind: "Refused", says: expect.stringContaining("changed") });
     expect(world.list(departures)).toEqual([]);
+    const until = plus(dawn, hours(2));
+    expect(await perform({ kind: "Freeze", policy: "spot", until })).toMatchObject({
+      kind: "Done",
+    });
     const again = await acts.preview(act);
-    expect(again.says).toContain(
-      "n1 is held, and waits until the annotation lastcall.dev/hold is taken away",
-    );
-    const done = await acts.perform({ act, seen: again.seen, key: "it-may-wait-then" });
+    expect(again.says).toEqual([
+      "n1 leaves now",
+      "n1 leaves although its annotation lastcall.dev/hold holds it",
+      "n1 leaves although policy spot is frozen until 2026-11-20T02:00:00Z",
+      "It waits for no window, freeze or hold",
+    ]);
+    const done = await acts.perform({ act, seen: again.seen, key: "it-leaves-all-the-same" });
     expect(done.kind).toBe("Done");
     await world.pass(hours(0));
-    const until = hold("n2", plus(dawn, hours(2)));
-    expect(await perform(until)).toMatchObject({ kind: "Done" });
-    await world.pass(hours(0));
+    // What the controller decides about it.
+    const snapshot = { ...fleet.view(), gateAnswers: {}, releaseAnswers: everyMachine };
+    const { decisions } = decide(snapshot, world.clock.now());
+    expect(decisions).toContainEqual(
+      expect.objectContaining({ kind: "Begin", reason: "Requested" }),
+    );
+    expect(await perform(hold("n2", until))).toMatchObject({ kind: "Done" });
     const { says } = await acts.preview(depart("n2"));
-    expect(says).toContain("n2 is held, and waits until 2026-11-20T02:00:00Z");
+    expect(says).toContain("n2 leaves although it is held until 2026-11-20T02:00:00Z");
+  });
+
+  it("says that a request waits for budgets, and that of a dry run nothing leaves", async () => {
+    world.patchPolicy({ spec: { budgets: [{ nodes: 1 }] } });
+    await world.pass(hours(0));
+    expect((await acts.preview(depart("n1"))).says).toContain(
+      "It waits for the budgets of policy spot, but for no window, freeze or hold",
+    );
+    world.patchPolicy({ spec: { dryRun: true, paused: true } });
+    await world.pass(hours(0));
+    expect((await acts.preview(depart("n1"))).says).toEqual([
+      "Policy spot has dryRun set: n1 does not leave",
+    ]);
+    world.patchPolicy({ spec: { dryRun: false } });
+    await world.pass(hours(0));
+    expect((await acts.preview(depart("n1"))).says).toContain(
+      "n1 leaves although policy spot is paused",
+    );
+  });
+
+  it("says that a freeze would end sooner than the one that there is", async () => {
+    const freeze = (count: number): BoardAct => {
+      return { kind: "Freeze", policy: "spot", until: plus(dawn, hours(count)) };
+    };
+    expect(await perform(freeze(72))).toMatchObject({ kind: "Done" });
+    expect((await acts.preview(freeze(4))).says[1]).toBe(
+      "That is sooner than now: it is frozen until 2026-11-23T00:00:00Z",
+    );
+    expect((await acts.preview(freeze(96))).says).toHaveLength(1);
   });
 
   it("never meets another node that has the name now", async () => {
@@ -226,6 +305,16 @@ describe("an act", () => {
     const answer = await perform(hold("n1"));
     expect(answer.kind).toBe("Refused");
     expect(answer.says).toContain("eve may not do that");
+  });
+
+  it("is refused for what is not there to be taken away, frozen or cancelled", async () => {
+    const release: BoardAct = { kind: "ReleaseHold", node: "n1", uid: uidOf("n1") };
+    const freeze: BoardAct = { kind: "Freeze", policy: "none", until: plus(dawn, hours(1)) };
+    const withdraw: BoardAct = { kind: "Withdraw", departure: "n1-x", uid: "no" };
+    for (const act of [release, freeze, withdraw]) {
+      expect((await perform(act)).kind).toBe("Refused");
+    }
+    expect(writes).toEqual([]);
   });
 
   it("is refused for a time that has passed, and for a node that is not there", async () => {

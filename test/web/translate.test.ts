@@ -96,8 +96,24 @@ describe("in Japanese", () => {
       "3 件中 2 件の出発が遅れます、すべての Allow の時間帯が 1h 長く開く必要があります",
     ],
     [
-      "budgets hold back 2 departures, 1 of them past the deadline: 1 node of the policy; 2 would hold none back",
-      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 1 node of the policy、2 なら遅れません",
+      "budgets hold back 2 departures, 1 of them past the deadline: 1 nodes at once; 2 would hold none back",
+      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 なら遅れません",
+    ],
+    [
+      "budgets and waves hold back 9 departures: 10 % of nodes at once in a zone; 40 would hold none back, 2 an hour; 6 would hold none back, waves of 1, 10 %",
+      "予算やウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 なら遅れません、一時間に 2 台、6 なら遅れません、ウェーブ 1, 10 %",
+    ],
+    [
+      "The only departure cannot begin: no permission",
+      "ただ一件の出発を開始できません: no permission",
+    ],
+    [
+      "n1 is drained: 3 pods in 8 s, planned within 62 s, none given less grace than asked for (planned: 1), 2 forced.",
+      "n1 のドレインが完了しました: 3 個の Pod が 8 秒で退避（計画は 62 秒以内）、計画の短縮 1、強制 2。",
+    ],
+    [
+      "n1 is drained: no pod had to leave.",
+      "n1 のドレインが完了しました: 退避する Pod はありませんでした。",
     ],
     ["n1 leaves now", "n1 はすぐに出発します"],
     [
@@ -110,7 +126,13 @@ describe("in Japanese", () => {
   });
 
   it("what the cluster says, and no core, stays as it is", () => {
-    for (const text of ["pods is forbidden", "", "<b>Due: x</b>", 'admission webhook "x" denied']) {
+    for (const text of [
+      "pods is forbidden",
+      "2 an hour",
+      "",
+      "<b>Due: x</b>",
+      'admission webhook "x" denied',
+    ]) {
       expect(japanese(text)).toBe(text);
     }
   });

@@ -1,7 +1,7 @@
+import { OperatorActs } from "../../board/act/operator-acts.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
 import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.ts";
 import { DrainLog } from "../../board/drain-log.ts";
-import { OperatorActs } from "../../board/operator-acts.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import type { PageFile, PageRoutes, PageServer } from "../../contracts/board/page-route.ts";

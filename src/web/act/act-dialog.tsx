@@ -1,4 +1,4 @@
-import type { ActAnswer, ActPreview, BoardAct } from "../../board/act.ts";
+import type { ActAnswer, ActPreview, BoardAct } from "../../board/act/act.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { Instant } from "../../core/time/time.ts";
 import {
@@ -14,6 +14,7 @@ import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import type { Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 
 /** What the viewer has begun to do. */
@@ -39,8 +40,11 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const [times, setTimes] = useState<Times>(() => firstTimes(intent, view.now));
   const act = actOf(intent, times);
-  const preview = usePreview(act);
-  const [answer, send] = useSending(act, preview);
+  const [look, setLook] = useState(0);
+  const preview = usePreview({ act, look, words });
+  // What was refused is looked at again, and is another act if it is confirmed then.
+  const onRefused = (): void => setLook(look + 1);
+  const [answer, send] = useSending({ act, look, preview, words, onRefused });
   useEffect(() => dialog.current?.showModal(), []);
   const isReady = preview.kind === "Shown" && preview.preview.refusal === null;
   return (
@@ -50,7 +54,11 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
       <h3>{words.preview}</h3>
       <div class="preview" aria-live="polite">
         {preview.kind === "Asking" ? <p class="dim">{words.previewing}</p> : null}
-        {preview.kind === "Problem" ? <p class="held">{preview.problem}</p> : null}
+        {preview.kind === "Problem" ? (
+          <p class="held" dir="auto">
+            {preview.problem}
+          </p>
+        ) : null}
         {preview.kind === "Shown" ? <PreviewText view={view} preview={preview.preview} /> : null}
       </div>
       {answer === undefined || answer.kind === "Sending" ? null : (
@@ -125,7 +133,14 @@ type Previewing =
   | { readonly kind: "Problem"; readonly problem: string }
   | { readonly kind: "Shown"; readonly preview: ActPreview };
 
-function usePreview(act: BoardAct): Previewing {
+interface Looking {
+  readonly act: BoardAct;
+  /** Counts how often it has been looked at. */
+  readonly look: number;
+  readonly words: Words;
+}
+
+function usePreview({ act, look, words }: Looking): Previewing {
   const [state, setState] = useState<Previewing>({ kind: "Asking" });
   const text = JSON.stringify(act);
   useEffect(() => {
@@ -135,34 +150,45 @@ function usePreview(act: BoardAct): Previewing {
       .then(({ status, json }) => {
         if (isOver) return;
         if (status === 200) setState({ kind: "Shown", preview: json as ActPreview });
-        else setState({ kind: "Problem", problem: problemIn(json) });
+        else setState({ kind: "Problem", problem: problemIn(json) || words.unheard });
       })
-      .catch((error: unknown) => {
-        if (!isOver) setState({ kind: "Problem", problem: String(error) });
+      .catch(() => {
+        if (!isOver) setState({ kind: "Problem", problem: words.unheard });
       });
     return () => {
       isOver = true;
     };
-  }, [text]);
+  }, [text, look]);
   return state;
 }
 
 type Sent = ActAnswer | { readonly kind: "Sending"; readonly says: string };
 
-/** The key is of what is shown: pressed twice, or sent again, it is done once. */
-function useSending(act: BoardAct, previewing: Previewing) {
+interface Sending extends Looking {
+  readonly preview: Previewing;
+  readonly onRefused: () => void;
+}
+
+/**
+ * The key is of what is shown: pressed twice, or sent again where no answer came, it is done once.
+ */
+function useSending({ act, look, preview, words, onRefused }: Sending) {
   const text = JSON.stringify(act);
-  const seen = previewing.kind === "Shown" ? previewing.preview.seen : "";
-  const key = useMemo(() => `${newKey()}${text === "" ? seen : ""}`, [text, seen]);
+  const seen = preview.kind === "Shown" ? preview.preview.seen : "";
+  const key = useMemo(newKey, [text, look]);
   const [answer, setAnswer] = useState<Sent | undefined>(undefined);
+  // An answer is about what was chosen then.
+  useEffect(() => setAnswer(undefined), [text]);
   const send = (): void => {
     setAnswer({ kind: "Sending", says: "" });
     postJson("/api/act", { act, key, seen })
       .then(({ json }) => {
         const { kind } = (json ?? {}) as Partial<ActAnswer>;
-        setAnswer({ kind: kind === "Done" ? "Done" : "Refused", says: problemIn(json) });
+        const isDone = kind === "Done";
+        setAnswer({ kind: isDone ? "Done" : "Refused", says: problemIn(json) || words.unheard });
+        if (!isDone) onRefused();
       })
-      .catch((error: unknown) => setAnswer({ kind: "Refused", says: String(error) }));
+      .catch(() => setAnswer({ kind: "Refused", says: words.noAnswer }));
   };
   return [answer, send] as const;
 }

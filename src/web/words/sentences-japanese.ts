@@ -203,7 +203,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^(budgets|waves|budgets and waves) hold back (\d+) departures?(?:, (\d+) of them past the deadline)?: (.+)$/,
     "予算やウェーブのため $2 件の出発が遅れます[（うち $3 件は期限後）]: $4",
   ],
-  [/^(.+) would hold none back$/, "$1 なら遅れません"],
+  [/^(\d+) would hold none back$/, "$1 なら遅れません"],
+  [/^(\d+) would hold none back, (.+)$/, "$1 なら遅れません、$2"],
   [
     /^departures are at least (\S+) instead of (\S+) apart, because there is no time for more$/,
     "時間が足りないため、出発の間隔は最小で $2 でなく $1 です",
@@ -236,10 +237,38 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "注釈 $2 がある間、$1 に予定された出発はありません",
   ],
   [
-    /^(.+) is held, and waits until the annotation (.+) is taken away$/,
-    "$1 は保留中で、注釈 $2 がなくなるまで待ちます",
+    /^(.+) leaves although its annotation (.+) holds it$/,
+    "$1 は注釈 $2 により保留中ですが、それでも出発します",
   ],
-  [/^(.+) is held, and waits until (\S+)$/, "$1 は保留中で、$2 まで待ちます"],
+  [
+    /^(.+) leaves although it is held until (\S+)$/,
+    "$1 は $2 まで保留中ですが、それでも出発します",
+  ],
+  [
+    /^(.+) leaves although policy (.+) is frozen until (\S+)$/,
+    "$1 は、ポリシー $2 が $3 まで凍結中ですが、それでも出発します",
+  ],
+  [
+    /^(.+) leaves although policy (.+) is paused$/,
+    "$1 は、ポリシー $2 が一時停止中ですが、それでも出発します",
+  ],
+  [
+    /^Policy (.+) has dryRun set: (.+) does not leave$/,
+    "ポリシー $1 はドライランのため、$2 は出発しません",
+  ],
+  [
+    /^It waits while spec\.hold of departure (.+) is set$/,
+    "出発 $1 の spec.hold が設定されている間は待ちます",
+  ],
+  [/^It waits for no window, freeze or hold$/, "時間帯、凍結、保留は待ちません"],
+  [
+    /^It waits for the budgets of policy (.+), but for no window, freeze or hold$/,
+    "ポリシー $1 の予算を待ちますが、時間帯、凍結、保留は待ちません",
+  ],
+  [
+    /^That is sooner than now: it is frozen until (\S+)$/,
+    "今の凍結より早く終わります。今は $1 までです",
+  ],
   [/^A notice of the cloud drains it all the same$/, "クラウドの通知があればドレインされます"],
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) is not made to leave before (\S+)$/, "$1 は $2 より前に出発させられません"],
@@ -256,10 +285,6 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [
     /^That is after its deadline (\S+): the cloud may take (.+) before it leaves$/,
     "期限 $1 より後です。出発前にクラウドが $2 を回収するかもしれません",
-  ],
-  [
-    /^Budgets, gates and holds are kept as in a planned departure$/,
-    "予算、ゲート、保留は計画された出発と同じく守られます",
   ],
   [
     /^No planned departure of policy (.+) starts before (\S+), unless its deadline forces it$/,
@@ -304,5 +329,52 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^It has changed since it was shown: look at it again$/,
     "表示の後に変わりました。もう一度確認してください",
   ],
+  [/^Somebody else was first: its hold is (.+)$/, "他の人が先でした: 保留は今 $1 です"],
+  [/^Somebody else was first: it has no hold any more$/, "他の人が先でした: 保留はもうありません"],
+  [/^Somebody else was first: frozen until (\S+)$/, "他の人が先でした: $1 まで凍結されています"],
+  [
+    /^Somebody else was first: it is not frozen any more$/,
+    "他の人が先でした: 凍結はもうありません",
+  ],
+  [
+    /^Somebody else was first: (?:it is not there any more|the departure is gone)$/,
+    "他の人が先でした: もうありません",
+  ],
+  [
+    /^Somebody else was first: another (?:node|departure) has its name now$/,
+    "他の人が先でした: 今は別のものがその名前です",
+  ],
+  [/^Somebody else was first: it is being written$/, "他の人が先でした: 書き込み中です"],
   [/^Somebody else was first: (.+)$/, "他の人が先でした: $1"],
+  [/^(.+) has no (\S+) to take away$/, "$1 に取り除く $2 はありません"],
+  [/^There is no policy (.+) that can be read$/, "読み取れるポリシー $1 はありません"],
+  [/^There is no node (.+)$/, "ノード $1 はありません"],
+  [
+    /^Cannot list (\S+): it is forbidden, and without it no drain plan can be shown$/,
+    "$1 を一覧する権限がないため、ドレイン計画を表示できません",
+  ],
+  [/^the controller found: (.+)$/, "コントローラーの報告: $1"],
+  [/^The only departure cannot begin: (.+)$/, "ただ一件の出発を開始できません: $1"],
+  [/^None of (\d+) departures can begin: (.+)$/, "$1 件の出発はどれも開始できません: $2"],
+  [
+    /^(\d+) of (\d+) departures? cannot begin \((.+)\): (.+)$/,
+    "$2 件中 $1 件の出発を開始できません（$3）: $4",
+  ],
+  [/^no pod had to leave$/, "退避する Pod はありませんでした"],
+  [
+    /^(\d+) pods? in (\d+) s, planned within (\d+) s(?:, (?:none|(\d+)) given less grace than asked for(?:, as planned| \(planned: (\d+)\))?)?(?:, (\d+) forced)?$/,
+    "$1 個の Pod が $2 秒で退避（計画は $3 秒以内）[、猶予短縮 $4][、計画の短縮 $5][、強制 $6]",
+  ],
+];
+
+/** How much a budget lets leave, as a forecast names it. */
+export const budgetTitles: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [/^(\d+) an hour$/, "一時間に $1 台"],
+  [/^(\d+) nodes at once$/, "同時に $1 台"],
+  [/^(\d+ %) of nodes at once$/, "同時に $1 のノード"],
+  [/^(\d+) nodes at once in a zone$/, "ゾーンごとに同時に $1 台"],
+  [/^(\d+ %) of nodes at once in a zone$/, "ゾーンごとに同時に $1 のノード"],
+  [/^(\d+) nodes at once in the cluster$/, "クラスタ全体で同時に $1 台"],
+  [/^(\d+ %) of nodes at once in the cluster$/, "クラスタ全体で同時に $1 のノード"],
+  [/^waves of ([\d, %]+)$/, "ウェーブ $1"],
 ];

@@ -7,7 +7,14 @@ import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import { explain } from "../../core/reason/explain.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, instant } from "../../core/time/time.ts";
-import { drained, explained, notPlanned, phrases, planned } from "./sentences-japanese.ts";
+import {
+  budgetTitles,
+  drained,
+  explained,
+  notPlanned,
+  phrases,
+  planned,
+} from "./sentences-japanese.ts";
 import type { Language } from "./words.ts";
 
 /**
@@ -152,7 +159,8 @@ function whole(text: string): string | undefined {
   for (const { english, japanese } of patterns) {
     const match = english.exec(text);
     if (match === null) continue;
-    const { movedFrom, wait, ...facts } = match.groups ?? {};
+    const { movedFrom, wait, detail, ...others } = match.groups ?? {};
+    const facts = detail === undefined ? others : { ...others, detail: phrase(detail) ?? detail };
     const moved = movedFrom === undefined ? "" : `、${movedFrom} から変更`;
     const held = wait === undefined ? "" : `、約 ${wait} 遅れる見込み`;
     return `${filled(japanese, facts)}${moved}${held}`;
@@ -160,14 +168,21 @@ function whole(text: string): string | undefined {
   return undefined;
 }
 
-function phrase(text: string): string | undefined {
-  for (const [english, japanese] of phrases) {
+function phrase(text: string, known = phrases): string | undefined {
+  for (const [english, japanese] of known) {
     const match = english.exec(text);
     if (match === null) continue;
-    const facts = Object.fromEntries(match.map((group, place) => [String(place), group]));
+    const facts = Object.fromEntries(
+      match.map((group, place) => [String(place), group && (titled(known, group) ?? group)]),
+    );
     return filled(japanese.replaceAll(/\$(\d)/g, "{$1}"), facts);
   }
   return undefined;
+}
+
+/** Of what a phrase speaks of a budget alone has words. */
+function titled(of: typeof phrases, group: string): string | undefined {
+  return of === phrases ? phrase(group, budgetTitles) : undefined;
 }
 
 type Facts = Readonly<Record<string, string | undefined>>;

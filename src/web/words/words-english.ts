@@ -171,6 +171,7 @@ export const english: Words = {
   noDeadline: "No deadline",
   preview: "What it does",
   previewing: "Working it out",
+  unheard: "The board did not answer.",
   confirm: "Confirm",
   cancel: "Back",
   close: "Close",

@@ -167,6 +167,7 @@ export const japanese: Words = {
   noDeadline: "期限なし",
   preview: "実行内容",
   previewing: "計算中",
+  unheard: "ボードが応答しません。",
   confirm: "実行",
   cancel: "戻る",
   close: "閉じる",

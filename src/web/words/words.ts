@@ -159,6 +159,7 @@ export interface Words {
   readonly atTime: string;
   readonly noDeadline: string;
   readonly preview: string;
+  readonly unheard: string;
   readonly previewing: string;
   readonly confirm: string;
   readonly cancel: string;

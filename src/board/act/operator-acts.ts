@@ -1,20 +1,20 @@
-import type { OperatorResult, OperatorWrites } from "../contracts/board/operator-writes.ts";
-import type { DepartureStore } from "../contracts/departure-store.ts";
-import type { Fleet } from "../contracts/fleet.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
-import { holdAnnotation, holdOf } from "../core/cluster/hold.ts";
-import { bornAt, type NodeFacts } from "../core/cluster/node.ts";
-import { type DepartStep, departStep } from "../core/departure/depart-order.ts";
-import { type Departure, isLive, isVoluntary } from "../core/departure/departure.ts";
-import { planDrain } from "../core/drain-plan/drain-plan.ts";
-import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
-import { defaultPolicy } from "../core/policy/policy.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
-import { between, type Instant, minus, parseInstant, plus } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
+import type { OperatorResult, OperatorWrites } from "../../contracts/board/operator-writes.ts";
+import type { DepartureStore } from "../../contracts/departure-store.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { NodePods } from "../../contracts/node-pods.ts";
+import { holdAnnotation, holdOf } from "../../core/cluster/hold.ts";
+import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
+import { type DepartStep, departStep } from "../../core/departure/depart-order.ts";
+import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
+import { planDrain } from "../../core/drain-plan/drain-plan.ts";
+import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
+import { defaultPolicy, type Policy } from "../../core/policy/policy.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
+import { between, type Instant, minus, parseInstant, plus } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import { withLaunchTimes } from "../launch-times.ts";
 import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
 import { briefInstant, commandOf, holdValue } from "./act-command.ts";
-import { withLaunchTimes } from "./launch-times.ts";
 
 export interface OperatorActsOptions {
   readonly fleet: Fleet;
@@ -138,7 +138,7 @@ export class OperatorActs {
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
       says: departSays(node, {
-        ...{ ...wish, isNow: act.at === null, step },
+        ...{ departAt, deadlineAt, policy, isNow: act.at === null, step },
         lastAt: this.#lastInstantOf(node),
       }),
       refusal:
@@ -198,7 +198,7 @@ export class OperatorActs {
     const seen = policy.gates.freezeUntil ?? null;
     const isPast = until !== null && until <= now();
     return {
-      says: freezeSays(name, until),
+      says: freezeSays(name, { until, now: now(), seen }),
       refusal: isPast ? `Cannot freeze until ${briefInstant(until)}: that has passed` : undefined,
       seen: String(seen),
       carryOut: () => writes.freeze({ name, seen }, until),
@@ -257,13 +257,15 @@ function departSays(
     readonly departAt: Instant;
     readonly isNow: boolean;
     readonly deadlineAt: Instant | undefined;
+    readonly policy: Policy | undefined;
     readonly step: DepartStep;
     /** Its deadline by the plan. */
     readonly lastAt: Instant | undefined;
   },
 ): readonly string[] {
-  const { departAt, lastAt } = wish;
+  const { departAt, lastAt, policy } = wish;
   const { name } = node;
+  if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
   const by = wish.deadlineAt === undefined ? "" : `, by ${briefInstant(wish.deadlineAt)}`;
   const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
   return [
@@ -273,25 +275,56 @@ function departSays(
           `That is after its deadline ${briefInstant(lastAt)}: the cloud may take ${name} before it leaves`,
         ]
       : []),
-    ...holdingSays(node, departAt),
-    "Budgets, gates and holds are kept as in a planned departure",
+    ...passedSays(node, wish),
+    ...waitingSays(wish),
   ];
 }
 
-/** That it is held then, and will wait. */
-function holdingSays(node: NodeFacts, departAt: Instant): readonly string[] {
-  const hold = holdOf(node);
-  if (hold.kind === "Always") {
-    return [`${node.name} is held, and waits until the annotation ${hold.mark} is taken away`];
-  }
-  if (hold.kind === "None" || hold.until <= departAt) return [];
-  return [`${node.name} is held, and waits until ${briefInstant(hold.until)}`];
+interface Request {
+  readonly departAt: Instant;
+  readonly policy: Policy | undefined;
+  readonly step: DepartStep;
 }
 
-function freezeSays(policy: string, until: Instant | null): readonly string[] {
+/** What would hold a planned departure, and does not hold one that somebody asks for. */
+function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly string[] {
+  const hold = holdOf(node);
+  const frozenUntil = policy?.gates.freezeUntil;
+  const holds = [
+    ...(hold.kind === "Always" ? [`its annotation ${hold.mark} holds it`] : []),
+    ...(hold.kind === "Until" && hold.until > departAt
+      ? [`it is held until ${briefInstant(hold.until)}`]
+      : []),
+    ...(frozenUntil !== undefined && frozenUntil > departAt
+      ? [`policy ${policy?.name} is frozen until ${briefInstant(frozenUntil)}`]
+      : []),
+    ...(policy?.paused ? [`policy ${policy.name} is paused`] : []),
+  ];
+  return holds.map((one) => `${node.name} leaves although ${one}`);
+}
+
+/** What a departure that somebody asks for waits for, as in `core/decide.ts`. */
+function waitingSays({ policy, step }: Request): readonly string[] {
+  const isHeld = step.kind === "Move" && step.departure.hold;
+  const budgets = policy?.budgets.length ?? 0;
+  return [
+    ...(isHeld ? [`It waits while spec.hold of departure ${step.departure.name} is set`] : []),
+    budgets === 0
+      ? "It waits for no window, freeze or hold"
+      : `It waits for the budgets of policy ${policy?.name}, but for no window, freeze or hold`,
+  ];
+}
+
+function freezeSays(
+  policy: string,
+  freeze: { readonly until: Instant | null; readonly now: Instant; readonly seen: Instant | null },
+): readonly string[] {
+  const { until, now, seen } = freeze;
   if (until === null) return [`Planned departures of policy ${policy} may start again`];
+  const isShorter = seen !== null && seen > now && seen > until;
   return [
     `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
+    ...(isShorter ? [`That is sooner than now: it is frozen until ${briefInstant(seen)}`] : []),
   ];
 }
 

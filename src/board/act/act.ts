@@ -1,7 +1,7 @@
 /** What a person can do from the board; the page writes it, the server reads it. */
-import type { DrainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
-import { type Fields, isFields, numberOf, textOf } from "../core/json/json-field.ts";
-import { type Instant, instant } from "../core/time/time.ts";
+import type { DrainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
+import { type Fields, isFields, numberOf, textOf } from "../../core/json/json-field.ts";
+import { type Instant, instant } from "../../core/time/time.ts";
 
 export type BoardAct =
   /** Null: for good. */

@@ -1,5 +1,5 @@
-import { holdAnnotation } from "../core/cluster/hold.ts";
-import { formatInstant, type Instant } from "../core/time/time.ts";
+import { holdAnnotation } from "../../core/cluster/hold.ts";
+import { formatInstant, type Instant } from "../../core/time/time.ts";
 import type { BoardAct } from "./act.ts";
 
 /** The line by which the same is done in a terminal. */
