@@ -3,6 +3,7 @@
  * Lastcall and without. Everything that is on either follows from this alone.
  */
 import type { WindowState } from "../core/limits/windows.ts";
+import type { Reason } from "../core/reason/reason.ts";
 import { between, type Instant } from "../core/time/time.ts";
 import type { FleetFigures } from "./stream.ts";
 
@@ -134,11 +135,10 @@ export type Doing =
       readonly kind: "Scheduled";
       readonly departAt: Instant;
       readonly deadlineAt: Instant | undefined;
-      /** From the closed list of reasons. */
-      readonly why: string;
+      readonly why: Reason;
     }
   /** Its time has come, and something holds it back. */
-  | { readonly kind: "Held"; readonly why: string }
+  | { readonly kind: "Held"; readonly why: Reason | undefined }
   | {
       readonly kind: "Draining";
       readonly podsLeft: number;
@@ -174,7 +174,7 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
     case "NoticeOver":
       return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${savedText(story)}.`;
     case "OneByOne":
-      return `With Lastcall nodes leave one by one, drained and replaced: ${story.nodesLeft} of ${story.nodes} are still to go. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
+      return `With Lastcall nodes leave one by one, drained and replaced: ${story.nodesLeft} of ${story.nodes} ${story.nodesLeft === 1 ? "is" : "are"} still to go. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
     case "Limit":
       return `24 h: without Lastcall the cloud interrupts node after node, ${story.nodesLost} within one hour so far. With Lastcall ${story.nodesLeft === 0 ? "all had left before" : `${story.nodesLeft} had not left yet`}.`;
     case "Result":

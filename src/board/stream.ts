@@ -196,6 +196,21 @@ export interface ShutSpan {
   readonly why: "Window" | "Freeze";
 }
 
+/**
+ * Whether there is anything to say of nodes and policies: until the first lists are complete nobody
+ * knows even that there are none.
+ */
+export function isKnown({ fleet, rows, policies }: BoardPicture): boolean {
+  const { kind } = fleet.connection;
+  const isEmpty = rows.length === 0 && policies.length === 0;
+  return kind === "Live" || (kind === "Away" && !isEmpty);
+}
+
+/** No policy because there is none, and not because none may be seen. */
+export function hasNoPolicy({ fleet, policies }: BoardPicture): boolean {
+  return policies.length === 0 && !fleet.missing.some((one) => one.includes("departurepolicies"));
+}
+
 /** The times as their reader writes them. */
 export function heldByText(by: string | null, since: string | null, until: string | null): string {
   const who = by === null ? "" : ` by ${by}`;

@@ -1,10 +1,10 @@
-import type { BoardRow, PodCounts } from "../board/stream.ts";
+import { reasonWords } from "../board/reason-words.ts";
+import { type BoardRow, hasNoPolicy, type PodCounts } from "../board/stream.ts";
 import { PastList } from "./past-list.tsx";
 import { useState, type VNode } from "./preact.ts";
 import { filteredRows, heldRows, leavingRows, nextRows, stayingRows } from "./row-order.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
 import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
-import { reasonWords } from "./words/reason-words.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { BoardNode, Doing } from "../../src/board/demo-picture.ts";
 import { type BoardState, board } from "../../src/cli/demo/board.ts";
-import { nodeRow } from "../../src/cli/demo/board-row.ts";
+import { nodeRow, rowWidths } from "../../src/cli/demo/board-row.ts";
 import {
   ansiFrame,
   cell,
@@ -80,7 +80,7 @@ describe("The board", () => {
 
   it("tells the story, in as many lines as it takes", () => {
     const text = textOf(fleet, { columns: 80, rows: 24 });
-    expect(text.split("\n").slice(2, 4)).toEqual([
+    expect(text.split("\n").slice(1, 3)).toEqual([
       " With Lastcall nodes leave one by one, drained and replaced: 6 of 18 are still",
       " to go. Without, all wait for their 24 h, in 4h00m.",
     ]);
@@ -105,6 +105,31 @@ describe("The board", () => {
     // They leave in 20 hours less their number.
     expect(order("Leaving").slice(0, 3)).toEqual(["spot-0", "spot-17", "spot-16"]);
     expect(order("Name").slice(0, 3)).toEqual(["spot-0", "spot-1", "spot-10"]);
+  });
+
+  it("has every pod of a notice on 80 by 24, and what became of them in the other fleet", () => {
+    const terminatingAt = minus(now, seconds(30));
+    const pods = ["api", "checkout", "web", "worker"].map((name) => ({ name, terminatingAt }));
+    const notice = {
+      ...{ node: "spot-0", noticedAt: terminatingAt, deadlineAt: plus(now, seconds(90)) },
+      ...{ pods, twinPods: pods.map(({ name }) => ({ name })) },
+    };
+    const state = { ...fleet, notice, hasKeys: true, address: "http://127.0.0.1:8087/" };
+    const text = textOf(state, { columns: 80, rows: 24 });
+    for (const { name } of pods) expect(text).toMatch(new RegExp(`^ +${name} .*terminating`, "m"));
+    expect(text).toContain("without Lastcall: 4 pods keep running");
+    expect(text).toContain("All 18 departures are on schedule");
+    expect(text).toContain("spot-17 ");
+    expect(text).toContain("has left.");
+    expect(text.split("\n").at(-1)).toMatch(/space pause .* q quit/);
+  });
+
+  it("cuts an event between its words, for half of a number is another number", () => {
+    const message = "spot-d-v4kf is drained: 4 pods in 90 s, planned within 120 s.";
+    const news = [{ at: now, node: "spot-d-v4kf", what: "Drained", message }];
+    const text = textOf({ ...fleet, news }, { columns: 80, rows: 24 });
+    expect(text).toContain("4 pods in 90 s, planned within …");
+    expect(textOf({ ...fleet, news }, { columns: 100, rows: 24 })).toContain(message);
   });
 
   it("shows the news, the newest first", () => {
@@ -163,23 +188,31 @@ describe("The board", () => {
 });
 
 describe("A node's row", () => {
-  const widths = { name: 6, bar: 8 };
+  const widths = { name: 6, bar: 8, what: 42 };
   const inHours = (count: number) => plus(now, hours(count));
 
   it.each<[string, Doing, string]>([
     ["no departure yet", { kind: "Working" }, "not planned yet"],
-    ["its deadline as its instant", leavingIn(3), "in 3h00m   Spaced, at deadline"],
+    [
+      "its deadline as its instant",
+      leavingIn(3),
+      "in 3h00m   Spaced from its neighbours, at deadline",
+    ],
     [
       "an instant before its deadline",
       { kind: "Scheduled", departAt: inHours(1), deadlineAt: inHours(3), why: "Spaced" },
-      "in 1h00m   Spaced, 2h00m early",
+      "in 1h00m   Spaced from its neighbours, 2h00m early",
     ],
     [
       "an instant that has come",
       { kind: "Scheduled", departAt: now, deadlineAt: now, why: "Overdue" },
-      "due        Overdue, at deadline",
+      "due        Was past its deadline when planned",
     ],
-    ["something in its way", { kind: "Held", why: "BudgetSpent" }, "held       BudgetSpent"],
+    [
+      "something in its way",
+      { kind: "Held", why: "BudgetSpent" },
+      "held       Waits for the budget",
+    ],
     [
       "pods that leave",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 },
@@ -226,6 +259,20 @@ describe("A node's row", () => {
     expect(plainText(row)).toContain(expected);
   });
 
+  it("says why whole on 80 columns, and how long before its deadline where there is room", () => {
+    const doing: Doing = {
+      ...{ kind: "Scheduled", departAt: inHours(1), deadlineAt: inHours(3), why: "Spaced" },
+    };
+    const at = (columns: number) => {
+      const one = node(17, doing);
+      return plainText(nodeRow(one, { now, widths: rowWidths([one], columns) })).trimEnd();
+    };
+    expect(at(80)).toMatch(/ in 1h00m {3}Spaced from its neighbours$/);
+    expect(at(80).length).toBeLessThanOrEqual(80);
+    expect(at(120)).toMatch(/Spaced from its neighbours, 2h00m early$/);
+    expect(at(120).length).toBeLessThanOrEqual(120);
+  });
+
   it("shows how old the machine is, but not before it is there", () => {
     const age = (doing: Doing) => plainText(nodeRow(node(12, doing), { now, widths }));
     expect(age({ kind: "Working" })).toContain("████···· 12h00m  ");
@@ -255,6 +302,19 @@ describe("A frame", () => {
   it("has no colour where none is wanted", () => {
     expect(ansiFrame([line], { colour: false })).toContain("abcd\u001b[K");
     expect(ansiFrame([line], { colour: true })).toContain("ab\u001b[31;1mcd\u001b[0m\u001b[K");
+  });
+
+  it.each([
+    ["Japanese letters", "予算の空きを待機", 16, 7, "予算の…"],
+    ["an emoji", "🚆🚆🚆", 6, 4, "🚆…"],
+    ["a letter with its accent apart", "cafe\u0301s", 5, 4, "caf…"],
+    ["half of a wide letter, which there is not", "a予b", 4, 3, "a…"],
+  ])("is as wide as a terminal shows %s", (_, text, width, columns, clippedText) => {
+    expect(widthOf([cell(text)])).toBe(width);
+    expect(clipped([cell(text)], width)).toEqual([cell(text)]);
+    const short = clipped([cell(text)], columns);
+    expect(plainText(short)).toBe(clippedText);
+    expect(widthOf(short)).toBeLessThanOrEqual(columns);
   });
 
   it("shows no character that the terminal would act upon, or would show in another order", () => {

@@ -50,6 +50,7 @@ describe("The story of the demo", () => {
       { notice: { ...goneAt(1), pods: [{ name: "web", isKilled: true }] } },
     ],
     ["6 of 18 are still to go.", { departures: 12, nodesLeft: 6 }],
+    ["1 of 18 is still to go.", { departures: 17, nodesLeft: 1 }],
     [
       "node after node, 9 within one hour so far. With Lastcall all had left before.",
       { ...atLimit, without: { ...none, lostAtOnce: 9 } },

@@ -96,7 +96,7 @@ describe("The board in a terminal", () => {
     const text = textOf(pictureOf());
     expect(text).toContain("2026-11-20 06:00:00 UTC   3 nodes of prod");
     expect(text).toContain(" spot  All 3 departures are on schedule");
-    expect(text).toMatch(/^ n1 +20h00m {2}in 3h00m +Spaced$/m);
+    expect(text).toMatch(/^ n1 +20h00m {2}in 3h00m +Spaced from its neighbours$/m);
     expect(text).toContain(" 11-20 05:55  Planned     gone is drained");
     expect(text.split("\n").at(-1)).toMatch(/scroll .* s sort .* q quit/);
   });
@@ -115,10 +115,14 @@ describe("The board in a terminal", () => {
       },
       /NOTICE +█▌···· 3 of 4 pods left, 1 blocked, 34 s to go/,
     ],
-    ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +BudgetSpent/],
+    ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +Waits for the budget/],
     ["a time that has come", { departAt: now }, / due +Spaced/],
     ["what will be held back", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
-    ["no plan", { state: "Stays", departAt: null, reason: "NoPolicy" }, /20h00m +NoPolicy/],
+    [
+      "no plan",
+      { state: "Stays", departAt: null, reason: "NoPolicy" },
+      /20h00m +No policy selects it/,
+    ],
     [
       "a node that is held for good",
       {
@@ -130,9 +134,22 @@ describe("The board in a terminal", () => {
       },
       / on hold {5}Held by kubectl-annotate since 11-20 04:30, until r…$/m,
     ],
+    [
+      "a reason of a newer version",
+      { state: "Held", reason: "SolarFlare" as never },
+      /held +SolarFlare/,
+    ],
     ["no birth", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
   ])("says of %s what there is to say", (_, more, expected) => {
     expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
+  });
+
+  it("on 40 columns says why a node leaves rather than how old it is", () => {
+    const text = textOf(pictureOf({ rows: [row("n1", { state: "Held", reason: "Frozen" })] }), {
+      columns: 40,
+    });
+    expect(text).toMatch(/^ n1 +held +Frozen$/m);
+    expect(text).not.toContain("AGE");
   });
 
   it("gives the core's own sentence where there is room for it", () => {
@@ -196,6 +213,19 @@ describe("The board in a terminal", () => {
     expect(text).toContain(said);
     expect(text).not.toContain("There is no DeparturePolicy");
     expect(text).not.toContain(" n1 ");
+  });
+
+  it.each([
+    ["nothing is missing", [], true],
+    ["they may be listed, but not pods", ["Cannot list pods: it is forbidden"], true],
+    [
+      "they may not be listed",
+      ["Cannot list departurepolicies.lastcall.dev: it is forbidden"],
+      false,
+    ],
+  ])("says that there is no policy where %s: %j", (_, missing, expected) => {
+    const text = textOf(pictureOf({ policies: [] }, { missing }));
+    expect(text.includes("There is no DeparturePolicy")).toBe(expected);
   });
 
   it.each<[Partial<PolicyCard>, string]>([

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { reasonWords } from "../../src/board/reason-words.ts";
 import { reasons } from "../../src/core/reason/reason.ts";
 import { languages } from "../../src/web/words/languages.ts";
-import { reasonWords } from "../../src/web/words/reason-words.ts";
 
 it("each reason of the core has a sentence of its own in each language, and there are no others", () => {
   expect(Object.keys(reasonWords).toSorted()).toEqual([...reasons].toSorted());

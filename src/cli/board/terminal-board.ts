@@ -1,8 +1,11 @@
+import { reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardPicture,
   type BoardRow,
+  hasNoPolicy,
   heldByText,
   isHeldForGood,
+  isKnown,
   type PastDeparture,
   type PolicyCard,
   type RowHold,
@@ -45,20 +48,17 @@ export function terminalBoard(
   look: TerminalLook,
 ): TerminalBoard {
   const { columns, rows } = look;
-  // Until the first lists are complete nothing is known: neither that there is no policy.
-  const { kind } = picture.fleet.connection;
-  const isEmpty = picture.rows.length === 0 && picture.policies.length === 0;
-  const isKnown = kind === "Live" || (kind === "Away" && !isEmpty);
+  const isShown = isKnown(picture);
   const head = [
     ...headLines(picture, now),
     ...troubleLines(picture, { now, columns }),
-    ...(isKnown ? policyLines(picture.policies, now) : []),
+    ...(isShown ? policyLines(picture, now) : []),
     [],
   ];
   const foot = rows >= 8 ? [keyLine()] : [];
   const room = Math.max(2, rows - head.length - foot.length);
   const past = pastLines(picture.past, Math.min(mostPast, room - fewestNodes - 4));
-  const table = nodeTable(isKnown ? picture.rows : [], now, { ...look, rows: room - past.length });
+  const table = nodeTable(isShown ? picture.rows : [], now, { ...look, rows: room - past.length });
   const used = head.length + table.lines.length + past.length + foot.length;
   const air = Array.from({ length: Math.max(0, rows - used) }, () => []);
   const lines = [...head, ...table.lines, ...past, ...air, ...foot];
@@ -97,8 +97,9 @@ function troubleLines(
   );
 }
 
-function policyLines(policies: readonly PolicyCard[], now: Instant): readonly StyledLine[] {
-  if (policies.length === 0) return [[cell(" There is no DeparturePolicy", "dim")]];
+function policyLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
+  const { policies } = picture;
+  if (hasNoPolicy(picture)) return [[cell(" There is no DeparturePolicy", "dim")]];
   const rest = policies.length - mostPolicies;
   return [
     ...policies.slice(0, mostPolicies).map((card) => policyLine(card, now)),
@@ -134,6 +135,8 @@ interface Table {
 }
 
 const [ageWidth, leavesWidth] = [7, 12];
+/** On fewer columns why a node leaves is worth more than how old it is. */
+const columnsForAge = 60;
 
 function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook): Table {
   const page = Math.max(1, look.rows - (rows.length > look.rows - 1 ? 2 : 1));
@@ -142,7 +145,8 @@ function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook):
   const name = Math.min(longest, Math.max(12, Math.floor(look.columns / 3)));
   const shown = inOrder(rows, look.sort).slice(scroll, scroll + page);
   const below = rows.length - scroll - shown.length;
-  const head = ` ${"NODE".padEnd(name)}  ${"AGE".padStart(ageWidth)}  ${"LEAVES".padEnd(leavesWidth)}WHY`;
+  const age = look.columns < columnsForAge ? "" : `${"AGE".padStart(ageWidth)}  `;
+  const head = ` ${"NODE".padEnd(name)}  ${age}${"LEAVES".padEnd(leavesWidth)}WHY`;
   const more = [
     ...(scroll > 0 ? [`${scroll} above`] : []),
     ...(below > 0 ? [`${below} more below`] : []),
@@ -182,8 +186,8 @@ function rowLine(
   const shownName = row.node.length > name ? `${node}…` : node;
   return [
     cell(` ${shownName.padEnd(name)}  `, tone),
-    cell(age.padStart(ageWidth), "plain"),
-    cell(`  ${leavesText(row, now).padEnd(leavesWidth)}`, tone),
+    cell(columns < columnsForAge ? "" : `${age.padStart(ageWidth)}  `, "plain"),
+    cell(leavesText(row, now).padEnd(leavesWidth), tone),
     ...meter(row),
     cell(whyText(row, { now, isWide: columns >= 110 }), tone),
   ];
@@ -230,8 +234,9 @@ function whyText(
   if (isWide) return held === undefined ? explain : `${held}: ${explain}`;
   if (held !== undefined) return held;
   if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
-  if (state === "Scheduled") return plannedBy ?? reason;
-  return reason;
+  const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
+  // One of a newer version has no words here.
+  return reasonWords[why]?.en ?? why;
 }
 
 function holdText({ by, sinceAt, untilAt }: RowHold): string {

@@ -1,4 +1,5 @@
 import type { BoardNode, BoardTwin, Doing } from "../../board/demo-picture.ts";
+import { reasonWords } from "../../board/reason-words.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
 import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
@@ -9,19 +10,27 @@ export const machineLifeMs = 24 * 3_600_000;
 export interface RowWidths {
   readonly name: number;
   readonly bar: number;
+  /** Of the last column. */
+  readonly what: number;
 }
 
-const [ageWidth, leavesWidth, whatWidth] = [7, 11, 25];
+const [ageWidth, leavesWidth] = [7, 11];
+/** Of the reason, and from so many columns on also how early that is. */
+const [reasonWidth, columnsForEarly, earlyWidth] = [27, 100, 13];
+/** Around the names, between the fleets and before the last columns. */
+const gaps = 7;
 
 /** The widths of the columns: as wide as their contents, the bars as wide as there is room for. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
   const name = Math.max(4, ...nodes.map((node) => node.name.length));
-  const space = columns - name - 2 * ageWidth - leavesWidth - whatWidth - 7;
-  return { name, bar: Math.max(5, Math.min(20, Math.floor(space / 2))) };
+  const space = columns - name - 2 * ageWidth - leavesWidth - gaps;
+  const fewest = reasonWidth + (columns < columnsForEarly ? 0 : earlyWidth);
+  const bar = Math.max(5, Math.min(20, Math.floor((space - fewest) / 2)));
+  return { name, bar, what: space - 2 * bar };
 }
 
 /** The heads over the columns of `nodeRow`. */
-export function rowHeads({ name, bar }: RowWidths): StyledLine {
+export function rowHeads({ name, bar }: Pick<RowWidths, "name" | "bar">): StyledLine {
   const age = bar + ageWidth;
   const heads = [
     ` ${"NODE".padEnd(name)} `,
@@ -66,7 +75,7 @@ export function nodeRow(
   at: { readonly now: Instant; readonly widths: RowWidths },
 ): StyledLine {
   const { now, widths } = at;
-  const { leaves, what } = saying(node.doing, now);
+  const { leaves, what } = saying(node.doing, { now, space: widths.what });
   const tone = toneOf(node.doing);
   const isQuiet = tone === "plain" || tone === "dim";
   const isThere = node.doing.kind !== "Gone" && node.doing.kind !== "Booting";
@@ -105,14 +114,17 @@ function ageCells(
   return [...bar, cell(text.padStart(ageWidth), look.tone === "good" ? "plain" : look.tone)];
 }
 
-function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly what: string } {
+function saying(
+  doing: Doing,
+  { now, space }: { readonly now: Instant; readonly space: number },
+): { readonly leaves: string; readonly what: string } {
   switch (doing.kind) {
     case "Working":
       return { leaves: "", what: "not planned yet" };
     case "Scheduled":
-      return { leaves: untilText(between(now, doing.departAt)), what: whyText(doing) };
+      return { leaves: untilText(between(now, doing.departAt)), what: whyText(doing, space) };
     case "Held":
-      return { leaves: "held", what: doing.why };
+      return { leaves: "held", what: doing.why === undefined ? "" : reasonWords[doing.why].en };
     case "Draining":
       return { leaves: "now", what: drainText(doing) };
     case "Releasing":
@@ -128,10 +140,17 @@ function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly
   }
 }
 
-function whyText({ why, departAt, deadlineAt }: Extract<Doing, { kind: "Scheduled" }>): string {
-  if (deadlineAt === undefined) return why;
+/** With how long before its deadline, where there is room for that. */
+function whyText(
+  { why, departAt, deadlineAt }: Extract<Doing, { kind: "Scheduled" }>,
+  space: number,
+): string {
+  const words = reasonWords[why].en;
+  if (deadlineAt === undefined) return words;
   const earlyMs = between(departAt, deadlineAt);
-  return earlyMs < 60_000 ? `${why}, at deadline` : `${why}, ${spanText(earlyMs)} early`;
+  const early = earlyMs < 60_000 ? "at deadline" : `${spanText(earlyMs)} early`;
+  const whole = `${words}, ${early}`;
+  return whole.length <= space ? whole : words;
 }
 
 function drainText(doing: Extract<Doing, { kind: "Draining" }>): string {

@@ -2,7 +2,14 @@ import { type BoardNews, type DemoPicture, storyText } from "../../board/demo-pi
 import type { WindowState } from "../../core/limits/windows.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
-import { cell, clipped, type StyledLine, type Tone, wrapped } from "../terminal/styled-line.ts";
+import {
+  cell,
+  clipped,
+  type StyledLine,
+  type Tone,
+  widthOf,
+  wrapped,
+} from "../terminal/styled-line.ts";
 import { noticeLines } from "./board-notice.ts";
 import { inOrder, nodeRow, rowHeads, rowWidths } from "./board-row.ts";
 import { figureHelp, totalLines } from "./board-totals.ts";
@@ -28,6 +35,8 @@ export interface BoardSize {
 const [fewestNews, mostNews] = [3, 8];
 /** From so many rows on there is room for all parts of the board. */
 const wholeRows = 20;
+/** And from so many on for all pods of a notice beside them. */
+const roomyRows = 30;
 /** While a notice runs: the heads, the node that is taken, and how many more there are. */
 const fewestNodeLines = 3;
 
@@ -38,10 +47,13 @@ const fewestNodeLines = 3;
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
+  // Where there is little room the pods of a notice have it.
+  const hasHelp = isWhole && (state.notice === undefined || size.rows >= roomyRows);
   const head = [
     ...headLines(state, size),
     ...totalLines(state, size),
-    ...(isWhole ? [figureHelp, ...policyLines(state)] : []),
+    ...(hasHelp ? [figureHelp] : []),
+    ...(isWhole ? policyLines(state) : []),
   ];
   const foot = isWhole && state.hasKeys === true ? [keyLine()] : [];
   const middle = middleLines(state, {
@@ -66,13 +78,13 @@ function headLines(state: BoardState, { columns }: BoardSize): readonly StyledLi
       cell(`   ${timeText(now)} UTC   seed ${seed}   `),
       ...speedCells(state),
     ],
-    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
-    ...(state.address === undefined
-      ? []
-      : [[cell(` ${state.address}`, "accent"), cell(" in a browser", "dim")]]),
     ...wrapped(storyText(story, now, spanText), columns - 2).map((line) => [
       cell(` ${line}`, "strong"),
     ]),
+    ...(state.address === undefined
+      ? []
+      : [[cell(` ${state.address}`, "accent"), cell(" in a browser", "dim")]]),
+    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
   ];
 }
 
@@ -124,7 +136,7 @@ function middleLines(state: BoardState, { columns, rows, isWhole }: Middle): rea
   const fixed = [...auditLines(state, rows - notice.length - news), ...parted(notice)];
   const nodes = nodeLines(state, { columns, rows: rows - fixed.length - news - 2 });
   const used = fixed.length + nodes.length + 2;
-  return [...fixed, [], ...nodes, ...parted(newsLines(state.news, rows - used))];
+  return [...fixed, [], ...nodes, ...parted(newsLines(state.news, { columns, rows: rows - used }))];
 }
 
 function parted(lines: readonly StyledLine[]): readonly StyledLine[] {
@@ -156,13 +168,26 @@ function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {
   ];
 }
 
-function newsLines(news: readonly BoardNews[], space: number): readonly StyledLine[] {
-  const shown = news.slice(0, Math.max(0, Math.min(mostNews, space)));
-  return shown.map(({ at, node, what, message }) => [
-    cell(` ${timeText(at).slice(11)}  `, "dim"),
-    cell(`${what.padEnd(9)}  `, newsTone(what)),
-    cell(message.startsWith(node) ? message : `${node}: ${message}`),
-  ]);
+function newsLines(
+  news: readonly BoardNews[],
+  { columns, rows }: BoardSize,
+): readonly StyledLine[] {
+  const shown = news.slice(0, Math.max(0, Math.min(mostNews, rows)));
+  return shown.map(({ at, node, what, message }) => {
+    const heads = [
+      cell(` ${timeText(at).slice(11)}  `, "dim"),
+      cell(`${what.padEnd(9)}  `, newsTone(what)),
+    ];
+    const text = message.startsWith(node) ? message : `${node}: ${message}`;
+    return [...heads, cell(inWords(text, columns - widthOf(heads)))];
+  });
+}
+
+/** As many whole words as fit: half of a number is another number. */
+function inWords(text: string, columns: number): string {
+  const [first = "", ...more] = wrapped(text, columns);
+  if (more.length === 0) return first;
+  return `${wrapped(text, columns - 2)[0] ?? ""} …`;
 }
 
 function newsTone(what: string): Tone {

@@ -102,7 +102,7 @@ function doingOf(
     case "RollingBack":
       return { kind: phase };
     case "Held":
-      return { kind: "Held", why: reason ?? "Held" };
+      return { kind: "Held", why: reason };
     default:
       return scheduled(departure, planned);
   }
@@ -111,7 +111,7 @@ function doingOf(
 function scheduled(departure: Departure, planned: PlannedDeparture | undefined): Doing {
   const { departAt, deadlineAt } = departure;
   if (departAt === undefined) return { kind: "Working" };
-  const why = planned?.reason ?? departure.status.reason ?? departure.cause;
+  const why = planned?.reason ?? departure.status.reason ?? "Requested";
   return { kind: "Scheduled", departAt, deadlineAt, why };
 }
 

@@ -6,7 +6,7 @@ export interface Cell {
   readonly tone: Tone;
 }
 
-/** A line of text in pieces. Every character is one column wide. */
+/** A line of text in pieces. */
 export type StyledLine = readonly Cell[];
 
 /**
@@ -20,7 +20,38 @@ export function cell(text: string, tone: Tone = "plain"): Cell {
 }
 
 export function widthOf(line: StyledLine): number {
-  return line.reduce((sum, { text }) => sum + text.length, 0);
+  return line.reduce((sum, { text }) => sum + columnsOf(text), 0);
+}
+
+/** Latin, punctuation, arrows, blocks: one column each. */
+const narrow = /^[\u0020-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25ff]*$/;
+/** Letters that are as wide as high, as East Asian ones, and emoji. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+/** Drawn upon the letter before. */
+const combining = /^[\p{Mn}\p{Me}]$/u;
+
+/** How many columns of a terminal a text takes. */
+function columnsOf(text: string): number {
+  if (narrow.test(text)) return text.length;
+  return [...text].reduce((sum, character) => sum + columnsOfOne(character), 0);
+}
+
+function columnsOfOne(character: string): number {
+  if (combining.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
+}
+
+/** The beginning of a text that takes at most so many columns. */
+function firstColumns(text: string, columns: number): string {
+  if (narrow.test(text)) return text.slice(0, columns);
+  let [kept, space] = ["", columns];
+  for (const character of text) {
+    space -= columnsOfOne(character);
+    if (space < 0) break;
+    kept += character;
+  }
+  return kept;
 }
 
 /** The line in at most `columns` columns; one that is longer ends with `…`. */
@@ -30,8 +61,8 @@ export function clipped(line: StyledLine, columns: number): StyledLine {
   let space = columns - 1;
   for (const one of line) {
     if (space <= 0) break;
-    kept.push({ ...one, text: one.text.slice(0, space) });
-    space -= one.text.length;
+    kept.push({ ...one, text: firstColumns(one.text, space) });
+    space -= columnsOf(one.text);
   }
   return columns < 1 ? [] : [...kept, cell("…", "dim")];
 }
@@ -55,7 +86,8 @@ export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > columns) lines.push(word);
+    const isFull = last === undefined || columnsOf(last) + 1 + columnsOf(word) > columns;
+    if (isFull) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   return lines;

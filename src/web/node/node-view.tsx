@@ -1,5 +1,6 @@
 import type { NodePage } from "../../board/node-page.ts";
-import { type BoardRow, isHeldForGood } from "../../board/stream.ts";
+import { reasonWords } from "../../board/reason-words.ts";
+import { type BoardRow, type ClusterConnection, isHeldForGood } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { getJson } from "../browser.ts";
 import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
@@ -14,7 +15,6 @@ import {
   relativeText,
   secondsText,
 } from "../words/format.ts";
-import { reasonWords } from "../words/reason-words.ts";
 import { Sentence } from "../words/sentence.tsx";
 import type { Language } from "../words/words.ts";
 import { DrainBars } from "./drain-bars.tsx";

@@ -1,8 +1,10 @@
-/** A short sentence a reason and language, for a distance; the core's own has the details. */
-import type { Reason } from "../../core/reason/reason.ts";
-import type { Language } from "./words.ts";
+/**
+ * A short sentence a reason and language, for a distance, in a browser and in a terminal; the
+ * core's own has the details.
+ */
+import type { Reason } from "../core/reason/reason.ts";
 
-export const reasonWords: Readonly<Record<Reason, Readonly<Record<Language, string>>>> = {
+export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", string>>>> = {
   Spaced: { en: "Spaced from its neighbours", ja: "他と間隔を空けて出発" },
   DeadlineBeatsWindow: { en: "No window before its deadline", ja: "期限前に開く時間帯なし" },
   Missed: { en: "Missed its time", ja: "予定時刻を逃した" },
