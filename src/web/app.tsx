@@ -1,4 +1,4 @@
-import type { BoardPicture } from "../board/stream.ts";
+import { type BoardPicture, isKnown } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
 import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
@@ -18,6 +18,7 @@ import {
 } from "./view-state.ts";
 import { clockSecondsText, dayText, momentText, zoneText } from "./words/format.ts";
 import { languages } from "./words/languages.ts";
+import { readable } from "./words/sentence.tsx";
 import type { Words } from "./words/words.ts";
 
 export function App({ live }: { readonly live: LiveBoard }): VNode {
@@ -28,7 +29,9 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
   const words = languages[taste.language];
   const { picture } = state;
   const view =
-    picture === undefined ? undefined : { picture, now, words, language: taste.language };
+    picture === undefined
+      ? undefined
+      : { picture, now, rate: live.rate(), words, language: taste.language };
   return (
     <>
       <a class="skip" href="#main">
@@ -37,10 +40,15 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
       <Head place={place} taste={taste} words={words} view={view} />
       <Notices state={state} words={words} view={view} />
       <main id="main" tabIndex={-1}>
-        {view === undefined ? null : <Page view={view} place={place} />}
+        {view !== undefined && isToBeSeen(view, place) ? <Page view={view} place={place} /> : null}
       </main>
     </>
   );
+}
+
+/** Before the first lists are complete there is a history at most. */
+function isToBeSeen({ picture }: PageView, { page }: PagePlace): boolean {
+  return isKnown(picture) || (page === "Outcomes" && picture.past.length > 0);
 }
 
 function Page({ view, place }: { readonly view: PageView; readonly place: PagePlace }): VNode {
@@ -151,7 +159,7 @@ function Notices({ state, words, view }: NoticeProps): VNode {
           <ul>
             {missing.map((line) => (
               <li key={line} dir="auto">
-                {line}
+                {view === undefined ? line : readable(line, view)}
               </li>
             ))}
           </ul>

@@ -2,20 +2,28 @@ import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts } from "../board/stream.ts";
 import { PastList } from "./past-list.tsx";
 import { useState, type VNode } from "./preact.ts";
-import { filteredRows, heldRows, leavingRows, nextRows, stayingRows } from "./row-order.ts";
-import { nodeLink, type PageView } from "./view-state.ts";
+import {
+  filteredPast,
+  filteredRows,
+  heldRows,
+  leavingRows,
+  nextRows,
+  stayingRows,
+} from "./row-order.ts";
+import { nodeLink, type PageView, useFirst } from "./view-state.ts";
 import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */
 const firstRows = 60;
-const [heldShown, pastShown] = [8, 8];
+const [heldShown, pastShown, stayingShown] = [8, 8, 200];
 
 export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const { picture, words } = view;
   const [filter, setFilter] = useState("");
   const rows = filteredRows(picture.rows, filter);
-  const past = picture.past.filter(({ node }) => filter === "" || node.includes(filter));
+  const past = filteredPast(picture.past, filter);
+  const nobodyNext = hasNoPolicy(picture) ? words.noPolicy : words.nobodyNext;
   // What does not match the filter is there all the same.
   const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
@@ -34,7 +42,7 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
             onInput={({ currentTarget }) => setFilter(currentTarget.value)}
           />
         </div>
-        <NextTable view={view} rows={nextRows(rows)} empty={empty(words.nobodyNext)} />
+        <NextTable view={view} rows={nextRows(rows)} empty={empty(nobodyNext)} />
       </section>
       <Staying view={view} rows={stayingRows(rows)} />
       <section aria-labelledby="departed">
@@ -140,21 +148,27 @@ export function PodMeter({
   );
 }
 
-/** The first rows, and where there are more a button for all. */
-function useFirstRows({ view, rows }: Rows, most: number): readonly [readonly BoardRow[], VNode?] {
-  const [isWhole, setWhole] = useState(false);
-  if (isWhole || rows.length <= most) return [rows];
-  const more = (
-    <button type="button" class="more" onClick={() => setWhole(true)}>
-      {view.words.showAll(rows.length)}
+/** Where there are more than those that are shown: a button for all. */
+export function MoreButton({
+  view,
+  count,
+  onMore,
+}: {
+  readonly view: PageView;
+  readonly count: number;
+  readonly onMore: (() => void) | undefined;
+}): VNode | null {
+  if (onMore === undefined) return null;
+  return (
+    <button type="button" class="more" onClick={onMore}>
+      {view.words.showAll(count)}
     </button>
   );
-  return [rows.slice(0, most), more];
 }
 
 function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VNode {
   const { words } = view;
-  const [shown, more] = useFirstRows({ view, rows }, firstRows);
+  const [shown, onMore] = useFirst(rows, firstRows);
   if (rows.length === 0) return <p class="empty">{empty}</p>;
   return (
     <>
@@ -181,7 +195,7 @@ function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VN
           ))}
         </tbody>
       </table>
-      {more}
+      <MoreButton view={view} count={rows.length} onMore={onMore} />
     </>
   );
 }
@@ -236,7 +250,17 @@ function StatusText({ view, row }: RowProps): VNode {
   if (row.plannedBy !== null && row.plannedBy !== "Spaced") {
     return <span class="held">{reasonWords[row.plannedBy][language]}</span>;
   }
+  if (row.departAt !== null && isOverdue(row.departAt, view)) {
+    return <span class="held">{words.overdue}</span>;
+  }
   return <span class="good">{words.onSchedule}</span>;
+}
+
+/** A controller at work begins within seconds; of a fast clock's hours this page sees few. */
+const lateMs = 60_000;
+
+function isOverdue(departAt: number, { now, rate }: PageView): boolean {
+  return now - departAt > lateMs * Math.max(1, rate);
 }
 
 /** Who holds a node, since when and until when. */
@@ -245,13 +269,18 @@ export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
   if (hold === null || (hold.untilAt !== null && hold.untilAt <= now)) return null;
   const { by, sinceAt, untilAt } = hold;
   const time = (at: number | null) => (at === null ? null : momentText(at, now, language));
-  return <span class="hold-note dim">{words.heldBy(by, time(sinceAt), time(untilAt))}</span>;
+  // The program that wrote it gave its name itself.
+  return (
+    <span class="hold-note dim" dir="auto">
+      {words.heldBy(by, time(sinceAt), time(untilAt))}
+    </span>
+  );
 }
 
 /** In sight, and not folded away: they leave only when somebody lets them. */
 function OnHold({ view, rows }: Rows): VNode | null {
   const { words } = view;
-  const [shown, more] = useFirstRows({ view, rows }, heldShown);
+  const [shown, onMore] = useFirst(rows, heldShown);
   if (rows.length === 0) return null;
   return (
     <section aria-labelledby="on-hold">
@@ -284,13 +313,14 @@ function OnHold({ view, rows }: Rows): VNode | null {
           ))}
         </tbody>
       </table>
-      {more}
+      <MoreButton view={view} count={rows.length} onMore={onMore} />
     </section>
   );
 }
 
 function Staying({ view, rows }: Rows): VNode | null {
   const { words, language } = view;
+  const [shown, onMore] = useFirst(rows, stayingShown);
   if (rows.length === 0) return null;
   return (
     <section aria-labelledby="staying">
@@ -301,7 +331,7 @@ function Staying({ view, rows }: Rows): VNode | null {
         </summary>
         <table class="staying">
           <tbody>
-            {rows.slice(0, 500).map((row) => (
+            {shown.map((row) => (
               <tr key={row.id} title={readable(row.explain, view)}>
                 <td class="who">
                   <a class="name" href={nodeLink(row.node)}>
@@ -314,6 +344,7 @@ function Staying({ view, rows }: Rows): VNode | null {
             ))}
           </tbody>
         </table>
+        <MoreButton view={view} count={rows.length} onMore={onMore} />
       </details>
     </section>
   );

@@ -2,17 +2,20 @@ import type { CountedDay, CountedOutcomes } from "../board/outcome/counted-outco
 import { type NoticeFigure, noticeFigures } from "../board/outcome/notice-figures.ts";
 import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
+import { MoreButton } from "./departures-page.tsx";
 import { problemIn } from "./node/node-view.tsx";
 import { PastList } from "./past-list.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
-import type { PageView } from "./view-state.ts";
+import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/format.ts";
 
 export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
   const { words, picture } = view;
   const { days, isCounted } = picture.fleet;
   const asked = useCounted(isCounted);
-  const most = Math.max(1, ...days.map(countOf));
+  const most = days.reduce((found, day) => Math.max(found, countOf(day)), 1);
+  const all = days.reduce((sum, day) => sum + countOf(day), 0);
+  const [past, onMore] = useFirst(picture.past, endedShown);
   return (
     <div class="outcomes">
       <section aria-labelledby="days">
@@ -48,13 +51,20 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
       <AtNotice view={view} asked={asked} />
       <section aria-labelledby="ended">
         <h2 id="ended">{words.departed}</h2>
-        <PastList view={view} past={picture.past.slice(0, 200)} />
+        {all > picture.past.length ? (
+          <p class="dim">{words.newestOf(picture.past.length, all)}</p>
+        ) : null}
+        <PastList view={view} past={past} />
+        <MoreButton view={view} count={picture.past.length} onMore={onMore} />
       </section>
     </div>
   );
 }
 
 type Counts = OutcomeDay["outcomes"];
+
+/** Of those that have ended; more are shown when asked for. */
+const endedShown = 100;
 
 function countOf({ outcomes: counts }: { readonly outcomes: Counts }): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
@@ -75,7 +85,7 @@ function useCounted(isCounted: boolean): AskedCounts {
         if (status === 200) setAsked({ kind: "Counted", counted: json as CountedOutcomes });
         else setAsked({ kind: "Problem", problem: problemIn(json) });
       })
-      .catch((error: unknown) => setAsked({ kind: "Problem", problem: String(error) }));
+      .catch(() => setAsked({ kind: "Problem", problem: "" }));
   }, [isCounted]);
   return asked;
 }
@@ -94,7 +104,7 @@ function Counted({ view, asked }: AskedProps): VNode {
       {asked.kind === "Asking" ? <p class="dim">{words.previewing}</p> : null}
       {asked.kind === "Problem" ? (
         <p class="held" role="alert" dir="auto">
-          {asked.problem}.
+          {asked.problem === "" ? words.unheard : `${asked.problem}.`}
         </p>
       ) : null}
       {asked.kind === "Counted" ? <CountedTable view={view} days={asked.counted.days} /> : null}

@@ -1,4 +1,4 @@
-import { type BoardRow, isHeldForGood } from "../board/stream.ts";
+import { type BoardRow, isHeldForGood, type PastDeparture } from "../board/stream.ts";
 
 /** When a row is due: the earlier of its own instant and its deadline. */
 function dueAt(row: BoardRow): number {
@@ -34,19 +34,39 @@ export function stayingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   return rows.filter((row) => row.state === "Stays" && !isHeldForGood(row)).toSorted(byName);
 }
 
-/** By zone, those that leave first on top. */
-export function laneRows(rows: readonly BoardRow[]): readonly BoardRow[] {
-  return rows.toSorted(
+/** By zone, those that leave first on top; of more than `most` those that leave first of all. */
+export function laneRows(rows: readonly BoardRow[], most: number): readonly BoardRow[] {
+  const first =
+    rows.length <= most
+      ? rows
+      : rows.toSorted((a, b) => compare(dueAt(a), dueAt(b)) || byName(a, b)).slice(0, most);
+  return first.toSorted(
     (a, b) => compare(a.zone, b.zone) || compare(dueAt(a), dueAt(b)) || byName(a, b),
   );
 }
 
 /** Each word has to be found somewhere in what tells the row from others. */
 export function filteredRows(rows: readonly BoardRow[], filter: string): readonly BoardRow[] {
+  return filtered(rows, filter, ({ node, zone, pool, policy }) => [node, zone, pool, policy]);
+}
+
+/** Nobody remembers where the node was. */
+export function filteredPast(
+  past: readonly PastDeparture[],
+  filter: string,
+): readonly PastDeparture[] {
+  return filtered(past, filter, ({ node, policy }) => [node, policy]);
+}
+
+function filtered<T>(
+  items: readonly T[],
+  filter: string,
+  partsOf: (item: T) => readonly (string | null)[],
+): readonly T[] {
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  if (wanted.length === 0) return rows;
-  return rows.filter(({ node, zone, pool, policy }) => {
-    const text = `${node} ${zone} ${pool} ${policy ?? ""}`.toLowerCase();
+  if (wanted.length === 0) return items;
+  return items.filter((item) => {
+    const text = partsOf(item).join(" ").toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
 }

@@ -9,6 +9,8 @@ import type { Language, Words } from "./words/words.ts";
 export interface PageView {
   readonly picture: BoardPicture;
   readonly now: number;
+  /** How many times faster than the browser's own the cluster's time goes. */
+  readonly rate: number;
   readonly words: Words;
   readonly language: Language;
 }
@@ -60,6 +62,16 @@ export function usePlace(): PagePlace {
     return () => removeEventListener("hashchange", follow);
   }, []);
   return placeOf(hash);
+}
+
+/** The first so many, and where there are more the way to see all. */
+export function useFirst<T>(
+  items: readonly T[],
+  most: number,
+): readonly [readonly T[], (() => void)?] {
+  const [isWhole, setWhole] = useState(false);
+  if (isWhole || items.length <= most) return [items];
+  return [items.slice(0, most), () => setWhole(true)];
 }
 
 export type Theme = "dark" | "light";

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { BoardRow } from "../../src/board/stream.ts";
-import { heldRows, nextRows, stayingRows } from "../../src/web/row-order.ts";
+import type { BoardRow, PastDeparture } from "../../src/board/stream.ts";
+import {
+  filteredPast,
+  filteredRows,
+  heldRows,
+  laneRows,
+  nextRows,
+  stayingRows,
+} from "../../src/web/row-order.ts";
 import { languages } from "../../src/web/words/languages.ts";
 
 const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
@@ -47,4 +54,44 @@ it.each([
   const japanese = languages.ja.heldBy(by, since, until);
   for (const known of [by, since, until]) expect(japanese).toContain(known ?? "");
   expect(japanese.replaceAll("kubectl", "")).not.toMatch(/[A-Za-z]/);
+});
+
+describe("the lanes of a timeline", () => {
+  const lanes = [
+    row("b1", { zone: "b", departAt: 3 as never }),
+    row("a2", { zone: "a", departAt: 9 as never }),
+    row("a1", { zone: "a", departAt: 1 as never }),
+    row("stays", { zone: "a", departAt: null, deadlineAt: null }),
+  ];
+
+  it("are grouped by zone, those that leave first on top", () => {
+    expect(names(laneRows(lanes, 9))).toEqual(["a1", "a2", "stays", "b1"]);
+  });
+
+  it("of a large fleet are those that leave first, whichever their zones", () => {
+    expect(names(laneRows(lanes, 2))).toEqual(["a1", "b1"]);
+  });
+});
+
+describe("a filter", () => {
+  const spot = row("n7", { zone: "zone-a", pool: "web", policy: "spot" });
+  const past = [
+    { node: "n7", policy: "spot" },
+    { node: "n8", policy: null },
+  ] as unknown as readonly PastDeparture[];
+
+  it.each<[string, readonly string[], readonly string[]]>([
+    ["", ["n7"], ["n7", "n8"]],
+    ["  ", ["n7"], ["n7", "n8"]],
+    ["N7", ["n7"], ["n7"]],
+    ["spot n", ["n7"], ["n7"]],
+    ["web zone", ["n7"], []],
+    ["n8", [], ["n8"]],
+  ])(
+    "%j finds the same of those that are there and of those that have left",
+    (text, here, gone) => {
+      expect(names(filteredRows([spot], text))).toEqual(here);
+      expect(filteredPast(past, text).map(({ node }) => node)).toEqual(gone);
+    },
+  );
 });

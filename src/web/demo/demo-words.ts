@@ -38,7 +38,6 @@ export interface DemoWords {
   readonly moments: Readonly<Record<Moment, string>>;
   /** What a drawing of machines shows. */
   readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
-  readonly more: (nodes: number) => string;
   readonly story: (story: Story, now: number) => string;
 }
 
@@ -85,7 +84,6 @@ const english: DemoWords = {
   },
   machinesText: (atWork, lost, leaving) =>
     `${atWork} nodes at work, ${lost} interrupted, ${leaving} leaving`,
-  more: (nodes) => `and ${nodes} more`,
   story: (story, now) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
 };
 
@@ -131,7 +129,6 @@ const japanese: DemoWords = {
     Skipping: "次の出来事へ",
   },
   machinesText: (atWork, lost, leaving) => `稼働中 ${atWork}、中断 ${lost}、出発中 ${leaving}`,
-  more: (nodes) => `ほか ${nodes}`,
   story: japaneseStory,
 };
 

@@ -2,7 +2,7 @@ import type { NodePage } from "../../board/node-page.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import { type BoardRow, type ClusterConnection, isHeldForGood } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
-import { getJson } from "../browser.ts";
+import { after, getJson } from "../browser.ts";
 import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
 import { PastList } from "../past-list.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
@@ -33,7 +33,7 @@ type Fetched =
 export function NodeView({ view, name, onAct }: NodeProps): VNode {
   const { words, picture } = view;
   const row = picture.rows.find(({ node }) => node === name);
-  const fetched = useNodePage(name, row);
+  const fetched = useNodePage({ name, row, connection: picture.fleet.connection.kind });
   const past = picture.past.filter(({ node }) => node === name);
   const page = fetched.kind === "Page" ? fetched.page : undefined;
   const isKnown = row !== undefined || past.length > 0 || (page?.departures.length ?? 0) > 0;
@@ -96,33 +96,65 @@ function Drain({ view, page, problem }: DrainProps): VNode | null {
     <section aria-labelledby="drain">
       <h2 id="drain">{words.drainPlan}</h2>
       {problem === undefined ? null : (
-        <p class="held">
+        <p class="held" dir="auto">
           {words.noDrain} {problem}
         </p>
       )}
       {isShown ? <DrainBars view={view} page={page} /> : null}
+      {isShown && page.drains.length > 0 ? (
+        <p class="dim">{words.asOf(momentText(page.at, view.now, view.language))}</p>
+      ) : null}
     </section>
   );
 }
 
-/** Asked for again whenever its row has changed: in a drain that is with every pod that goes. */
-function useNodePage(name: string, row: BoardRow | undefined): Fetched {
+interface Wanted {
+  readonly name: string;
+  readonly row: BoardRow | undefined;
+  readonly connection: ClusterConnection["kind"];
+}
+
+/** What could not be had is asked for again after so long, as a right that is missing is. */
+const againMs = 20_000;
+
+/**
+ * Asked for again whenever its row has changed, in a drain with every pod that goes; when the
+ * cluster is back; and when the page is seen again.
+ */
+function useNodePage({ name, row, connection }: Wanted): Fetched {
   const [fetched, setFetched] = useState<Fetched>({ kind: "None" });
+  const [asked, setAsked] = useState(0);
   const version = JSON.stringify(row);
   useEffect(() => {
     let isOver = false;
-    const query = new URLSearchParams({ name, of: String(version?.length ?? 0) });
-    getJson(`/api/node?${query}`)
-      .then(({ status, json }) => {
-        if (isOver) return;
-        if (status === 200) setFetched({ kind: "Page", page: json as NodePage });
-        else setFetched({ kind: "Problem", problem: problemIn(json) });
-      })
-      .catch(() => undefined);
+    let stopWaiting = (): void => {};
+    const again = (): void => setAsked((count) => count + 1);
+    const seen = (): void => {
+      if (!document.hidden) again();
+    };
+    // Without an answer what is shown stays.
+    const hear = (found?: Fetched): void => {
+      if (isOver) return;
+      if (found !== undefined) setFetched(found);
+      const isWhole = found?.kind === "Page" && found.page.problem === null;
+      if (!isWhole) stopWaiting = after(againMs, seen);
+    };
+    getJson(`/api/node?${new URLSearchParams({ name })}`)
+      .then(({ status, json }) =>
+        hear(
+          status === 200
+            ? { kind: "Page", page: json as NodePage }
+            : { kind: "Problem", problem: problemIn(json) },
+        ),
+      )
+      .catch(() => hear());
+    document.addEventListener("visibilitychange", seen);
     return () => {
       isOver = true;
+      stopWaiting();
+      document.removeEventListener("visibilitychange", seen);
     };
-  }, [name, version]);
+  }, [name, version, connection, asked]);
   return fetched;
 }
 

@@ -1,4 +1,4 @@
-import type { BoardRow, PolicyCard } from "../../board/stream.ts";
+import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
 import type { SupposedPicture } from "../../board/what-if.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import { useState, type VNode } from "../preact.ts";
@@ -27,19 +27,12 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
   const [asked, setAsked] = useState<string | undefined>(undefined);
   const [supposed, setSupposed] = useState<SupposedPicture | undefined>(undefined);
   const shown = supposed === undefined ? view : { ...view, picture: { ...picture, ...supposed } };
-  const rows = laneRows(filteredRows(shown.picture.rows, filter)).slice(0, mostLanes);
+  const found = filteredRows(shown.picture.rows, filter);
+  const rows = laneRows(found, mostLanes);
   const card = picture.policies.find(({ name }) => name === asked);
   return (
     <div class="timeline">
-      <section aria-label={words.policy} class="cards">
-        {picture.policies.map((one) => (
-          <Card
-            key={one.id}
-            {...{ view, onAct, card: one, isAsked: one.name === asked }}
-            onAsk={() => setAsked(one.name === asked ? undefined : one.name)}
-          />
-        ))}
-      </section>
+      <Cards {...{ view, onAct, asked, onAsk: setAsked }} />
       {card === undefined ? null : (
         <WhatIfSection
           key={card.name}
@@ -78,6 +71,9 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
           onInput={({ currentTarget }) => setFilter(currentTarget.value)}
         />
       </div>
+      {rows.length === found.length ? null : (
+        <p class="dim">{words.someLanes(rows.length, found.length)}</p>
+      )}
       {isTable ? (
         <LaneTable view={shown} rows={rows} />
       ) : (
@@ -87,6 +83,28 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
         />
       )}
     </div>
+  );
+}
+
+interface CardsProps extends TimelineProps {
+  /** The policy of the what-if. */
+  readonly asked: string | undefined;
+  readonly onAsk: (policy: string | undefined) => void;
+}
+
+function Cards({ view, onAct, asked, onAsk }: CardsProps): VNode {
+  const { words, picture } = view;
+  return (
+    <section aria-label={words.policy} class="cards">
+      {picture.policies.map((one) => (
+        <Card
+          key={one.id}
+          {...{ view, onAct, card: one, isAsked: one.name === asked }}
+          onAsk={() => onAsk(one.name === asked ? undefined : one.name)}
+        />
+      ))}
+      {hasNoPolicy(picture) ? <p class="empty">{words.noPolicy}</p> : null}
+    </section>
   );
 }
 

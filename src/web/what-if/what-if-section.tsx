@@ -46,10 +46,10 @@ function Loading(props: WhatIfProps): VNode {
         if (isOver) return;
         setPanel({ of: loaded.WhatIf });
         if (status === 200) setFacts(json as WhatIfFacts);
-        setProblem(status === 200 ? "" : problemIn(json));
+        setProblem(status === 200 ? "" : problemIn(json) || words.unheard);
       })
-      .catch((error: unknown) => {
-        if (!isOver) setProblem(String(error));
+      .catch(() => {
+        if (!isOver) setProblem(words.unheard);
       });
     return () => {
       isOver = true;
