@@ -1,7 +1,7 @@
 import type { Clock } from "../../../contracts/clock.ts";
 import { around } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
-import { type Millis, minutes, seconds } from "../../../core/time/time.ts";
+import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
@@ -41,8 +41,11 @@ export interface HoldingsFound {
 }
 
 export const refreshMs: Millis = minutes(5);
-/** What failed is read again sooner. */
-const failedRefreshMs: Millis = seconds(30);
+/**
+ * What failed for a reason that may pass is read again sooner, and while it fails later and later:
+ * each reading asks for every group, of a service that may be busy.
+ */
+const firstRefreshMs: Millis = seconds(30);
 /**
  * A look that is younger than this is believed of a machine that is in no group, and of what was
  * registered since.
@@ -90,11 +93,12 @@ export class TargetIndex {
   /** Reads all of it again and again, until the signal aborts. Never rejects. */
   async follow(onTrouble: TroubleListener, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#tools;
-    while (!signal.aborted) {
+    for (let inARow = 0; !signal.aborted; ) {
       const faults = await untilAborted(this.#read(), signal).catch(() => []);
       if (signal.aborted) return;
       for (const fault of faults) onTrouble(fault);
-      const restMs = faults.length === 0 ? refreshMs : failedRefreshMs;
+      inARow = faults.some(({ retryable }) => retryable) ? inARow + 1 : 0;
+      const restMs = inARow === 0 ? refreshMs : restAfter(inARow);
       await clock.sleep(around(restMs, rng), signal).catch(() => undefined);
     }
   }
@@ -319,3 +323,7 @@ function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly H
   }
   return found;
 }
+function restAfter(failedInARow: number): Millis {
+  return millis(Math.min(refreshMs, firstRefreshMs * 2 ** (failedInARow - 1)));
+}
+

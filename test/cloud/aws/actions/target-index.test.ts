@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
 import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
 import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
+import type { TrafficGroups } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
 import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
-import type { LastcallError } from "../../../../src/errors.ts";
+import { LastcallError } from "../../../../src/errors.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
@@ -175,6 +176,36 @@ describe("the index of targets", () => {
     // A machine that is in no group has it read again.
     await found("i-00000000000000009");
     expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
+  });
+
+  it.each([
+    [
+      "later and later where a fault lasts that may pass",
+      "CLOUD_UNREACHABLE",
+      [0.5, 1, 2, 4, 5, 5],
+    ],
+    ["no sooner for a permission that is missing", "CLOUD_RIGHT_MISSING", [5, 5, 5, 5]],
+  ] as const)("reads again %s", async (_, code, minutes) => {
+    const readAtMs: number[] = [];
+    const refusing: TrafficGroups = {
+      kind: "TargetGroup",
+      deregister: async () => {},
+      register: async () => {},
+      lingering: async () => [],
+      read: async () => {
+        readAtMs.push(clock.monotonic());
+        throw new LastcallError(code, "Cannot: a test says so");
+      },
+    };
+    const tools = { kinds: [refusing], network: { interfacesOf: async () => [] } };
+    const middle = { machines: () => [], clock, rng: () => 0.5 };
+    const over = new AbortController();
+    const following = new TargetIndex({ ...tools, ...middle }).follow(() => {}, over.signal);
+    await clock.advance(20 * 60_000);
+    const pauses = readAtMs.slice(1).map((at, place) => (at - (readAtMs[place] ?? 0)) / 60_000);
+    expect(pauses).toEqual(minutes);
+    over.abort();
+    await following;
   });
 
   it("reads every five minutes, and says what goes wrong", async () => {
