@@ -98,8 +98,8 @@ export class GroupBatches<Answer> {
       );
       for (const asker of askers) asker.answer.resolve(answer);
     } catch (error) {
-      // One target that is refused must not keep the others.
-      if (askers.length > 1 && !asFault(error).retryable) {
+      // One target that is refused must not keep the others. Who may not ask at all may not alone.
+      if (askers.length > 1 && asFault(error).code === "CLOUD_REFUSED") {
         await Promise.all(askers.map((asker) => this.#send(group, [asker])));
         return;
       }

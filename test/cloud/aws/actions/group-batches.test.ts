@@ -71,12 +71,16 @@ describe("requests about a group", () => {
     expect(await Promise.all(all.slice(0, 2))).toEqual(["first", "alone"]);
   });
 
-  it("fail together where nobody answers", async () => {
+  it.each([
+    ["nobody answers", "CLOUD_RATE_LIMITED"],
+    ["nobody may ask", "CLOUD_RIGHT_MISSING"],
+    ["nobody is known to AWS", "CLOUD_CREDENTIALS"],
+  ] as const)("fail together where %s", async (_, code) => {
     const { clock, batches, sent, texts } = stage();
     const all = ["a", "b", "c"].map((id) => batches.ask("web", targets(id), never));
     sent[0]?.end.resolve("first");
     await clock.advance(0);
-    const fault = new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it");
+    const fault = new LastcallError(code, "Cannot: a test says so");
     sent[1]?.end.reject(fault);
     const ends = await Promise.allSettled(all);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
