@@ -32,6 +32,8 @@ export class TargetStage {
   readonly balancers = new LoadBalancerServer(() => this.clock.now());
   readonly ec2 = new NetworkServer();
   readonly instance: ServedInstance = this.ec2.addInstance(1);
+  /** How often the cluster was asked for the addresses of a machine. */
+  addressLooks = 0;
   runner = this.freshRunner();
 
   async start(): Promise<this> {
@@ -70,7 +72,10 @@ export class TargetStage {
       target: {
         ...target,
         providerID: `aws:///eu-west-1a/${machine}`,
-        addresses: async () => ({ node: [], pods }),
+        addresses: async () => {
+          this.addressLooks += 1;
+          return { node: [], pods };
+        },
       },
     };
   }

@@ -2,6 +2,7 @@ import type {
   ActionDone,
   ActionProblem,
   ActionRunner,
+  ActionTarget,
   ActionTask,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
@@ -41,8 +42,21 @@ export interface RegionTraffic {
   readonly instances: Pick<Ec2Instances, "instances">;
 }
 
-interface Newer {
+interface Addresses {
+  readonly addresses: readonly string[];
+  /** Why there are none. */
+  readonly fault?: LastcallError | undefined;
+}
+
+interface Found extends HoldingsFound {
   readonly machine: TrafficMachine;
+  /** Absent: nobody was asked, since no group holds any. */
+  readonly addresses?: Addresses | undefined;
+}
+
+interface Newer {
+  readonly task: PreparedTask<Kind>;
+  readonly found: Found;
   readonly leaving: LeavingTargets;
   readonly traffic: RegionTraffic;
   readonly untilAt: Instant;
@@ -66,6 +80,8 @@ export class TargetRunner implements ActionRunner<Kind> {
   readonly #trafficIn: InRegion<RegionTraffic>;
   readonly #clock: Clock;
   readonly #lines = new Map<RegionTraffic, LinesOf>();
+  /** What `prepare` has looked up for the `apply` that follows it. */
+  readonly #lookedUp = new WeakMap<ActionTarget, Addresses>();
 
   constructor({
     trafficIn,
@@ -92,7 +108,8 @@ export class TargetRunner implements ActionRunner<Kind> {
    * aws-load-balancer-controller has taken out as well does no harm.
    */
   async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
-    const { holdings } = await this.#find(task, signal);
+    const { holdings, addresses } = await this.#find(task, signal);
+    if (addresses?.fault === undefined && addresses) this.#lookedUp.set(task.target, addresses);
     const ours = byGroup(holdings.filter(({ group }) => !group.isOwned));
     return ours.length === 0 ? undefined : undoOf(ours);
   }
@@ -106,8 +123,10 @@ export class TargetRunner implements ActionRunner<Kind> {
     let found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
     if (!found.isWhole) {
+      const { faults } = found;
       const rest = await traffic.index.rest(found.machine, signal);
-      found = { ...rest, machine: found.machine, faults: [...found.faults, ...rest.faults] };
+      found = await this.#withAddresses(task, { ...found, ...rest }, signal);
+      found = { ...found, faults: [...faults, ...found.faults] };
       await leaving.leave(found.holdings);
     }
     const refused = await leaving.settled();
@@ -120,7 +139,7 @@ export class TargetRunner implements ActionRunner<Kind> {
       task.how.wait ? this.#wait({ held, lines, untilAt }, signal) : [];
     const [left, late] = await Promise.all([
       wait([...leaving.groups, ...owned]),
-      this.#leaveNewer({ ...found, leaving, traffic, untilAt }, signal),
+      this.#leaveNewer({ task, found, leaving, traffic, untilAt }, signal),
     ]);
     const leftLate = await wait(late.held);
     const [fault] = faults;
@@ -137,12 +156,14 @@ export class TargetRunner implements ActionRunner<Kind> {
    * are read again, and what holds the machine beside those that are known is left, too.
    */
   async #leaveNewer(
-    { machine, leaving, traffic, untilAt }: Newer,
+    { task, found, leaving, traffic, untilAt }: Newer,
     signal: AbortSignal,
   ): Promise<{ readonly held: readonly HeldGroup[]; readonly remark?: string }> {
     const limit = this.#limit(untilAt, signal);
     try {
-      const { holdings, faults } = await traffic.index.lookAgain(machine, limit.signal);
+      const again = await traffic.index.lookAgain(found.machine, limit.signal);
+      const known = { ...found, ...again };
+      const { holdings, faults } = await this.#withAddresses(task, known, limit.signal);
       const held = await leaving.leave(holdings);
       const refused = await leaving.settled();
       if (refused !== undefined) throw refused;
@@ -166,7 +187,7 @@ export class TargetRunner implements ActionRunner<Kind> {
       return { detail: "in no group again: the instance does not run any more" };
     }
     // An address that a pod has given up may be another pod's by now.
-    const { addresses, fault } = await addressesOf(task, this.#clock, signal);
+    const { addresses, fault } = await addressesOf(task.target, this.#clock, signal);
     const recorded = holdingsOf(task.undo);
     const its = new Set([instanceId, ...addresses]);
     const held = byGroup(recorded.filter(({ target }) => its.has(target.id)));
@@ -182,20 +203,41 @@ export class TargetRunner implements ActionRunner<Kind> {
     throwFailed(ends, signal);
     // Whose the other addresses are is not known, and not for another attempt to forget.
     const isWhole = recorded.every(({ target }) => its.has(target.id));
-    if (fault?.[0] !== undefined && !isWhole) throw fault[0];
+    if (fault !== undefined && !isWhole) throw fault;
     return { detail: `registered again with ${counted(held)}` };
   }
 
-  async #find(
-    task: ActionTask<Kind>,
-    signal: AbortSignal,
-  ): Promise<HoldingsFound & { readonly machine: TrafficMachine }> {
+  async #find(task: ActionTask<Kind>, signal: AbortSignal): Promise<Found> {
     signal.throwIfAborted();
     const { instanceId, region } = instanceOf(task);
-    const { addresses, fault } = await addressesOf(task, this.#clock, signal);
-    const machine = { instanceId, addresses };
-    const found = await this.#trafficIn(region).index.find(machine, signal);
-    return { ...found, faults: [...found.faults, ...(fault ?? [])], machine };
+    const { index } = this.#trafficIn(region);
+    const addresses = index.mayHoldAddresses() ? await this.#addresses(task, signal) : undefined;
+    const machine = { instanceId, addresses: addresses?.addresses ?? [] };
+    const { faults, ...found } = await index.find(machine, signal);
+    const all = [...faults, ...(addresses?.fault === undefined ? [] : [addresses.fault])];
+    return this.#withAddresses(task, { ...found, faults: all, machine, addresses }, signal);
+  }
+
+  /** The same where a reading since has found groups that hold addresses. */
+  async #withAddresses(task: ActionTask<Kind>, found: Found, signal: AbortSignal): Promise<Found> {
+    const { instanceId, region } = instanceOf(task);
+    const { index } = this.#trafficIn(region);
+    if (found.addresses !== undefined || !index.mayHoldAddresses()) return found;
+    const addresses = await this.#addresses(task, signal);
+    const machine = { instanceId, addresses: addresses.addresses };
+    const { faults, ...rest } = await index.rest(machine, signal);
+    const all = [...faults, ...(addresses.fault === undefined ? [] : [addresses.fault])];
+    return { ...rest, faults: all, machine, addresses };
+  }
+
+  /**
+   * In a burst of notices each question to the cluster is one that evictions wait for: it is asked
+   * once for `prepare` and the `apply` behind it.
+   */
+  async #addresses({ target }: ActionTask<Kind>, signal: AbortSignal): Promise<Addresses> {
+    const there = this.#lookedUp.get(target);
+    this.#lookedUp.delete(target);
+    return there ?? addressesOf(target, this.#clock, signal);
   }
 
   /** Aborts with the signal, and when the time is up. */
@@ -268,7 +310,11 @@ async function isStillIn(
  * Where nobody tells the addresses, or not in time, the groups that hold the instance by its id are
  * left at least.
  */
-async function addressesOf(task: ActionTask<Kind>, clock: Clock, signal: AbortSignal) {
+async function addressesOf(
+  target: ActionTarget,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Addresses> {
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
   clock.sleep(addressLimitMs, both).then(
@@ -276,11 +322,11 @@ async function addressesOf(task: ActionTask<Kind>, clock: Clock, signal: AbortSi
     () => undefined,
   );
   try {
-    const { node, pods } = await untilAborted(task.target.addresses(both), both);
+    const { node, pods } = await untilAborted(target.addresses(both), both);
     return { addresses: [...node, ...pods] };
   } catch (error) {
     signal.throwIfAborted();
-    return { addresses: [], fault: [asFault(error)] };
+    return { addresses: [], fault: asFault(error) };
   } finally {
     over.abort();
   }

@@ -125,6 +125,20 @@ export class TargetIndex {
     return this.#known(machine, this.#holdings(machine), signal);
   }
 
+  /**
+   * False where the groups are known and none of them holds an address: a machine's own need not be
+   * asked for then.
+   */
+  mayHoldAddresses(): boolean {
+    return !this.#isRead() || this.#hasAddresses();
+  }
+
+  #hasAddresses(): boolean {
+    return [...this.#parts.values()].some(({ groups }) =>
+      groups.some(({ group, targets }) => group.byAddress && targets.length > 0),
+    );
+  }
+
   async #readFor(machine: TrafficMachine, signal: AbortSignal): Promise<void> {
     const all = this.#read();
     const over = new AbortController();
@@ -253,11 +267,8 @@ export class TargetIndex {
     const reading = this.#tools.kinds.map((kind) => this.#readKind(kind, signal));
     this.#reading = reading;
     const faults = (await Promise.all(reading)).flat();
-    const hasAddresses = [...this.#parts.values()].some(({ groups }) =>
-      groups.some(({ group, targets }) => group.byAddress && targets.length > 0),
-    );
     const unknown = this.#tools.machines().filter((id) => !this.#vpcs.has(id));
-    if (!hasAddresses || unknown.length === 0) return faults;
+    if (!this.#hasAddresses() || unknown.length === 0) return faults;
     try {
       await this.#learnVpcs(unknown, signal);
       return faults;
@@ -312,6 +323,10 @@ export class TargetIndex {
   }
 }
 
+function restAfter(failedInARow: number): Millis {
+  return millis(Math.min(refreshMs, firstRefreshMs * 2 ** (failedInARow - 1)));
+}
+
 function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly Holding[]> {
   const found = new Map<string, Holding[]>();
   for (const { group, targets } of groups) {
@@ -323,7 +338,3 @@ function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly H
   }
   return found;
 }
-function restAfter(failedInARow: number): Millis {
-  return millis(Math.min(refreshMs, firstRefreshMs * 2 ** (failedInARow - 1)));
-}
-

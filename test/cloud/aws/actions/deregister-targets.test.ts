@@ -44,6 +44,32 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toHaveLength(1);
   });
 
+  it("is not asked for its addresses where no group holds any", async () => {
+    addGroups(2);
+    await run({ machine: "i-00000000000000099" });
+    const looks = stage.addressLooks;
+    expect((await run()).detail).toBe("out of 2 groups");
+    expect(stage.addressLooks).toBe(looks);
+  });
+
+  it("is asked for its addresses once, before its first change and for that", async () => {
+    ec2.addInterface(instance);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    await run({ machine: "i-00000000000000099" });
+    const looks = stage.addressLooks;
+    expect((await run({ pods: ["10.0.1.7"] })).detail).toBe("out of 1 group");
+    expect(stage.addressLooks).toBe(looks + 1);
+  });
+
+  it("is asked for its addresses late where a group that holds some is new", async () => {
+    ec2.addInterface(instance);
+    addGroups(1);
+    await stage.readLongAgo();
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    expect(await runThrough({ pods: ["10.0.1.7"], waitMs: 30_000 })).toBe("out of 2 groups");
+    expect(standing()).toEqual([]);
+  });
+
   it("leaves a group with all of its ports by one call", async () => {
     const ports = [80, 766].map((port) => ({ id: instance.id, port }));
     balancers.addGroup("web", { targets: [...ports] });
@@ -222,6 +248,7 @@ describe("a machine that is taken out of its groups", () => {
 
   it("leaves the groups that hold it by its id where nobody tells its addresses", async () => {
     addGroups(1);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
     const task = taskOf({});
     const addresses = async () => {
       throw new LastcallError("API_UNREACHABLE", "Cannot list the pods: a test has it fail");
@@ -231,6 +258,6 @@ describe("a machine that is taken out of its groups", () => {
     await expect(stage.runner.apply({ ...blind, undo }, never)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
     });
-    expect(standing()).toEqual([]);
+    expect(standing()).toEqual(["10.0.1.7:8080"]);
   });
 });
