@@ -104,6 +104,8 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       await change(newer);
     }
     const count = recorded.length + newer.length;
+    if (standing.length === 0)
+      return { detail: "no network interface is attached to the instance" };
     if (count === 0) return { detail: "every network interface has these groups already" };
     return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
   }

@@ -134,6 +134,14 @@ describe("the security groups of a machine that is quarantined", () => {
     expect([first.groups, third.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
+  it("are said to be on no interface where the instance is gone with all of them", async () => {
+    server.interfaces.splice(0);
+    const undo = await prepare();
+    expect(await apply(undo)).toEqual({
+      detail: "no network interface is attached to the instance",
+    });
+  });
+
   it("are left alone where a group is of another VPC", async () => {
     server.securityGroups.set("sg-foreign", "vpc-b");
     await expect(replace(["sg-quarantine", "sg-foreign"])).rejects.toMatchObject({
