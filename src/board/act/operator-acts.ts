@@ -186,9 +186,11 @@ export class OperatorActs {
   ): Promise<DrainPlanReport> {
     const { fleet, pods, now } = this.#options;
     const [here, budgets] = await Promise.all([pods.list(node.name), pods.budgets()]);
-    const rule = (selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy).drain;
-    const notice = deadlineAt === undefined ? undefined : { leftMs: between(departAt, deadlineAt) };
-    return drainPlanReport(planDrain({ node, pods: here, budgets, rule, notice, now: now() }));
+    const { drain } = selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy;
+    // A person's instant is the drain's timeout, and no notice: nobody is forced out for it.
+    const timeoutMs = deadlineAt === undefined ? drain.timeoutMs : between(departAt, deadlineAt);
+    const rule = { ...drain, timeoutMs };
+    return drainPlanReport(planDrain({ node, pods: here, budgets, rule, now: now() }));
   }
 
   #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): ActFinding {
