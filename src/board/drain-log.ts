@@ -1,7 +1,7 @@
 import type { Fleet } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
-import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
+import { cloudDeadline, type Departure, isLive, isUnderWay } from "../core/departure/departure.ts";
 import { drainBeganAt } from "../core/departure/ledger.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
@@ -102,11 +102,8 @@ export class DrainLog {
     const beganAt = status.startedAt ?? now();
     const here = followed.pods().map((pod) => asBefore(pod, beganAt));
     const rule = (selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy).drain;
-    const { deadlineAt } = departure;
-    const notice =
-      isNoticed(departure) && deadlineAt !== undefined
-        ? { leftMs: between(beganAt, deadlineAt) }
-        : undefined;
+    const endsAt = cloudDeadline(departure);
+    const notice = endsAt === undefined ? undefined : { leftMs: between(beganAt, endsAt) };
     const plan = planDrain({ node, pods: here, budgets, rule, notice, now: beganAt });
     let record: DrainRecord = {
       beganAt,

@@ -1,7 +1,12 @@
 import type { FleetView } from "../contracts/fleet.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
 import type { ActionRecord } from "../core/departure/action-record.ts";
-import { type Departure, isLive, type TimelineEntry } from "../core/departure/departure.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  isLive,
+  type TimelineEntry,
+} from "../core/departure/departure.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
@@ -93,7 +98,7 @@ function drainsOf(
     return drainPlanReport(planDrain({ node, pods, budgets, rule, notice, now }));
   };
   const noticed = departures.find((one) => isLive(one) && one.noticedAt !== undefined);
-  const endsAt = noticed?.deadlineAt;
+  const endsAt = noticed && cloudDeadline(noticed);
   const running: readonly ShownDrain[] =
     endsAt === undefined
       ? []

@@ -22,6 +22,7 @@ const podOf = (name: string, fields: Partial<PodFacts> = {}) =>
   }) as PodFacts;
 
 let phase: string;
+let fields: Partial<Departure>;
 let at: Instant;
 let here: readonly PodFacts[];
 let budgets: () => Promise<readonly never[]>;
@@ -33,11 +34,13 @@ let log: DrainLog;
 
 beforeEach(() => {
   [phase, at, here, follows] = ["Scheduled", beganAt, [podOf("a"), podOf("b")], []];
+  fields = {};
   budgets = async () => [];
   const departure = () =>
     ({
       ...{ name: "n1-1", uid: "d1", node: { name: "n1", uid: "uid-n1" }, cause: "Planned" },
       status: { phase, startedAt: beganAt, timeline: [] },
+      ...fields,
     }) as unknown as Departure;
   const fleet: Pick<Fleet, "node" | "policies" | "departure" | "onChange"> = {
     ...{ node: () => node, policies: () => [], departure },
@@ -95,6 +98,16 @@ it("plans for a pod that was told to end before it was first seen as if it had n
   here = [podOf("a", { deletionAt: after(60) })];
   await turn("Draining");
   expect(log.of("d1")?.plan.pods[0]).toMatchObject({ action: "Evict", graceSeconds: 60 });
+});
+
+it.each([
+  ["SpotInterruption", 40],
+  // A person has named it, and a notice without an end came to that.
+  ["Manual", null],
+] as const)("plans until the cloud's deadline, and no other: %s", async (cause, noticeSeconds) => {
+  fields = { cause, noticedAt: beganAt, deadlineAt: after(40) };
+  await turn("Draining");
+  expect(log.of("d1")?.plan).toMatchObject({ noticeSeconds });
 });
 
 it("watches the pods of a node for as long as it leaves, and once", async () => {

@@ -52,6 +52,12 @@ it("has the notice that runs in front, with what is left of it", () => {
   expect(page?.departures[0]).toMatchObject({ isLive: true, steps: [{ step: "Draining" }] });
 });
 
+it("takes no instant that a person has named for the cloud's", () => {
+  const asked: Departure = { ...departure, cause: "Manual" };
+  const page = nodePage("n1", { view: viewOf([asked]), pods: [pod], budgets: [], now });
+  expect(page?.drains.map(({ kind }) => kind)).toEqual(["Planned", "Notice", "Notice"]);
+});
+
 it("shows what was done around a departure, but not what it takes to undo it", () => {
   const page = nodePage("n1", { view: viewOf([departure]), pods: [], budgets: [], now });
   const [action] = page?.departures[0]?.actions ?? [];
