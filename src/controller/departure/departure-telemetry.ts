@@ -4,7 +4,12 @@ import { isDetached } from "../../core/action/action-plan.ts";
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
-import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  type DepartureStatus,
+  type UncleanPod,
+} from "../../core/departure/departure.ts";
 import { ruleOfLoss, ruleReference } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
@@ -161,16 +166,18 @@ export class DepartureTelemetry {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
+  /** Pods that came late are drained by themselves, and a departure has one drain to tell of. */
   drainEnded(departure: Departure, verdict: DrainVerdict): void {
-    const { noticedAt, deadlineAt } = departure;
-    if (noticedAt === undefined || verdict !== "Done") return;
+    const { noticedAt } = departure;
+    if (noticedAt === undefined || verdict !== "Done" || this.#emitted.has("drained")) return;
+    this.#emitted.add("drained");
+    const { metrics } = this.#telemetry;
     const now = this.#clock.now();
-    this.#telemetry.metrics.observe(
-      "lastcall_notice_to_last_pod_seconds",
-      (now - noticedAt) / 1000,
-    );
+    const seconds = Math.max(0, (now - noticedAt) / 1000);
+    metrics.observe("lastcall_notice_to_last_pod_seconds", seconds);
+    const deadlineAt = cloudDeadline(departure);
     if (deadlineAt === undefined) return;
-    this.#telemetry.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+    metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
   }
 
   /** One action has come to its end, or was undone; with the records of all as they are now. */
