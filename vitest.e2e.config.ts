@@ -2,27 +2,66 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
+ * Files that wait for most of their time: for instants of a plan, for leases and for timeouts. They
+ * run two at a time, the longest first. The others work, or measure how fast something is done.
+ */
+const waiting = [
+  "queue",
+  "release-elsewhere",
+  "agent-fallback",
+  "release-check",
+  "leaderless",
+  "article",
+  "actions",
+  "api-outage",
+  "crash",
+  "rotation",
+  "two-controllers",
+  "depart",
+  "compute-engine",
+  "advice",
+  "crd-skew",
+  "other-machine",
+].map((name) => `test/e2e/${name}.e2e.test.ts`);
+
+/**
  * Helmfile is built while the others run. What the whole suite has used of its rights is judged when
  * all of it has run.
  */
-const last = ["/helmfile.e2e.test.ts", "/rights.e2e.test.ts"];
+const last = ["helmfile", "rights"].map((name) => `test/e2e/${name}.e2e.test.ts`);
 
-class SomeLast extends BaseSequencer {
+class InOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification) =>
-      last.findIndex((one) => moduleId.endsWith(one));
-    return (await super.sort(files)).toSorted((one, other) => place(one) - place(other));
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other));
   }
+}
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const place = last.findIndex((file) => moduleId.endsWith(file));
+  if (place >= 0) return waiting.length + 1 + place;
+  const rank = waiting.findIndex((file) => moduleId.endsWith(file));
+  return rank < 0 ? waiting.length : rank;
 }
 
 export default defineConfig({
   test: {
-    include: ["test/e2e/**/*.e2e.test.ts"],
     globalSetup: ["test/support/bun-setup.ts", "test/support/used-rights.ts"],
     setupFiles: ["test/support/e2e-setup.ts"],
-    sequence: { sequencer: SomeLast },
-    fileParallelism: false,
+    sequence: { sequencer: InOrder },
     testTimeout: 300_000,
     hookTimeout: 900_000,
+    projects: [
+      { extends: true, test: { name: "waiting", include: waiting, maxWorkers: 2 } },
+      {
+        extends: true,
+        test: {
+          name: "working",
+          include: ["test/e2e/**/*.e2e.test.ts"],
+          exclude: waiting,
+          fileParallelism: false,
+        },
+      },
+    ],
   },
 });

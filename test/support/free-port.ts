@@ -6,18 +6,24 @@ const lowest = 20_000;
 const highest = 32_000;
 const attempts = 100;
 
+// Test files that run beside each other have a share each: a port that one of them was given, and
+// on which nothing listens yet, must not be found free by another.
+const shares = 8;
+const share = Number(process.env.VITEST_POOL_ID ?? 0) % shares;
+const width = Math.floor((highest - lowest) / shares);
+
 const given = new Set<number>();
 
-/** A loopback port that nothing listens on, and that this process has not been given before. */
+/** A loopback port that nothing listens on, and that no test was given before. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const port = lowest + Math.floor(Math.random() * (highest - lowest));
+    const port = lowest + share * width + Math.floor(Math.random() * width);
     if (given.has(port) || !(await isFree(port))) continue;
     given.add(port);
     return port;
   }
   throw new Error(
-    `Cannot find a free port: ${attempts} between ${lowest} and ${highest} are taken`,
+    `Cannot find a free port: ${attempts} of ${width} from ${lowest + share * width} on are taken`,
   );
 }
 

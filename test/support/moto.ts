@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -218,22 +218,26 @@ async function install(): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall");
   const home = join(cache, `moto-${release}`);
   const python = join(home, "bin", "python");
-  if (existsSync(join(home, "complete"))) return python;
+  if (existsSync(home)) return python;
+  // Under another name until it is whole; of two test files that come at once one is the first.
+  const half = `${home}.${process.pid}`;
   mkdirSync(cache, { recursive: true });
   const run = promisify(execFile);
   try {
-    rmSync(home, { recursive: true, force: true });
-    await run("python3", ["-m", "venv", home], { timeout: 120_000 });
+    await run("python3", ["-m", "venv", half], { timeout: 120_000 });
     const wanted = `moto[server,sqs]==${release}`;
-    await run(python, ["-m", "pip", "install", "--quiet", wanted], { timeout: 600_000 });
+    const pip = ["-m", "pip", "install", "--quiet", wanted];
+    await run(join(half, "bin", "python"), pip, { timeout: 600_000 });
+    if (!existsSync(home)) renameSync(half, home);
   } catch (error) {
-    rmSync(home, { recursive: true, force: true });
+    if (existsSync(home)) return python;
     const told = String((error as { stderr?: string }).stderr || error).trim();
     throw new Error(
       `Cannot install moto ${release} into ${home}: ${told.split("\n").at(-1)}; python3 with venv, and PyPI, are wanted`,
       { cause: error },
     );
+  } finally {
+    rmSync(half, { recursive: true, force: true });
   }
-  mkdirSync(join(home, "complete"));
   return python;
 }
