@@ -57,6 +57,16 @@ export const computeFaults: readonly Fault[] = [
     mend: async ({ world }) => world.cloud.startAt("lost-1", ago(millis(0))),
   },
   {
+    ...{ check: "machines-without-node", status: "Warn" },
+    what: "an instance with the cluster's label and without a group that never joined",
+    says: "1 machine without a Node: lost-2",
+    make: async ({ world: { cloud } }) => {
+      cloud.addStray("lost-2", "europe-west1-d", "Alone");
+      cloud.startAt("lost-2", ago(minutes(16)));
+    },
+    mend: async ({ world }) => world.cloud.startAt("lost-2", ago(millis(0))),
+  },
+  {
     ...{ check: "launch-times", status: "Warn", what: "instances of which no start is told" },
     says: "the age of the Node object has to count",
     asked: ({ world }) => ({ gce: withoutTimes(world.cloud.endpoint) }),
@@ -188,6 +198,17 @@ export const azureFaults: readonly Fault[] = [
     asked: () => ({ later: minutes(16) }),
     make: async ({ arm }) => arm.addMachine(),
     mend: async ({ arm }) => arm.machines.pop(),
+  },
+  {
+    ...{ check: "machines-without-node", status: "Warn" },
+    what: "a virtual machine of Karpenter's that never joined",
+    says: "1 machine without a Node: aks-default-x1",
+    make: async ({ arm }) =>
+      arm.singles.push({
+        ...{ name: "aks-default-x1", tags: { "karpenter.sh_nodepool": "default" } },
+        createdAt: ago(minutes(16)),
+      }),
+    mend: async ({ arm }) => arm.singles.pop(),
   },
   {
     ...{ check: "machines", status: "Fail", what: "a Ready node of a machine that Azure deleted" },

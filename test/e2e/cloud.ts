@@ -31,6 +31,12 @@ export interface CloudOptions {
   readonly after?: (call: RelayCall) => Promise<void>;
 }
 
+/** As GKE labels the instances of its nodes. */
+const ofCluster = {
+  "goog-k8s-cluster-name": "main",
+  "goog-k8s-cluster-location": "europe-west1",
+};
+
 /** Compute Engine, and the kubelets of the machines that it makes. */
 export class Cloud {
   readonly releases: Release[] = [];
@@ -88,7 +94,7 @@ export class Cloud {
       ]),
     );
     for (const { name, zone } of machines) {
-      this.#server.model.addMachine({ name, zone, group: groups.get(zone) });
+      this.#server.model.addMachine({ name, zone, group: groups.get(zone), labels: ofCluster });
     }
     this.#opened = true;
   }
@@ -104,11 +110,13 @@ export class Cloud {
     return this.#machine(name).startedAt;
   }
 
-  /** One more machine in a zone's group, whose kubelet never reaches the cluster. */
-  addStray(name: string, zone: string): void {
-    const group = this.#server.model.group({ scope: "zones", location: zone }, `gke-${zone}-grp`);
+  /** One more machine of the cluster, whose kubelet never reaches it. */
+  addStray(name: string, zone: string, how: "InGroup" | "Alone" = "InGroup"): void {
+    const place = { scope: "zones", location: zone } as const;
+    const isAlone = how === "Alone";
+    const group = isAlone ? undefined : this.#server.model.group(place, `gke-${zone}-grp`);
     this.#opened = false;
-    this.#server.model.addMachine({ name, zone, group });
+    this.#server.model.addMachine({ name, zone, group, labels: ofCluster });
     this.#opened = true;
   }
 

@@ -17,6 +17,13 @@ export interface ArmMachine {
   isNeeded: boolean;
 }
 
+/** A virtual machine in no scale set, such as Karpenter's. */
+export interface ArmSingle {
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAt: Instant;
+}
+
 interface Refusal {
   readonly status: number;
   readonly code: string;
@@ -45,6 +52,7 @@ const faults = {
 
 export const nodeGroup = "/subscriptions/sub1/resourceGroups/MC_shop_main_westeurope";
 export const scaleSet = `${nodeGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/aks-spot-1-vmss`;
+export const singles = `${nodeGroup}/providers/Microsoft.Compute/virtualMachines`;
 export const cluster =
   "/subscriptions/sub1/resourcegroups/shop/providers/Microsoft.ContainerService/managedClusters/main";
 const pool = `${cluster}/agentPools/spot`;
@@ -56,6 +64,7 @@ const lower = {
   scaleSet: scaleSet.toLowerCase(),
   pool: pool.toLowerCase(),
   operations: operations.toLowerCase(),
+  singles: singles.toLowerCase(),
 };
 
 export interface ArmTimings {
@@ -79,6 +88,10 @@ const defaultTimings: ArmTimings = {
  */
 export class ArmServer {
   readonly machines: ArmMachine[] = [];
+  /** Those of the same resource group that are in no scale set. */
+  readonly singles: ArmSingle[] = [];
+  /** How many of them a page of their list holds at the most. */
+  pageSize = 100;
   readonly requests: SeenRequest[] = [];
   /** How often a request to delete a machine was taken. */
   taken = 0;
@@ -199,10 +212,21 @@ export class ArmServer {
     if (path === `${lower.scaleSet}/virtualmachines`) {
       return ok({ value: this.machines.map((one) => this.#body(one)) });
     }
+    if (path === lower.singles) return this.#page(new URL(url, "http://arm"));
     const machine = this.#machineAt(path);
     if (machine !== undefined) return ok(this.#body(machine));
+    const single = this.singles.find(({ name }) => path === `${lower.singles}/${name}`);
+    if (single !== undefined) return ok(singleBody(single));
     const message = `The Resource ${path} was not found.`;
     return refusal({ status: 404, code: "ResourceNotFound", message });
+  }
+
+  #page({ pathname, searchParams }: URL): Reply {
+    const from = Number(searchParams.get("$skiptoken") ?? 0);
+    const to = from + this.pageSize;
+    const value = this.singles.slice(from, to).map(singleBody);
+    const more = `${this.url}${pathname}?api-version=x&$skiptoken=${to}`;
+    return ok({ value, ...(to < this.singles.length ? { nextLink: more } : {}) });
   }
 
   #machineAt(path: string): ArmMachine | undefined {
@@ -270,6 +294,19 @@ export class ArmServer {
       },
     };
   }
+}
+
+function singleBody({ name, tags, createdAt }: ArmSingle): object {
+  return {
+    id: `${singles}/${name}`,
+    tags,
+    properties: {
+      ...{ vmId: randomUUID(), provisioningState: "Succeeded" },
+      timeCreated: formatInstant(createdAt),
+      osProfile: { computerName: name },
+      instanceView: { statuses: [{ code: "PowerState/running" }] },
+    },
+  };
 }
 
 function ok(body: object): Reply {

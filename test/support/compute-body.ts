@@ -18,6 +18,7 @@ export interface ComputeMachine {
   readonly group: ComputeGroup | undefined;
   readonly spot: boolean;
   readonly deletionProtection: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: Instant;
   startedAt: Instant;
   status: "PROVISIONING" | "STAGING" | "RUNNING" | "STOPPING" | "TERMINATED";
@@ -80,6 +81,7 @@ export function machineBody(machine: ComputeMachine, project: ComputeProject): o
     zone: link(project, `zones/${zone}`),
     machineType: link(project, `zones/${zone}/machineTypes/e2-standard-4`),
     status: machine.status,
+    labels: machine.labels,
     selfLink: link(project, `zones/${zone}/instances/${name}`),
     metadata: {
       kind: "compute#metadata",

@@ -18,13 +18,34 @@ export function listPage(kind: "instance" | "operation", items: readonly object[
   return chosenFields({ ...page, ...more }, query.fields);
 }
 
+/**
+ * One page of the instances of all zones. A zone without any that passes has a warning in their
+ * place, as Compute Engine has it.
+ */
+export function aggregatedPage(byZone: ReadonlyMap<string, readonly object[]>, query: Query) {
+  const { fields, ...others } = query;
+  const chosen = /^items\/\*\/instances\(([a-z,]+)\),nextPageToken$/.exec(fields ?? "")?.[1];
+  if (fields !== undefined && chosen === undefined) throw invalid("fields", fields);
+  const inner = chosen?.split(",");
+  const { items, ...page } = listPage("instance", [...byZone.values()].flat(), others);
+  const zoneOf = (item: Fields) => String(item.zone).split("/").at(-1);
+  const ofZone = (zone: string) =>
+    (items as readonly Fields[]).filter((item) => zoneOf(item) === zone);
+  const scoped = [...byZone.keys()].map((zone) => {
+    const instances = ofZone(zone).map((item) => pick(item, inner));
+    const warning = { code: "NO_RESULTS_ON_PAGE", message: `There are no results for ${zone}.` };
+    return [`zones/${zone}`, instances.length > 0 ? { instances } : { warning }] as const;
+  });
+  return { ...page, kind: "compute#instanceAggregatedList", items: Object.fromEntries(scoped) };
+}
+
 function pageSizeOf(maxResults = "500"): number {
   const size = Number(maxResults);
   if (Number.isInteger(size) && size >= 1 && size <= 500) return size;
   throw invalid("maxResults", maxResults);
 }
 
-const term = /^\(?([a-zA-Z]+) ?= ?"([^"]*)"\)?$/;
+const term = /^\(?([a-zA-Z]+|labels\.[-_a-z0-9]+) ?= ?"([^"]*)"\)?$/;
 
 function filterOf(filter: string | undefined): (item: Fields) => boolean {
   if (filter === undefined) return () => true;
@@ -33,7 +54,9 @@ function filterOf(filter: string | undefined): (item: Fields) => boolean {
     if (name === "") throw invalid("filter", filter);
     return { name, value };
   });
-  return (item) => terms.some(({ name, value }) => item[name] === value);
+  const fieldOf = (item: Fields, name: string) =>
+    name.startsWith("labels.") ? (item.labels as Fields)[name.slice("labels.".length)] : item[name];
+  return (item) => terms.some(({ name, value }) => fieldOf(item, name) === value);
 }
 
 function sortedBy(orderBy: string | undefined, items: readonly Fields[]): readonly Fields[] {

@@ -80,9 +80,10 @@ export class ComputeModel {
     readonly group?: ComputeGroup | undefined;
     readonly spot?: boolean;
     readonly deletionProtection?: boolean;
+    readonly labels?: Readonly<Record<string, string>>;
   }): ComputeMachine {
     if (spec.group) spec.group.targetSize++;
-    const machine = this.#bear({ spot: true, deletionProtection: false, ...spec });
+    const machine = this.#bear({ spot: true, deletionProtection: false, labels: {}, ...spec });
     machine.status = "RUNNING";
     return machine;
   }
@@ -290,9 +291,10 @@ export class ComputeModel {
     readonly group?: ComputeGroup | undefined;
     readonly spot: boolean;
     readonly deletionProtection: boolean;
+    readonly labels: Readonly<Record<string, string>>;
   }): ComputeMachine {
     const now = this.options.clock.now();
-    const { name, zone, group, spot, deletionProtection } = like;
+    const { name, zone, group, spot, deletionProtection, labels } = like;
     const machine: ComputeMachine = {
       id: this.#nextId(),
       name,
@@ -300,6 +302,7 @@ export class ComputeModel {
       group,
       spot,
       deletionProtection,
+      labels,
       createdAt: now,
       startedAt: now,
       status: "PROVISIONING",

@@ -12,7 +12,7 @@ import {
   managedBody,
   operationBody,
 } from "./compute-body.ts";
-import { listPage } from "./compute-list-page.ts";
+import { aggregatedPage, listPage } from "./compute-list-page.ts";
 import {
   ComputeModel,
   ComputeRefusal,
@@ -235,6 +235,14 @@ export class ComputeServer {
   async #route(call: ComputeRequestRecord, response: ServerResponse): Promise<object> {
     const [, scope, location = "", collection, name, verb] = call.path.split("/");
     if (call.version === "beta" && verb !== "testIamPermissions") throw unknownCall(call);
+    if (scope === "aggregated" && call.method === "GET" && location === "instances") {
+      this.#allow("compute.instances.list", call);
+      const all = this.model.allMachines();
+      const bodies = (zone: string) =>
+        all.filter((one) => one.zone === zone).map((one) => machineBody(one, this.project));
+      const zones = [...new Set(all.map(({ zone }) => zone))];
+      return aggregatedPage(new Map(zones.map((zone) => [zone, bodies(zone)])), call.query);
+    }
     if (scope !== "zones" && scope !== "regions") throw unknownCall(call);
     const place = { scope, location } as const;
     const key = `${call.method} ${collection}${name === undefined ? "" : "/N"}${verb ? `/${verb}` : ""}`;

@@ -80,9 +80,14 @@ ${faults.join("\n")}
 
 ## What it does not see
 
-- Machines that never became nodes and are in no group, on Compute Engine and Azure. On EC2 those are seen that carry
-  the tag of the cluster (\`kubernetes.io/cluster/NAME\`, \`eks:cluster-name\` or \`eks:eks-cluster-name\`) and are Spot
-  instances or Karpenter's; others, such as a bastion, may carry it as well.
+- Machines that never became nodes and of which nothing tells the cluster. Beside those in the groups of the nodes that
+  are looked up, these are seen:
+  - on EC2 Spot instances and Karpenter's with the tag of the cluster (\`kubernetes.io/cluster/NAME\`,
+    \`eks:cluster-name\` or \`eks:eks-cluster-name\`); others, such as a bastion, may carry it as well.
+  - on Compute Engine instances with GKE's label \`goog-k8s-cluster-name\`, in every zone, unless
+    \`goog-k8s-cluster-location\` says that they are of another cluster of that name.
+  - on Azure single machines in the resource group of the nodes, by the tags of AKS or Karpenter. Scale sets none of
+    whose nodes is looked up are not: to list them takes a permission that nothing else needs.
 - How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
   needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
 - Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.

@@ -8,8 +8,8 @@ export interface MachineCloud {
   readonly launchTimes: LaunchTimes;
   /**
    * The providerIDs of the machines that run in the same group now, at most 500, this one among
-   * them, and on EC2 of all in the same cluster; none where it is in neither. Absent: this cloud is
-   * not asked. Throws CLOUD_*.
+   * them, and of all that are known to be of the same cluster; none where it is in neither. Absent:
+   * this cloud is not asked. Throws CLOUD_*.
    */
   readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
 import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { textOf } from "../../core/json/json-field.ts";
+import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { parseApiEndpoint } from "../release/api-endpoint.ts";
@@ -30,7 +30,10 @@ export interface AzureSettings {
 export interface AzureCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
-  /** The machines of the same scale set now, at most 500; none for a machine without one. */
+  /**
+   * The machines of the same scale set now, at most 500, and those of node pools and of Karpenter
+   * that are in none, all of the same resource group.
+   */
   groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
 }
 
@@ -51,15 +54,46 @@ export function createAzureCompute(settings: AzureSettings): AzureCompute {
     launchTimes: new AzureLaunchTimes(client),
     groupOf: async (providerID, signal) => {
       const ref = findMachineRef(providerID);
-      if (ref?.scaleSet === undefined) return [];
-      const found: string[] = [];
-      for await (const { id } of armItems(client, listCall(ref), signal)) {
-        if (typeof id === "string") found.push(`azure://${id}`);
-        if (found.length >= 500) break;
-      }
-      return found;
+      if (ref === undefined) return [];
+      const lists = await Promise.all([
+        ref.scaleSet === undefined ? [] : machinesIn(client, ref, signal),
+        singleNodes(client, ref, signal),
+      ]);
+      return lists.flat();
     },
   };
+}
+
+async function machinesIn(
+  client: ArmClient,
+  scaleSet: MachineRef,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { id } of armItems(client, listCall(scaleSet), signal)) {
+    if (typeof id === "string") found.push(`azure://${id}`);
+    if (found.length >= 500) break;
+  }
+  return found;
+}
+
+/** By these tags a machine is meant to be a node: of a pool of single machines, or Karpenter's. */
+const nodeTags = ["aks-managed-poolname", "karpenter.azure.com_cluster", "karpenter.sh_nodepool"];
+
+/** The resource group of nodes is that of one cluster; what else it holds, is no node. */
+async function singleNodes(
+  client: ArmClient,
+  { groupId }: MachineRef,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const collection = `${groupId}/providers/Microsoft.Compute/virtualMachines`;
+  const found: string[] = [];
+  for await (const { id, tags } of armItems(client, listCall({ collection }), signal)) {
+    // Azure does not tell the case of a tag's letters apart.
+    const isNode = Object.keys(fieldsOf(tags)).some((tag) => nodeTags.includes(tag.toLowerCase()));
+    if (typeof id === "string" && isNode) found.push(`azure://${id}`);
+  }
+  return found;
 }
 
 function parseCluster(text: string | undefined): AksPoolsOptions["cluster"] {
@@ -122,7 +156,7 @@ export class AzureLaunchTimes implements LaunchTimes {
   }
 }
 
-function listCall(ref: MachineRef) {
+function listCall(ref: Pick<MachineRef, "collection" | "scaleSet">) {
   return {
     method: "GET",
     path: ref.collection,

@@ -1,7 +1,13 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { type Fields, isFields, trimmedTextOf } from "../../core/json/json-field.ts";
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  trimmedTextOf,
+} from "../../core/json/json-field.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {
@@ -126,6 +132,8 @@ interface ComputeList extends CallPurpose {
   readonly query: Readonly<Record<string, string>>;
   /** For each page; the client's own where absent. */
   readonly timeoutMs?: Millis;
+  /** Of all places at once: what stands under this name in each of them. */
+  readonly inEachPlace?: "instances";
 }
 
 /** `send` of a client, or `sendPatiently`. */
@@ -155,15 +163,23 @@ export async function* listItems(
     const call = { method: "GET", path, query, action, permission, timeoutMs } as const;
     const answer = await send(call, signal);
     if (answer.kind === "NotFound") throw unreadable(list, "the answer 404");
-    const { items = [], nextPageToken } = answer.body;
-    if (!Array.isArray(items)) throw unreadable(list, "items that are no list");
-    for (const item of items) {
-      if (isFields(item)) yield item;
-    }
+    const { items, nextPageToken } = answer.body;
+    yield* itemsOf(list, items);
     pageToken = trimmedTextOf(nextPageToken);
     if (pageToken === undefined) return;
   }
   throw unreadable(list, `more than ${mostPages} pages`);
+}
+
+function itemsOf(list: ComputeList, items: unknown = []): readonly Fields[] {
+  const { inEachPlace } = list;
+  if (inEachPlace !== undefined && isFields(items)) {
+    return Object.values(items).flatMap((place) =>
+      listOf(fieldsOf(place)[inEachPlace]).map(fieldsOf),
+    );
+  }
+  if (!Array.isArray(items)) throw unreadable(list, "items that are no list");
+  return items.filter(isFields);
 }
 
 function unreadable({ action }: ComputeList, found: string): LastcallError {

@@ -26,7 +26,7 @@ export interface ComputeSettings {
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
-  /** The machines that run in the same managed group now, at most 500; none without a group. */
+  /** The machines that run in the same managed group now, at most 500, or in the same cluster. */
   groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }

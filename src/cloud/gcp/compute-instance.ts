@@ -1,5 +1,11 @@
 import { parseProviderId } from "../../core/cluster/node.ts";
-import { instantOf } from "../../core/json/json-field.ts";
+import {
+  type Fields,
+  fieldsOf,
+  instantOf,
+  textOf,
+  trimmedTextOf,
+} from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
@@ -17,6 +23,13 @@ export interface GroupRef {
   readonly name: string;
 }
 
+/** What GKE's own labels say of a node's cluster; two of one name are in two locations. */
+export interface ClusterLabels {
+  readonly name: string;
+  /** Absent on instances that others than GKE have made for it, such as an older Karpenter. */
+  readonly location: string | undefined;
+}
+
 /** What is read of an instance: the fields that a release needs. */
 export interface Instance {
   /** Numeric, as text; a machine recreated under the same name has another. */
@@ -28,6 +41,8 @@ export interface Instance {
   /** The last start; a machine that was stopped and started keeps its id, but not this. */
   readonly startedAt: Instant | undefined;
   readonly group: GroupRef | undefined;
+  /** The cluster of GKE whose node it is meant to be. */
+  readonly cluster: ClusterLabels | undefined;
   /** Deletion protection: the API refuses to delete it. */
   readonly isProtected: boolean;
 }
@@ -71,7 +86,20 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   const bornAt = launchTimeOf(body);
   const isProtected = body.deletionProtection === true;
   const group = groupOf(body.metadata);
-  return { id, status, stage: stageOf(status), bornAt, startedAt, group, isProtected };
+  const cluster = clusterOf(body);
+  return { id, status, stage: stageOf(status), bornAt, startedAt, group, cluster, isProtected };
+}
+
+/** The label by which a cluster's instances are listed. */
+export const clusterLabel = "goog-k8s-cluster-name";
+
+/** Undefined where the labels name no cluster. */
+export function clusterOf(body: Fields): ClusterLabels | undefined {
+  const labels = fieldsOf(body.labels);
+  const name = textOf(labels[clusterLabel]) ?? "";
+  // It goes into a filter.
+  if (!/^[-_a-z0-9]{1,63}$/.test(name)) return undefined;
+  return { name, location: trimmedTextOf(labels["goog-k8s-cluster-location"]) };
 }
 
 /**

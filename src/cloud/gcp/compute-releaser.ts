@@ -16,9 +16,13 @@ import {
   releaseByLooking,
   type Standing,
 } from "../release/release-loop.ts";
-import type { ComputeClient } from "./compute-client.ts";
+import { type ComputeClient, listItems } from "./compute-client.ts";
 import {
+  type ClusterLabels,
   type ComputeInstanceRef,
+  clusterLabel,
+  clusterOf,
+  type GroupRef,
   type Instance,
   instancePath,
   instanceRefOf,
@@ -75,11 +79,25 @@ export class ComputeReleaser implements InstanceReleaser {
     return result;
   }
 
-  /** The machines that run in the same group and about which the group is doing nothing now. */
+  /**
+   * The machines that run in the same group and about which the group is doing nothing now, at most
+   * 500, and all that run in the same cluster of GKE.
+   */
   async groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]> {
     const ref = instanceRefOf(providerID);
-    const group = (await this.#look(ref, signal))?.group;
-    if (group === undefined) return [];
+    const { group, cluster } = (await this.#look(ref, signal)) ?? {};
+    const beside = await Promise.all([
+      group === undefined ? [] : this.#inGroup(ref, group, signal),
+      cluster === undefined ? [] : this.#inCluster(ref, cluster, signal),
+    ]);
+    return [...new Set(beside.flat())];
+  }
+
+  async #inGroup(
+    ref: ComputeInstanceRef,
+    group: GroupRef,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
     const { scope, location, name } = group;
     const place = `/projects/${ref.project}/${scope}/${location}/instanceGroupManagers/${name}`;
     const call = {
@@ -92,6 +110,36 @@ export class ComputeReleaser implements InstanceReleaser {
     const answer = await this.#options.client.sendPatiently(call, signal);
     if (answer.kind === "NotFound") return [];
     return listOf(answer.body.managedInstances).map(fieldsOf).flatMap(managedProviderId);
+  }
+
+  /** In any zone; one that is not known to be of another location counts. */
+  async #inCluster(
+    { project }: ComputeInstanceRef,
+    { name, location }: ClusterLabels,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const list = {
+      path: `/projects/${project}/aggregated/instances`,
+      query: {
+        filter: `labels.${clusterLabel} = "${name}"`,
+        fields: "items/*/instances(name,zone,status,labels),nextPageToken",
+        // A zone that does not answer hides no other.
+        returnPartialSuccess: "true",
+      },
+      action: `list the instances of the cluster ${name} in ${project}`,
+      permission: "compute.instances.list",
+      inEachPlace: "instances",
+    } as const;
+    const { client } = this.#options;
+    const found: string[] = [];
+    for await (const item of listItems(client.sendPatiently.bind(client), list, signal)) {
+      const at = clusterOf(item)?.location;
+      const isElsewhere = at !== undefined && location !== undefined && at !== location;
+      const zone = (textOf(item.zone) ?? "").split("/").at(-1);
+      if (isElsewhere || item.status !== "RUNNING") continue;
+      found.push(`gce://${project}/${zone}/${item.name}`);
+    }
+    return found;
   }
 
   /** The boot that is seen first is the one that is meant. */

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { azurePermissions } from "../../../src/cloud/azure/setup-script.ts";
 import type { ReleaseRequest } from "../../../src/contracts/cloud/instance-releaser.ts";
 import { minutes } from "../../../src/core/time/time.ts";
-import { cluster, scaleSet } from "../../support/arm-server.ts";
+import { cluster, scaleSet, singles } from "../../support/arm-server.ts";
 import { type AzureWorld, providerIdOf, startAzureWorld } from "../../support/azure-world.ts";
 
 type Mode = ReleaseRequest["mode"];
@@ -262,4 +263,54 @@ it("lists the machines of a scale set by one of them", async () => {
   );
   expect(found).toHaveLength(2);
   expect(machineOf(first)).toBeDefined();
+});
+
+describe("the machines beside one of AKS", () => {
+  const karpenters = { "karpenter.azure.com_cluster": "main", "karpenter.sh_nodepool": "spot" };
+
+  /** Machines without a scale set, each with its tags, named n0, n1 and so on. */
+  function addSingles(...all: readonly Readonly<Record<string, string>>[]): void {
+    const createdAt = world.clock.now();
+    const made = all.map((tags, place) => ({ name: `n${place}`, tags, createdAt }));
+    world.server.singles.push(...made);
+  }
+
+  const beside = (providerID: string) => world.pass(world.groupOf(providerID, never));
+  const named = (...names: readonly string[]) => names.map((name) => `azure://${singles}/${name}`);
+
+  it("are those of its resource group that are Karpenter's or a pool's, and no others", async () => {
+    await start();
+    addSingles(
+      karpenters,
+      { Name: "jump-host" },
+      { "aks-managed-poolName": "spot" },
+      {},
+      // Azure keeps the spelling that somebody gave, and takes each for the same.
+      { "AKS-Managed-PoolName": "spot" },
+    );
+    const nodes = named("n0", "n2", "n4");
+    expect(await beside(nodes[0] ?? "")).toEqual(nodes);
+    expect((await beside(providerIdOf("0"))).slice(1)).toEqual(nodes);
+  });
+
+  it("are read page by page", async () => {
+    await start();
+    world.server.pageSize = 2;
+    addSingles(karpenters, karpenters, karpenters, karpenters, karpenters);
+    expect(await beside(named("n0")[0] ?? "")).toEqual(named("n0", "n1", "n2", "n3", "n4"));
+  });
+
+  it("are asked for with what the role holds, for one in no scale set with one permission", async () => {
+    await start();
+    addSingles(karpenters);
+    await beside(named("n0")[0] ?? "");
+    const asked = world.server.requests.map(({ url }) => url.replace(/\?.*/, ""));
+    expect(asked).toEqual([singles]);
+    world.server.denied = /\/virtualmachines$/;
+    const missing = "Microsoft.Compute/virtualMachines/read";
+    await expect(beside(named("n0")[0] ?? "")).rejects.toMatchObject({
+      ...{ code: "CLOUD_RIGHT_MISSING", message: expect.stringContaining(missing) },
+    });
+    expect(azurePermissions.map(({ action }) => action)).toContain(missing);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
 import type {
@@ -337,31 +337,4 @@ it("no mode needs a permission that the list does not give it", async () => {
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
     await world.close();
   }
-});
-
-describe("the group of a machine", () => {
-  beforeEach(() => start());
-
-  const groupOf = (providerID: string) => world.pass(world.releaser.groupOf(providerID, never));
-
-  it("is all of its machines that run, and no others", async () => {
-    for (const name of ["n1", "n2", "n3"]) world.addMachine(name);
-    world.server.model.addMachine({ name: "alone", zone });
-    world.server.model.machine(zone, "n3").status = "STOPPING";
-    expect(await groupOf(providerIdOf("n1"))).toEqual([providerIdOf("n1"), providerIdOf("n2")]);
-  });
-
-  it("is asked for with permissions of the group modes", async () => {
-    world.addMachine("n1");
-    await groupOf(providerIdOf("n1"));
-    const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
-    const names = permissionsFor(use).map(({ permission }) => permission);
-    expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
-  });
-
-  it("is empty for a machine without one, and for one that is gone", async () => {
-    world.server.model.addMachine({ name: "alone", zone });
-    expect(await groupOf(providerIdOf("alone"))).toEqual([]);
-    expect(await groupOf(providerIdOf("gone"))).toEqual([]);
-  });
 });
