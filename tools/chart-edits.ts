@@ -77,7 +77,7 @@ function podEdits({ part, values, image, args, priorityClass }: Part): readonly 
     },
     {
       text: `priorityClassName: ${priorityClass}\n`,
-      by: `priorityClassName: {{ .Values.priorityClassName | default "${priorityClass}" }}\n`,
+      by: `priorityClassName: {{ .Values.priorityClassName | default "${priorityClass}" | quote }}\n`,
     },
     {
       field: "      securityContext:",

@@ -11,6 +11,7 @@ const notice =
 export function generateChartValues(): ReadonlyMap<string, string> {
   return new Map([
     ["deploy/chart/values.yaml", valuesFile()],
+    ["deploy/chart/templates/_defaults.tpl", defaultsFile()],
     ["deploy/chart/values.schema.json", `${JSON.stringify(schemaOfAll(), undefined, 2)}\n`],
     ["deploy/chart/README.md", readme()],
     ["docs/reference/chart.md", page()],
@@ -60,12 +61,52 @@ function schemaOfAll(): JsonSchema {
 function schemaOf(branch: Branch): JsonSchema {
   const properties = [...branch.parts].map(([name, part]) => [
     name,
-    isBranch(part) ? schemaOf(part) : { description: part.about, ...part.schema },
+    isBranch(part) ? schemaOf(part) : { description: part.about, ...orEmpty(part) },
   ]);
   return {
     ...{ type: "object", additionalProperties: false },
     properties: Object.fromEntries(properties),
   };
+}
+
+/**
+ * What is not in `values.yaml` may be left empty as well: the empty value of one that is there Helm
+ * takes away before it asks the schema.
+ */
+function orEmpty(value: ChartValue): JsonSchema {
+  const { schema } = value;
+  if ((value.default ?? undefined) !== undefined) return schema;
+  const { type, enum: choices, anyOf } = schema;
+  if (Array.isArray(choices)) return { ...schema, enum: [...choices, null] };
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
+  return { ...schema, type: [...new Set([type, "null"].flat())] };
+}
+
+/**
+ * What each value counts as that is left empty: a map or list as an empty one, and as the chart has
+ * it where the whole section is left empty.
+ */
+function defaultsFile(): string {
+  const lines = Object.entries(defaultsOf(treeOf(allValues()))).map(
+    ([name, part]) => `${JSON.stringify(name)}: ${JSON.stringify(part)}`,
+  );
+  const text = `{\n${lines.join(",\n")}\n}`;
+  return `{{- /* ${notice} */}}\n{{- define "lastcall.defaults" }}\n${text}\n{{- end }}\n`;
+}
+
+function defaultsOf({ parts }: Branch): object {
+  const each = [...parts].map(([name, part]) => [
+    name,
+    isBranch(part) ? { parts: defaultsOf(part) } : defaultIn(part),
+  ]);
+  return Object.fromEntries(each);
+}
+
+function defaultIn({ default: usual = undefined }: ChartValue): object {
+  if (usual === undefined || usual === null) return {};
+  if (typeof usual !== "object") return { default: usual };
+  const empty = Array.isArray(usual) ? [] : {};
+  return { default: empty, ...(Object.keys(usual).length > 0 && { usual }) };
 }
 
 function valuesFile(): string {
@@ -120,7 +161,7 @@ function cell(text: string): string {
 }
 
 const intro = `A value that is not listed is refused, with its path, but for Helm's own \`global\`. An empty \`{}\` or \`[]\` leaves things as
-the chart has them.`;
+the chart has them. A key with nothing behind it counts as not given, and takes away a map or a list that the chart has.`;
 
 function page(): string {
   return `<!-- ${notice} -->\n# Values of the chart\n\n${intro} How it is used is in [running](../running.md), the way from estafette's chart in

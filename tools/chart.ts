@@ -37,13 +37,18 @@ const withDrain = `and ${withAgent} (eq ${fallback} "Drain")`;
 function quotaOf(usual: string): Edit {
   return {
     text: `values: [${usual}]`,
-    by: `values: [{{ .Values.priorityClassName | default "${usual}" }}]`,
+    by: `values: [{{ .Values.priorityClassName | default "${usual}" | quote }}]`,
   };
 }
 
+/** A rule from nobody would be one from everybody. */
 const metricsFrom: Edit = {
-  text: "    - from: [{namespaceSelector: {}}]\n",
-  by: "    - from: {{ toJson .Values.networkPolicy.metricsFrom }}\n",
+  text: "    - from: [{namespaceSelector: {}}]\n      ports: [{protocol: TCP, port: metrics}]\n",
+  by: `    {{- with .Values.networkPolicy.metricsFrom }}
+    - from: {{ toJson . }}
+      ports: [{protocol: TCP, port: metrics}]
+    {{- end }}
+`,
 };
 
 const egress: Edit = {
@@ -122,8 +127,8 @@ export function generateChart(): ReadonlyMap<string, string> {
       .split(/^---\n/m)
       .map((text) => documentOf(template, text));
     const notice = `{{- /* Written by \`npm run generate\` from deploy/${from}: change that one. */}}`;
-    const text = `${notice}\n{{- if ${when} }}\n${documents.join("---\n")}{{- end }}\n`;
-    return [`deploy/chart/templates/${to}`, text] as const;
+    const text = `${notice}\n${settled}\n{{- if ${when} }}\n${documents.join("---\n")}{{- end }}\n`;
+    return [`deploy/chart/templates/${to}`, quoted(text)] as const;
   });
   const crds = [...generateCrds()].flatMap(([path, text]) => {
     const name = /^deploy\/crds\/(.+\.dev\.yaml)$/.exec(path)?.[1];
@@ -133,11 +138,21 @@ export function generateChart(): ReadonlyMap<string, string> {
     ...files,
     ...crds,
     ...generateChartValues(),
-    ["deploy/chart/templates/_affinity.tpl", affinities()],
+    ["deploy/chart/templates/_affinity.tpl", quoted(affinities())],
     ["deploy/chart/files/alerts.yaml", manifest("prometheus/alerts.yaml")],
     ["deploy/chart/files/dashboard.json", dashboardText()],
     ["deploy/grafana/lastcall.json", dashboardText()],
   ]);
+}
+
+/** Each template begins with it, since the first that is rendered is any of them. */
+const settled = '{{- include "lastcall.settle" . }}';
+
+/** A namespace may be called 123 or true. */
+function quoted(template: string): string {
+  const whole =
+    /: (\{\{ (?:include "lastcall\.(?:full)?name" \.|include "lastcall\.(?:a|agentA)ccount" \.|\.Release\.Namespace) )\}\}(?=[,}\n])/g;
+  return template.replaceAll(whole, ": $1| quote }}");
 }
 
 function manifest(path: string): string {

@@ -76,6 +76,14 @@ describe("the article's values", () => {
     expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
   });
 
+  test("are refused where a limit of the killer is a reference, and not its value", () => {
+    const valueFrom = { configMapKeyRef: { name: "c", key: "k" } };
+    const extraEnv = [{ name: "WHITELIST_HOURS", valueFrom }];
+    const { stderr, code } = template(fileOf({ secret: identity, extraEnv }));
+    expect(code).toBe(1);
+    expect(stderr).toContain("extraEnv.WHITELIST_HOURS: found a reference, expected its value");
+  });
+
   test("keep the requests, and no limits under which the controller could not start", () => {
     const resources = deploymentIn(rendered(article)).template.spec?.containers[0]?.resources;
     expect(resources).toEqual({

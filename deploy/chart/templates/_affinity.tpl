@@ -18,7 +18,7 @@
               podAffinityTerm:
                 topologyKey: kubernetes.io/hostname
                 labelSelector:
-                  matchLabels: {app.kubernetes.io/name: {{ include "lastcall.name" . }}, app.kubernetes.io/component: controller}
+                  matchLabels: {app.kubernetes.io/name: {{ include "lastcall.name" . | quote }}, app.kubernetes.io/component: controller}
 {{- end }}
 {{- define "lastcall.agentAffinity" }}
         nodeAffinity:

@@ -1,3 +1,22 @@
+{{- /* A value that is left empty, as under a key whose lines are comments, counts as not given. */}}
+{{- define "lastcall.settle" -}}
+{{- include "lastcall.fill" (dict "values" .Values "parts" (include "lastcall.defaults" . | fromJson) "isWhole" false) }}
+{{- end }}
+
+{{- define "lastcall.fill" -}}
+{{- range $name, $part := .parts }}
+{{- $isGiven := and (hasKey $.values $name) (not (kindIs "invalid" (get $.values $name))) }}
+{{- if hasKey $part "parts" }}
+{{- if not $isGiven }}{{ $_ := set $.values $name dict }}{{ end }}
+{{- include "lastcall.fill" (dict "values" (get $.values $name) "parts" $part.parts "isWhole" (not $isGiven)) }}
+{{- else if not $isGiven }}
+{{- if and $.isWhole (hasKey $part "usual") }}{{ $_ := set $.values $name $part.usual }}
+{{- else if hasKey $part "default" }}{{ $_ := set $.values $name $part.default }}
+{{- else }}{{ $_ := unset $.values $name }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* Names. The release's name is in none of them: docs/running.md. */}}
 {{- define "lastcall.name" -}}
 {{ .Values.nameOverride | default "lastcall" }}
@@ -142,7 +161,7 @@
 {{- if kindIs "map" $extra }}
 {{- range $name := keys $extra | sortAlpha }}
 {{- if not (has $name $killers) }}
-- {name: {{ $name }}, value: {{ include "lastcall.word" (get $extra $name) | quote }}}
+- {name: {{ $name | quote }}, value: {{ include "lastcall.word" (get $extra $name) | quote }}}
 {{- end }}
 {{- end }}
 {{- else }}

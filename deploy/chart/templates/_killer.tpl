@@ -44,6 +44,18 @@
 {{- toJson (list "WHITELIST_HOURS" "BLACKLIST_HOURS" "FILTERS" "DRAIN_TIMEOUT" "INTERVAL" "ESTAFETTE_LOG_FORMAT" "ESTAFETTE_LOG_LEVEL") }}
 {{- end }}
 
+{{- /* Those of them that are references, which nothing here can read. */}}
+{{- define "lastcall.killerHidden" -}}
+{{- $hidden := list }}
+{{- $limits := list "WHITELIST_HOURS" "BLACKLIST_HOURS" "FILTERS" "DRAIN_TIMEOUT" }}
+{{- if not (kindIs "map" .Values.extraEnv) }}
+{{- range .Values.extraEnv }}
+{{- if and .valueFrom (has .name $limits) }}{{ $hidden = append $hidden .name }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toJson $hidden }}
+{{- end }}
+
 {{- define "lastcall.killerSettings" -}}
 {{- $extra := .Values.extraEnv }}
 {{- $all := dict }}

@@ -1,0 +1,165 @@
+/**
+ * Values that people leave empty, names that YAML takes for something else, and Helm where no
+ * cluster says which Kubernetes it is: by the real Helm.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { valueGroups } from "../../tools/chart-value-list.ts";
+import { chart, helm, type Manifest, manifestsIn, oldest, renderer } from "../support/helm.ts";
+
+let home: string;
+let render: ReturnType<typeof renderer>;
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-odd-values-"));
+  render = renderer(home);
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+type Made = ReadonlyMap<string, Manifest>;
+
+/** Everything that a value switches on. */
+const everything = {
+  metrics: {
+    serviceMonitor: { enabled: true },
+    podMonitor: { enabled: true },
+    prometheusRule: { enabled: true },
+  },
+  ...{ grafanaDashboard: { enabled: true }, networkPolicy: { enabled: true } },
+  flowSchema: { enabled: true },
+};
+
+function fileOf(values: object): string {
+  const file = join(home, "values.yaml");
+  writeFileSync(file, stringify(values));
+  return file;
+}
+
+function withValues(values: object, ...flags: readonly string[]): Made {
+  return render("--values", fileOf(values), ...flags);
+}
+
+/** `{agent: {resources: null}}` of `agent.resources`. */
+function emptied(path: string): object {
+  return (
+    path.split(".").reduceRight((inner: object | null, name) => ({ [name]: inner }), null) ?? {}
+  );
+}
+
+const paths = valueGroups.flatMap(({ values }) => values);
+const sections = [
+  ...new Set(
+    paths.flatMap(({ path }) => (path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : [])),
+  ),
+];
+
+describe("values left empty, as under a key whose lines are comments", () => {
+  test("count as not given: sections, and single values that are no map or list", () => {
+    const usual = withValues({});
+    const single = paths.filter((one) => typeof (one.default ?? {}) !== "object");
+    expect(single.length).toBeGreaterThan(20);
+    for (const path of [...sections, ...single.map((one) => one.path)]) {
+      expect(withValues(emptied(path)), path).toEqual(usual);
+    }
+  });
+
+  test("are taken all at once, and by whichever template comes first", () => {
+    const all = Object.fromEntries(paths.map(({ path }) => [path.split(".")[0], null]));
+    const maps = { resources: null, podSecurityContext: null, securityContext: null };
+    expect(withValues(all)).toEqual(withValues(maps));
+  });
+
+  test("take away a map or a list that the chart has, as Helm's own charts do", () => {
+    const made = withValues({ ...emptied("resources"), podSecurityContext: null });
+    const [container] = podIn(made).containers;
+    expect(container?.resources).toEqual({});
+    expect(podIn(made).securityContext).toEqual({});
+    const agents = JSON.stringify(withValues(emptied("agent.tolerations")).get(agentKey));
+    expect(agents).not.toContain('"tolerations"');
+  });
+
+  test("leave nobody who may scrape where that list is empty", () => {
+    const { enabled } = everything.networkPolicy;
+    for (const metricsFrom of [[], null]) {
+      const made = withValues({ networkPolicy: { enabled, metricsFrom } });
+      for (const name of ["lastcall", "lastcall-agent"]) {
+        const { spec } = made.get(`NetworkPolicy lastcall/${name}`) as unknown as {
+          spec: { policyTypes: readonly string[]; ingress?: readonly unknown[] | null };
+        };
+        expect(spec.policyTypes).toContain("Ingress");
+        expect(spec.ingress ?? []).toEqual([]);
+      }
+    }
+  });
+});
+
+const agentKey = "DaemonSet lastcall/lastcall-agent";
+
+function podIn(made: Made) {
+  const { spec } = made.get("Deployment lastcall/lastcall") as unknown as {
+    spec: {
+      template: {
+        spec: { securityContext: object; containers: readonly { resources: object }[] };
+      };
+    };
+  };
+  return spec.template.spec;
+}
+
+/** Every text that stands under one of these keys, in whichever object. */
+function under(keys: readonly string[], value: unknown): readonly unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [
+    ...(keys.includes(key) ? [inner] : []),
+    ...under(keys, inner),
+  ]);
+}
+
+test.each(["123", "true", "1e3", "null", "0x1f"])(
+  "names that YAML would take for something else stay texts: %s",
+  (odd) => {
+    const made = withValues(
+      {
+        ...everything,
+        ...{ nameOverride: odd, priorityClassName: odd },
+        ...{ serviceAccount: { name: odd }, agent: { serviceAccount: { name: odd } } },
+        policies: [{ name: odd, spec: {} }],
+        extraEnv: { [odd]: 1 },
+      },
+      ...["--namespace", odd],
+    );
+    const keys = ["name", "namespace", "serviceAccountName", "priorityClassName", "policyName"];
+    const labels = ["app.kubernetes.io/name", "app.kubernetes.io/instance"];
+    const found = under([...keys, ...labels], [...made.values()]);
+    // Objects are fields of that name, as in the definitions.
+    const others = found.filter((one) => typeof one !== "string" && typeof one !== "object");
+    expect(others).toEqual([]);
+    expect(new Set(found)).toContain(odd);
+  },
+);
+
+describe("the version of Kubernetes", () => {
+  function template(...flags: readonly string[]) {
+    return helm(["template", "lastcall", chart, "--namespace", "lastcall", ...flags], { home });
+  }
+
+  test("is asked of a cluster alone: Helm by itself takes one of its own, which may be old", () => {
+    const { stdout, stderr, code } = template();
+    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+    expect(manifestsIn(stdout)).toEqual(manifestsIn(template("--kube-version", oldest).stdout));
+  });
+
+  test("of a cluster before 1.30 is refused", () => {
+    // What a cluster is known by: its kinds, as Argo CD hands them on as well.
+    const cluster = ["--api-versions", "v1/Namespace", "--kube-version"];
+    const { stderr, code } = template(...cluster, "1.29.12");
+    expect(code).toBe(1);
+    expect(stderr).toContain("found v1.29.12, expected 1.30 or later");
+    for (const version of [oldest, "1.30.0-eks-1234", "1.33.2-gke.1"]) {
+      expect(template(...cluster, version).stderr, version).toBe("");
+    }
+  });
+});
