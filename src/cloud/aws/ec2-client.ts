@@ -41,6 +41,9 @@ interface Page<T> {
   readonly next: string | undefined;
 }
 
+/** How EC2 calls a security group that it does not know. */
+const unknownGroup = /^InvalidGroup|^InvalidSecurityGroupID/;
+
 interface GroupChange {
   readonly interfaceId: string;
   readonly groupIds: readonly string[];
@@ -169,8 +172,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     abortSignal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
     const wanted = `security groups that exist, each of ${groupIds.join(", ")}`;
-    const unknown = /^InvalidGroup|^InvalidSecurityGroupID/;
-    const asked = { action: "look at the security groups", wanted, unknown };
+    const asked = { action: "look at the security groups", wanted, unknown: unknownGroup };
     const permission = "ec2:DescribeSecurityGroups on *";
     const answer = await this.#ask({ ...asked, permission }, abortSignal, () => {
       const command = new DescribeSecurityGroupsCommand({ GroupIds: [...groupIds] });
@@ -201,7 +203,8 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     abortSignal: AbortSignal,
   ): Promise<"Permitted" | "CarriedOut"> {
     const action = `replace the security groups of ${interfaceId}`;
-    const asked = { action, wanted: "a network interface that is not a service's of AWS" };
+    const wanted = "groups that exist, and a network interface that is not a service's of AWS";
+    const asked = { action, wanted, unknown: unknownGroup };
     const on = [interfaceId, ...groupIds].join(" and ");
     const permission = `ec2:ModifyNetworkInterfaceAttribute on ${on}`;
     return this.#ask({ ...asked, permission }, abortSignal, async () => {

@@ -35,9 +35,10 @@ export async function problemOf(
     signal.throwIfAborted();
     const { code, message, retryable } = asFault(error);
     if (retryable) throw error;
-    // "Cannot <action>: found <what>, expected <what>".
+    // "Cannot <action>: found <what>, expected <what>", or with what to do instead of the last.
+    const told = /: (?:found )?(.*), expected (.*)$/s.exec(message);
     const [, found = message, wanted = "what AWS accepts"] =
-      /: (?:found )?(.*), (?:expected )?([^,]*)$/s.exec(message) ?? [];
+      told ?? /: (?:found )?(.*), ([^,]*)$/s.exec(message) ?? [];
     return { code, field, found, wanted };
   }
 }

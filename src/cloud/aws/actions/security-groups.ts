@@ -32,6 +32,8 @@ interface FormerGroups {
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
   readonly #known: KnownInstances;
+  /** The VPC of each group that has been looked up, which it keeps for good. */
+  readonly #vpcs = new Map<string, string>();
 
   constructor(networkIn: InRegion<Ec2Network>, known: KnownInstances = () => []) {
     this.#networkIn = networkIn;
@@ -47,7 +49,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const network = this.#networkIn(first?.region);
     let vpcs: ReadonlyMap<string, string> = new Map();
     const unknown = await problemOf(groupField, signal, async () => {
-      vpcs = await network.vpcsOf(groupIds, signal);
+      vpcs = await this.#lookUp(network, groupIds, signal);
     });
     if (unknown !== undefined) return unknown;
     if (new Set(vpcs.values()).size > 1) return wrongVpc(vpcs, "groups of one VPC");
@@ -75,7 +77,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const network = this.#networkIn(region);
     const [interfaces, vpcs] = await Promise.all([
       network.interfacesOf([instanceId], signal),
-      network.vpcsOf(groupIds, signal),
+      this.#vpcsOf(network, groupIds, signal),
     ]);
     checkVpcs(interfaces, vpcs);
     const changed = interfaces.filter((one) => !hasGroups(one, groupIds));
@@ -98,7 +100,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     // Attached since the record was made. Unrecorded, nobody would know its former groups.
     const newer = task.keep === undefined ? [] : unchanged.filter(({ id }) => !ids.has(id));
     if (newer.length > 0) {
-      checkVpcs(newer, await network.vpcsOf(groupIds, signal));
+      checkVpcs(newer, await this.#vpcsOf(network, groupIds, signal));
       await task.keep?.(recordOf([...recorded, ...newer]));
       signal.throwIfAborted();
       await change(newer);
@@ -108,6 +110,27 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       return { detail: "no network interface is attached to the instance" };
     if (count === 0) return { detail: "every network interface has these groups already" };
     return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
+  }
+
+  /** Asked at a notice only where no look before has told it: one that is gone since is refused. */
+  async #vpcsOf(
+    network: Ec2Network,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const areKnown = groupIds.every((id) => this.#vpcs.has(id));
+    if (!areKnown) return this.#lookUp(network, groupIds, signal);
+    return new Map(groupIds.map((id) => [id, this.#vpcs.get(id) ?? ""]));
+  }
+
+  async #lookUp(
+    network: Ec2Network,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const found = await network.vpcsOf(groupIds, signal);
+    for (const [id, vpc] of found) this.#vpcs.set(id, vpc);
+    return found;
   }
 
   /** Gives each interface that is still the instance's the groups that it had. */

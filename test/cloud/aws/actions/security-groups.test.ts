@@ -45,6 +45,7 @@ describe("the security groups of a machine that is quarantined", () => {
     return { ...task, target: { ...task.target, providerID: `aws:///eu-west-1a/${instance.id}` } };
   }
 
+  const quarantine = { kind: "replaceSecurityGroups", groupIds: ["sg-quarantine"] } as const;
   const prepare = (groupIds?: readonly string[]) => runner.prepare(taskOf(groupIds), never);
   const apply = (undo: Fields | undefined) => runner.apply({ ...taskOf(), undo }, never);
   const restore = (undo: Fields | undefined) => runner.undo({ ...taskOf(), undo }, never);
@@ -157,6 +158,20 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(server.count(change)).toBe(0);
   });
 
+  it("are looked up once, before any departure, and not at each", async () => {
+    await runner.check(quarantine, never);
+    await replace();
+    expect(server.count("DescribeSecurityGroups")).toBe(1);
+    expect(second.groups).toEqual(["sg-quarantine"]);
+  });
+
+  it("are left alone where a group is deleted between that and the departure", async () => {
+    await runner.check(quarantine, never);
+    server.securityGroups.delete("sg-quarantine");
+    await expect(replace()).rejects.toMatchObject({ code: "ACTION_TARGET_UNKNOWN" });
+    expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
+  });
+
   it("are changed on the others where one interface is a service's of AWS", async () => {
     server.managed.add(first.id);
     await expect(replace()).rejects.toMatchObject({
@@ -184,14 +199,14 @@ describe("the security groups of a machine that is quarantined", () => {
   });
 
   it("are found wrong before any departure where a group does not exist", async () => {
-    const how = { kind: "replaceSecurityGroups", groupIds: ["sg-none"] } as const;
-    expect(await runner.check(how, never)).toMatchObject({
+    const how = { ...quarantine, groupIds: ["sg-nodes", "sg-none"] };
+    expect(await runner.check(how, never)).toEqual({
       ...{ code: "ACTION_TARGET_UNKNOWN", field: "replaceSecurityGroups.groupIds" },
-      found: expect.stringContaining("sg-none"),
+      found: `InvalidGroup.NotFound (status 400), "The security group 'sg-none' does not exist"`,
+      wanted: "security groups that exist, each of sg-nodes, sg-none",
     });
   });
 
-  const quarantine = { kind: "replaceSecurityGroups", groupIds: ["sg-quarantine"] } as const;
   const knowAll = () =>
     known.push(...server.instances.map(({ id }) => ({ instanceId: id, region: "eu-west-1" })));
 
