@@ -44,7 +44,7 @@ describe("the script of setup aws", () => {
     ["aws-irsa-queue.sh", awsSetupScript(whole)],
     ["aws-undo.sh", awsUndoScript({ ...plain, queue: "lastcall-main" })],
   ])("is %s as people have read it", async (file, script) => {
-    await expect(script).toMatchFileSnapshot(`../../golden/setup/${file}`);
+    await expect(script).toMatchFileSnapshot(`../../../golden/setup/${file}`);
   });
 
   it("is a script of bash, whatever was chosen", () => {
