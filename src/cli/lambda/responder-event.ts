@@ -4,6 +4,7 @@ import {
   type Fields,
   fieldsOf,
   isFields,
+  listOf,
   oneOf,
   parseJson,
   textOf,
@@ -11,6 +12,7 @@ import {
   valueAt,
 } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import type { Cause } from "../../core/policy/cause.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
@@ -69,7 +71,7 @@ export function parseEventFields(text: string): EventFields {
 }
 
 /**
- * The machines that an invocation is about: an event of EventBridge, also in SNS' envelope, our own
+ * The machines that an invocation is about: an event of EventBridge, also by SNS or SQS, our own
  * `{instanceId, node, cause, deadline}`, or somebody else's by a mapping of fields. None where
  * the event takes no machine away. Throws INPUT_INVALID for what cannot be read.
  */
@@ -81,28 +83,30 @@ export function departingMachines(
   const mapped = fields === undefined ? undefined : mappedFields(whole, fields);
   if (mapped !== undefined) return [ownForm(mapped, at)];
   if (whole.instanceId !== undefined) return [ownForm(whole, at)];
-  const reading = readQueueMessage({ text: bodyOf(whole), at });
-  switch (reading.kind) {
-    case "Read":
-      return reading.words.map(({ machine, notice }) => ({
-        instanceId: machine,
-        cause: notice.cause,
-        deadlineAt: notice.deadlineAt,
-        noticedAt: notice.noticedAt,
-        problems: reading.problems,
-      }));
-    case "Unreadable":
-      throw unreadable(`found ${reading.problem}`);
-    default:
-      return [];
+  const readings = bodiesOf(whole).map((text) => readQueueMessage({ text, at }));
+  const machines = readings.flatMap((reading) =>
+    reading.kind === "Read" ? reading.words.map((word) => told(word, reading.problems)) : [],
+  );
+  const unreadable = readings.find(({ kind }) => kind === "Unreadable");
+  // One that cannot be read must not keep the machines of the others.
+  if (machines.length === 0 && unreadable?.kind === "Unreadable") {
+    throw unreadableAs(`found ${unreadable.problem}`);
   }
+  return machines;
 }
 
-/** SNS hands its messages to a function as records. */
-function bodyOf(event: Fields): string {
-  const [record] = Array.isArray(event.Records) ? event.Records : [];
-  const message = valueAt(record, ["Sns", "Message"]);
-  return textOf(message) ?? JSON.stringify(event);
+function told({ machine, notice }: InstanceNotice, problems: readonly string[]): DepartingMachine {
+  const { cause, deadlineAt, noticedAt } = notice;
+  return { instanceId: machine, cause, deadlineAt, noticedAt, problems };
+}
+
+/** SNS and SQS hand their messages to a function as records, SQS up to ten at a time. */
+function bodiesOf(event: Fields): readonly string[] {
+  const texts = listOf(event.Records).flatMap((record) => {
+    const ofSns = textOf(valueAt(record, ["Sns", "Message"]));
+    return ofSns ?? textOf(fieldsOf(record).body) ?? [];
+  });
+  return texts.length > 0 ? texts : [JSON.stringify(event)];
 }
 
 /** Undefined where the mapping finds no machine: the invocation is of another form. */
@@ -116,7 +120,7 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   const told = trimmedTextOf(instanceId) ?? "";
   const id = instanceIdOf(told) ?? findInstanceRef(told)?.instanceId;
   if (id === undefined) {
-    throw unreadable(
+    throw unreadableAs(
       `found instanceId ${excerpt(instanceId)}, expected an id such as i-0123456789abcdef0, or its providerID`,
     );
   }
@@ -136,7 +140,7 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   };
 }
 
-function unreadable(found: string): LastcallError {
+function unreadableAs(found: string): LastcallError {
   const wanted =
     "Cannot read the invocation, an event of EventBridge or {instanceId, node, cause, deadline}";
   return new LastcallError("INPUT_INVALID", `${wanted}: ${found}`);

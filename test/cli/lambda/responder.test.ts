@@ -154,6 +154,13 @@ describe("the Lambda responder", () => {
     expect(standing()).toEqual([]);
   });
 
+  it("takes the events that SQS hands on, beside one that cannot be read", async () => {
+    const bodies = ["garbage", JSON.stringify(interruption())];
+    const answer = await invoke({ Records: bodies.map((body) => ({ body })) });
+    expect(answer.instanceId).toBe(instance.id);
+    expect(standing()).toEqual([]);
+  });
+
   it("does nothing for an event that takes no machine away", async () => {
     const event = {
       ...interruption(),
