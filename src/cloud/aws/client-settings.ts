@@ -1,3 +1,5 @@
+import http from "node:http";
+import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Millis } from "../../core/time/time.ts";
 
@@ -8,7 +10,7 @@ export function clientSettings({
   region,
   answerLimitMs,
   maxAttempts = 2,
-  maxSockets,
+  maxSockets = 50,
 }: {
   readonly region: string | undefined;
   /** Within this an answer begins, and within the same again it has ended. */
@@ -27,15 +29,20 @@ export function clientSettings({
       connectionTimeout: 3000,
       requestTimeout: answerLimitMs,
       throwOnRequestTimeout: true,
-      ...(maxSockets === undefined
-        ? {}
-        : {
-            httpAgent: { keepAlive: true, maxSockets },
-            httpsAgent: { keepAlive: true, maxSockets },
-          }),
+      httpAgent: { keepAlive: true, maxSockets, ...proxyOf(http.globalAgent) },
+      httpsAgent: { keepAlive: true, maxSockets, ...proxyOf(https.globalAgent) },
     },
     extensions: [boundedAnswers(answerLimitMs)],
   };
+}
+
+/**
+ * Node's own agents go by the proxies of the environment where NODE_USE_ENV_PROXY is set; those
+ * that a client makes for itself would go past them.
+ */
+function proxyOf(agent: http.Agent) {
+  const { proxyEnv } = (agent as { readonly options?: http.AgentOptions }).options ?? {};
+  return proxyEnv === undefined ? {} : { proxyEnv };
 }
 
 /** More than any page of AWS' APIs; what is longer is not read further. */

@@ -1,3 +1,4 @@
+import http from "node:http";
 import {
   DescribeTargetGroupsCommand,
   ElasticLoadBalancingV2Client,
@@ -20,7 +21,14 @@ describe("an answer of AWS", () => {
 
   afterEach(() => server?.stop());
 
-  async function ask(script: Script, { limitMs = 10_000, maxAttempts = 1 } = {}) {
+  async function ask(
+    script: Script,
+    {
+      limitMs = 10_000,
+      maxAttempts = 1,
+      at,
+    }: { limitMs?: number; maxAttempts?: number; at?: string } = {},
+  ) {
     server = await new ScriptedServer((request, response, turn) => {
       response.writeHead(200, { "content-type": "text/xml" });
       return script(request, response, turn);
@@ -28,7 +36,7 @@ describe("an answer of AWS", () => {
     const answerLimitMs = millis(limitMs);
     const client = new ElasticLoadBalancingV2Client({
       ...clientSettings({ region: "eu-west-1", answerLimitMs, maxAttempts }),
-      endpoint: server.url,
+      endpoint: at ?? server.url,
     });
     const { TargetGroups = [] } = await client.send(new DescribeTargetGroupsCommand({}));
     return TargetGroups.length;
@@ -80,5 +88,22 @@ describe("an answer of AWS", () => {
     });
     await expect(endless).rejects.toThrow("the answer is over 32 MiB");
     expect(sent).toBeLessThan(64);
+  });
+
+  it("comes by the proxy by which Node's own agents go", async () => {
+    const former = http.globalAgent;
+    const seen: string[] = [];
+    const proxy = await new ScriptedServer(({ url }, response) => {
+      seen.push(url);
+      response.end(head + group + tail);
+    }).start();
+    http.globalAgent = new http.Agent({ proxyEnv: { HTTP_PROXY: proxy.url } });
+    try {
+      expect(await ask(() => undefined, { at: "http://elb.invalid" })).toBe(1);
+    } finally {
+      http.globalAgent = former;
+      await proxy.stop();
+    }
+    expect(seen).toEqual(["http://elb.invalid/"]);
   });
 });
