@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
   // What the metadata services of all clouds have in common; which clouds share.
   "cloud/metadata": [...everywhere, "contracts"],
-  // How a machine is released, whichever cloud it is in.
+  // How a machine is released, and its launch time read, whichever cloud it is in.
   "cloud/release": [...everywhere, "contracts"],
   // The text of scripts that set a cloud up.
   "cloud/setup": everywhere,

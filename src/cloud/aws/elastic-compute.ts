@@ -3,13 +3,13 @@ import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.t
 import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { isLastcallError, type LastcallError } from "../../errors.ts";
+import { placesOf, readPlaces } from "../release/launch-times.ts";
 import { oneEach } from "./actions/action-instance.ts";
 import { AutoScaling } from "./auto-scaling.ts";
 import { Ec2Client } from "./ec2-client.ts";
 import type { Ec2Instances, InRegion } from "./ec2-machine.ts";
 import { Ec2Releaser } from "./ec2-releaser.ts";
-import { findInstanceRef, type InstanceRef } from "./instance-id.ts";
+import { findInstanceRef } from "./instance-id.ts";
 
 /** What the controller has of EC2's machines; over one client for each region. */
 export interface ElasticCompute {
@@ -49,13 +49,6 @@ export function createElasticCompute(settings: {
   };
 }
 
-/** Instances of one region: what one row of requests can tell. */
-interface Place {
-  readonly region: InstanceRef["region"];
-  /** The providerID by the instance's id. */
-  readonly wanted: Map<string, string>;
-}
-
 /** Launch times by `DescribeInstances`: one request for 190 instances of a region. */
 export class Ec2LaunchTimes implements LaunchTimes {
   readonly #instancesIn: InRegion<Pick<Ec2Instances, "instances">>;
@@ -68,37 +61,21 @@ export class Ec2LaunchTimes implements LaunchTimes {
     providerIDs: readonly string[],
     signal: AbortSignal,
   ): Promise<LaunchTimeReading> {
-    signal.throwIfAborted();
-    const bornAt = new Map<string, Instant>();
-    const faults: LastcallError[] = [];
-    const places = placesOf(providerIDs).map(async ({ region, wanted }) => {
-      try {
-        const found = await this.#instancesIn(region).instances([...wanted.keys()], signal);
-        for (const { instanceId, state, launchedAt } of found) {
-          const providerID = wanted.get(instanceId);
-          if (providerID === undefined || launchedAt === undefined) continue;
-          if (state !== "terminated") bornAt.set(providerID, launchedAt);
-        }
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isLastcallError(error)) throw error;
-        faults.push(error);
-      }
+    const places = placesOf(providerIDs, (providerID) => {
+      const ref = findInstanceRef(providerID);
+      return ref && { ref, key: ref.region ?? "", id: ref.instanceId };
     });
-    await Promise.all(places);
-    return { bornAt, faults };
+    const read = async (
+      { ref, wanted }: (typeof places)[number],
+      bornAt: Map<string, Instant>,
+    ): Promise<void> => {
+      const found = await this.#instancesIn(ref.region).instances([...wanted.keys()], signal);
+      for (const { instanceId, state, launchedAt } of found) {
+        const providerID = wanted.get(instanceId);
+        if (providerID === undefined || launchedAt === undefined) continue;
+        if (state !== "terminated") bornAt.set(providerID, launchedAt);
+      }
+    };
+    return readPlaces(places, read, signal);
   }
-}
-
-/** Machines of other clouds, and what is no instance, are asked of nobody. */
-function placesOf(providerIDs: readonly string[]): readonly Place[] {
-  const places = new Map<string | undefined, Place>();
-  for (const providerID of providerIDs) {
-    const ref = findInstanceRef(providerID);
-    if (ref === undefined) continue;
-    const place = places.get(ref.region) ?? { region: ref.region, wanted: new Map() };
-    place.wanted.set(ref.instanceId, providerID);
-    places.set(ref.region, place);
-  }
-  return [...places.values()];
 }

@@ -4,8 +4,9 @@ import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launc
 import type { Rng } from "../../core/chance/rng.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { isLastcallError, LastcallError } from "../../errors.ts";
+import { LastcallError } from "../../errors.ts";
 import { parseApiEndpoint } from "../release/api-endpoint.ts";
+import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";
 import { AksPools, type AksPoolsOptions } from "./aks-pools.ts";
 import { AksReleaser } from "./aks-releaser.ts";
 import { ArmClient, armItems } from "./arm-client.ts";
@@ -106,14 +107,6 @@ function parseCluster(text: string | undefined): AksPoolsOptions["cluster"] {
   );
 }
 
-/** Machines of one scale set, or single ones of a resource group: what one list covers. */
-interface Place {
-  /** Any of them. */
-  readonly ref: MachineRef;
-  /** The providerID by the machine's id in lower case, since Azure spells its ids in either. */
-  readonly wanted: Map<string, string>;
-}
-
 /** Creation times by a list of each scale set. */
 export class AzureLaunchTimes implements LaunchTimes {
   readonly #client: ArmClient;
@@ -126,24 +119,20 @@ export class AzureLaunchTimes implements LaunchTimes {
     providerIDs: readonly string[],
     signal: AbortSignal,
   ): Promise<LaunchTimeReading> {
-    signal.throwIfAborted();
-    const bornAt = new Map<string, Instant>();
-    const faults: LastcallError[] = [];
-    const places = placesOf(providerIDs).map(async (place) => {
-      try {
-        await this.#readPlace(place, { bornAt, signal });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isLastcallError(error)) throw error;
-        faults.push(error);
-      }
+    // Azure spells its ids in either case.
+    const places = placesOf(providerIDs, (providerID) => {
+      const ref = findMachineRef(providerID);
+      return ref && { ref, key: ref.collection.toLowerCase(), id: ref.id.toLowerCase() };
     });
-    await Promise.all(places);
-    return { bornAt, faults };
+    return readPlaces(
+      places,
+      (place, bornAt) => this.#readPlace(place, { bornAt, signal }),
+      signal,
+    );
   }
 
   async #readPlace(
-    { ref, wanted }: Place,
+    { ref, wanted }: MachinePlace<MachineRef>,
     into: { readonly bornAt: Map<string, Instant>; readonly signal: AbortSignal },
   ): Promise<void> {
     for await (const item of armItems(this.#client, listCall(ref), into.signal)) {
@@ -164,18 +153,4 @@ function listCall(ref: Pick<MachineRef, "collection" | "scaleSet">) {
     action: `list ${ref.collection}`,
     permission: readPermissionOf(ref),
   } as const;
-}
-
-/** Machines of other clouds, and what is no virtual machine, are asked of nobody. */
-function placesOf(providerIDs: readonly string[]): readonly Place[] {
-  const places = new Map<string, Place>();
-  for (const providerID of providerIDs) {
-    const ref = findMachineRef(providerID);
-    if (ref === undefined) continue;
-    const key = ref.collection.toLowerCase();
-    const place = places.get(key) ?? { ref, wanted: new Map() };
-    place.wanted.set(ref.id.toLowerCase(), providerID);
-    places.set(key, place);
-  }
-  return [...places.values()];
 }
