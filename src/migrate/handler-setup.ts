@@ -8,7 +8,12 @@ import {
   type ToolSetup,
   unreadable,
 } from "./setting.ts";
-import { handlerLimits, handlerSettings, handlerSwitches } from "./termination-handler.ts";
+import {
+  handlerLimits,
+  handlerSettings,
+  handlerSwitches,
+  webhookSecret,
+} from "./termination-handler.ts";
 import {
   checkExtraEnv,
   checkReadable,
@@ -112,6 +117,12 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   for (const [name, value] of extra) {
     settings.set(name, { name, text: String(value ?? ""), place: `${file}: extraEnv.${name}` });
   }
+  if (isGiven(values.webhookURLSecretName)) {
+    const text = String(values.webhookURLSecretName);
+    settings.set(webhookSecret, {
+      ...{ name: webhookSecret, text, place: `${file}: webhookURLSecretName` },
+    });
+  }
   const known = [...Object.keys(valueNames), ...silent, ...kept];
   return {
     settings,
@@ -120,9 +131,6 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
       ...Object.keys(values)
         .filter((name) => !known.includes(name) && isGiven(values[name]))
         .map((name) => `${file}: ${name} is not known of NTH's chart 0.27 and is left out`),
-      ...(isGiven(values.webhookURLSecretName)
-        ? [`${file}: webhookURLSecretName has no equal: nothing is sent to webhooks yet`]
-        : []),
     ],
   };
 }
@@ -157,8 +165,14 @@ export function handlerWorkloadSetup(
   const { settings: variables, hidden } = variablesOf(workload, place);
   const { settings: flags, unknown } = readArguments(wordsOf(workload), handlerFlags, place);
   const settings = new Map([...variables, ...flags].map((one) => [one.name, one]));
+  const address = hidden.find(({ name }) => name === "WEBHOOK_URL");
+  if (address !== undefined) {
+    const { place: at } = address;
+    settings.set(webhookSecret, { name: webhookSecret, text: "by reference", place: at });
+  }
   const hiddenNotes = hidden
     .filter(({ name }) => handlerSettings.includes(name) && !fieldNames.includes(name))
+    .filter((one) => one !== address)
     .map(({ place: at }) => `${at} is a reference and cannot be read here: it is left out`);
   const name = workload.pod.serviceAccountName;
   const account = objects.find(

@@ -49,8 +49,11 @@ const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly w
     usual: "-1",
     why: "a lifecycle hook is completed when the node is empty",
   },
-  HEARTBEAT_INTERVAL: { usual: "-1", why: "no heartbeats are sent to lifecycle hooks" },
-  HEARTBEAT_UNTIL: { usual: "-1", why: "no heartbeats are sent to lifecycle hooks" },
+  HEARTBEAT_INTERVAL: {
+    usual: "-1",
+    why: "a hook whose node is still drained has a heartbeat at half of its time",
+  },
+  HEARTBEAT_UNTIL: { usual: "-1", why: "heartbeats end when the node is drained" },
   SQS_MSG_VISIBILITY_TIMEOUT_SEC: {
     usual: "20",
     why: "a message stays taken for as long as it is worked on",
@@ -60,19 +63,14 @@ const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly w
     usual: "120",
     why: "a drain is fitted into what the notice leaves",
   },
-  ...ofWebhook([
-    "WEBHOOK_URL",
-    "WEBHOOK_HEADERS",
-    "WEBHOOK_PROXY",
-    "WEBHOOK_TEMPLATE",
-    "WEBHOOK_TEMPLATE_FILE",
-  ]),
+  WEBHOOK_HEADERS: {
+    usual: '{"Content-type":"application/json"}',
+    why: "the action webhook has Slack's own; the type http of spec.actions has headers",
+  },
+  WEBHOOK_PROXY: { usual: "", why: "set HTTPS_PROXY in extraEnv" },
+  WEBHOOK_TEMPLATE: { usual: "", why: "write slack.message of the action webhook" },
+  WEBHOOK_TEMPLATE_FILE: { usual: "", why: "write slack.message of the action webhook" },
 };
-
-function ofWebhook(names: readonly string[]) {
-  const why = "nothing is sent to webhooks yet; Events and metrics tell the same";
-  return Object.fromEntries(names.map((name) => [name, { usual: "", why }]));
-}
 
 const translated = [
   ...["DRY_RUN", "CORDON_ONLY", "ENABLE_SPOT_INTERRUPTION_DRAINING", "ENABLE_REBALANCE_DRAINING"],
@@ -86,7 +84,11 @@ const translated = [
   ...["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG", "DELETE_SQS_MSG_IF_NODE_NOT_FOUND"],
   ...["JSON_LOGGING", "LOG_LEVEL", "INSTANCE_METADATA_URL", "POD_TERMINATION_GRACE_PERIOD"],
   ...["GRACE_PERIOD", "NODE_NAME", "POD_NAME", "NAMESPACE", "UPTIME_FROM_FILE", "ENABLE_IMDS"],
+  "WEBHOOK_URL",
 ];
+
+/** Not NTH's own: that its webhook's address is in a Secret; the text is the Secret's name. */
+export const webhookSecret = "WEBHOOK_URL in a Secret";
 
 /** Names of settings that NTH has, for its flags and its chart's values. */
 export const handlerSettings = [...Object.keys(withoutEqual), ...translated];
@@ -118,6 +120,7 @@ export function translateHandler(setup: ToolSetup): Translation {
     }),
     onNotice: isQueue ? queueReactions(settings) : reactions(settings),
     ...(isOn(settings, "DRY_RUN", false) && { dryRun: true }),
+    ...(webhookOf(settings) !== undefined && { actions: [webhookAction] }),
   });
   const agentValues = isQueue ? {} : onAgents(settings, nodeSelector);
   return {
@@ -127,7 +130,11 @@ export function translateHandler(setup: ToolSetup): Translation {
       ...(isQueue && nodeSelector !== undefined && { nodeSelector }),
       controller: {
         ...fieldsIn(values, "controller"),
-        options: { ...logOptions(settings), ...(isQueue && queueOptions(settings)) },
+        options: {
+          ...logOptions(settings),
+          ...(isQueue && queueOptions(settings)),
+          ...webhookHosts(settings),
+        },
       },
       agent: { ...(isQueue && { enabled: false }), ...agentValues },
       ...(isQueue && queueVariables(settings)),
@@ -206,6 +213,43 @@ function queueVariables(settings: Settings) {
   return Object.keys(extraEnv).length === 0 ? {} : { extraEnv };
 }
 
+/**
+ * NTH posts `{"text": …}`, which is what Slack's incoming webhooks take. The address is a secret:
+ * it stands in the one Secret that the controller may read.
+ */
+const webhookAction = {
+  name: "webhook",
+  at: "AtNotice",
+  causes: [
+    ...["SpotInterruption", "RebalanceRecommendation", "ScheduledMaintenance", "LifecycleHook"],
+    ...["Preempted", "NodeShutdown"],
+  ],
+  slack: { secretRef: { name: "lastcall-actions", key: "webhook-url" } },
+};
+
+/** Where NTH has the address of its webhook: as text, or in a Secret. */
+function webhookOf(settings: Settings): Setting | undefined {
+  return settingOf(settings, "WEBHOOK_URL") ?? settingOf(settings, webhookSecret);
+}
+
+function webhookHosts(settings: Settings): Readonly<Record<string, unknown>> {
+  const url = settingOf(settings, "WEBHOOK_URL")?.text ?? "";
+  return URL.canParse(url) ? { "action-hosts": new URL(url).host } : {};
+}
+
+/** The address itself is in no note: whoever has it may write to the channel. */
+function webhookNotes(settings: Settings): readonly string[] {
+  const found = webhookOf(settings);
+  if (found === undefined) return [];
+  const { name, text, place } = found;
+  const create = "kubectl create secret generic lastcall-actions --from-literal=webhook-url=URL";
+  const isKnown = name === "WEBHOOK_URL" && URL.canParse(text);
+  return [
+    `${place} becomes the action webhook, whose address is read from a Secret: create it in Lastcall's namespace with ${create}`,
+    ...(isKnown ? [] : [`${place}: write the webhook's host into controller.options.action-hosts`]),
+  ];
+}
+
 function logOptions(settings: Settings): Readonly<Record<string, unknown>> {
   const level = settingOf(settings, "LOG_LEVEL")?.text.toLowerCase();
   const isJson = isOn(settings, "JSON_LOGGING", false);
@@ -219,6 +263,7 @@ function logOptions(settings: Settings): Readonly<Record<string, unknown>> {
 
 function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): readonly string[] {
   const notes = [...settings.values()].flatMap((setting) => noteOn(setting));
+  notes.push(...webhookNotes(settings));
   const grace =
     settingOf(settings, "POD_TERMINATION_GRACE_PERIOD") ?? settingOf(settings, "GRACE_PERIOD");
   if (grace !== undefined && wholeSeconds(grace) >= 0) {
@@ -242,7 +287,7 @@ function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): rea
 }
 
 function noteOn({ name, text, place }: Setting): readonly string[] {
-  if (text === "" || translated.includes(name)) return [];
+  if (text === "" || name === webhookSecret || translated.includes(name)) return [];
   const known = withoutEqual[name];
   if (known === undefined) return [`${place} is not known of NTH 1.25 and is left out`];
   return text.toLowerCase() === known.usual.toLowerCase()

@@ -139,6 +139,25 @@ describe("NTH's values", () => {
     expect(JSON.stringify(made)).not.toContain("TOKEN");
   });
 
+  test.each([
+    { values: { webhookURL: "https://hooks.slack.com/services/TOKEN" }, hosts: "hooks.slack.com" },
+    { values: { webhookURLSecretName: "nth-webhook" }, hosts: undefined },
+    { values: { webhookURL: "$SECRET" }, hosts: undefined },
+  ])("of a webhook become an action whose address is in a Secret: $values", ({ values, hosts }) => {
+    const made = ofValues(values);
+    const [action] = (made.policies[0]?.spec.actions ?? []) as Record<string, unknown>[];
+    expect(action).toMatchObject({
+      at: "AtNotice",
+      slack: { secretRef: { name: "lastcall-actions", key: "webhook-url" } },
+    });
+    expect(action?.causes).not.toContain("Planned");
+    const { options } = made.values.controller as { options: Record<string, unknown> };
+    expect(options["action-hosts"]).toBe(hosts);
+    const asks = made.notes.filter((note) => note.includes("controller.options.action-hosts"));
+    expect(asks).toHaveLength(hosts === undefined ? 1 : 0);
+    expect(JSON.stringify(made)).not.toContain("TOKEN");
+  });
+
   test("missing the queue are noted", () => {
     const { notes } = ofValues({ enableSqsTerminationDraining: true });
     expect(notes.join()).toContain("QUEUE_URL is not given");
@@ -220,7 +239,10 @@ test("NTH's manifest gives settings by variables and flags, and the account's ro
   });
   expect(made.notes).toEqual([
     "m: the flag --brand-new is not known of NTH 1.25 and is left out",
-    "m: the variable WEBHOOK_URL is a reference and cannot be read here: it is left out",
+    expect.stringMatching(
+      /^m: the variable WEBHOOK_URL becomes the action webhook, .*create it in .* with kubectl create secret/,
+    ),
+    "m: the variable WEBHOOK_URL: write the webhook's host into controller.options.action-hosts",
     expect.stringContaining("NTH acts on any node"),
   ]);
 });
