@@ -5,6 +5,7 @@ import {
   fieldsIn,
   isGiven,
   type Setting,
+  settingText,
   type ToolSetup,
   unreadable,
 } from "./setting.ts";
@@ -99,23 +100,31 @@ const kept = [
   ...["linuxNodeSelector", "daemonsetNodeSelector", "podAnnotations", "webhookURLSecretName"],
 ];
 
+/** Which nodes it is for; the first that is given. */
+const selectors = ["daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector"];
+
 /** The values file of NTH's chart. */
 export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
     throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
   }
   checkExtraEnv(values.extraEnv, file, handlerLimits);
+  for (const name of selectors) {
+    if (!isGiven(values[name]) || isFields(values[name])) continue;
+    const setting = { name, text: settingText(values[name]), place: `${file}: ${name}` };
+    throw unreadable(setting, "a map of labels: the policy would take other nodes without it");
+  }
   const settings = new Map<string, Setting>();
   for (const [key, name] of Object.entries(valueNames)) {
     const value = values[key];
     if (!isGiven(value)) continue;
-    settings.set(name, { name, text: String(value), place: `${file}: ${key}` });
+    settings.set(name, { name, text: settingText(value), place: `${file}: ${key}` });
   }
   const extra = isFields(values.extraEnv)
     ? Object.entries(values.extraEnv)
     : objectsIn(values.extraEnv).map(({ name, value }) => [String(name), value] as const);
   for (const [name, value] of extra) {
-    settings.set(name, { name, text: String(value ?? ""), place: `${file}: extraEnv.${name}` });
+    settings.set(name, { name, text: settingText(value), place: `${file}: extraEnv.${name}` });
   }
   if (isGiven(values.webhookURLSecretName)) {
     const text = String(values.webhookURLSecretName);
@@ -137,11 +146,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
 
 function valuesOf(values: ChartValues): ChartValues {
   const { serviceAccount, replicas, podLabels, podAnnotations } = values;
-  const nodeSelector = [
-    values.daemonsetNodeSelector,
-    values.linuxNodeSelector,
-    values.nodeSelector,
-  ].find(isGiven);
+  const nodeSelector = selectors.map((name) => values[name]).find(isGiven);
   const monitors = {
     ...(fieldsIn(values, "podMonitor").create === true && { podMonitor: { enabled: true } }),
     ...(fieldsIn(values, "serviceMonitor").create === true && {

@@ -6,6 +6,7 @@ import {
   fieldsIn,
   isGiven,
   type Setting,
+  settingText,
   type ToolSetup,
   unreadable,
 } from "./setting.ts";
@@ -49,13 +50,14 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   const { settings, unknown, other } = valueSettings(values, file);
   const kept = sameName.map((name) => [name, values[name]] as const);
   const renamed = Object.entries(otherName).map(([from, to]) => [to, values[from]] as const);
-  const replicas = values.replicaCount;
+  // Helm takes a text for its number.
+  const replicas = Number(settingText(values.replicaCount) || "1");
   return {
     settings,
     values: onlyGiven({
       ...Object.fromEntries([...kept, ...renamed]),
       // One is what the killer needs: two of it know nothing of each other.
-      ...(typeof replicas === "number" && replicas !== 1 && { controller: { replicas } }),
+      ...(Number.isInteger(replicas) && replicas !== 1 && { controller: { replicas } }),
       secret: secretValues(fieldsIn(values, "secret")),
       extraEnv: other,
     }),
@@ -66,6 +68,10 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
       ...Object.keys(values)
         .filter((name) => !known.includes(name) && isGiven(values[name]))
         .map((name) => `${file}: ${name} is not known of the killer's chart 1.3.1 and is left out`),
+      ...Object.keys(other).map(
+        (name) =>
+          `${file}: extraEnv.${name} is not known of the killer 1.3.1: the controller gets it as it is`,
+      ),
       ...valueNotes(values, file),
     ],
   };
@@ -92,12 +98,12 @@ function valueSettings(values: ChartValues, file: string) {
   for (const [key, name] of Object.entries(valueNames)) {
     const value = values[key];
     if (value === undefined || value === null) continue;
-    settings.set(name, { name, text: String(value), place: `${file}: ${key}` });
+    settings.set(name, { name, text: settingText(value), place: `${file}: ${key}` });
   }
   for (const [name, value] of variablesIn(values.extraEnv)) {
     const place = `${file}: extraEnv.${name}`;
     if (killerVariables.includes(name))
-      settings.set(name, { name, text: String(value ?? ""), place });
+      settings.set(name, { name, text: settingText(value), place });
     else other[name] = value;
   }
   const { extraArgs } = values;

@@ -53,6 +53,12 @@ export function unreadable({ place, text }: Setting, wanted: string): LastcallEr
   );
 }
 
+/** A value as a setting's text; what is none, such as a list, as JSON. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 /** A setting's text, where it is there and not empty. */
 export function settingOf(settings: Settings, name: string): Setting | undefined {
   const found = settings.get(name);

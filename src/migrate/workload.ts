@@ -1,6 +1,13 @@
 import { isFields } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
-import { type ChartValues, fieldsIn, isGiven, type Setting, unreadable } from "./setting.ts";
+import {
+  type ChartValues,
+  fieldsIn,
+  isGiven,
+  type Setting,
+  settingText,
+  unreadable,
+} from "./setting.ts";
 
 /** An object of the cluster or of a manifest, as it was parsed. */
 export type ManifestObject = Readonly<Record<string, unknown>>;
@@ -67,7 +74,7 @@ export function variablesOf(
     isHidden: one.value === undefined && one.valueFrom !== undefined,
     setting: {
       name: String(one.name),
-      text: one.value === undefined ? "" : String(one.value),
+      text: settingText(one.value),
       place: `${place}: the variable ${String(one.name)}`,
     },
   }));
@@ -114,8 +121,17 @@ export function checkReadable(
   }
 }
 
-/** Throws INPUT_INVALID where one of these is a reference in the `extraEnv` of a values file. */
+/**
+ * Throws INPUT_INVALID where the `extraEnv` of a values file is neither a map nor a list of
+ * variables, or one of these in it is a reference.
+ */
 export function checkExtraEnv(extraEnv: unknown, file: string, limits: readonly string[]): void {
+  const isList = Array.isArray(extraEnv) && extraEnv.every(isFields);
+  if (isGiven(extraEnv) && !isList && !isFields(extraEnv)) {
+    const place = `${file}: extraEnv`;
+    const setting = { name: "extraEnv", text: settingText(extraEnv), place };
+    throw unreadable(setting, "a map of variables, or a list of {name, value}");
+  }
   const hidden = objectsIn(extraEnv).find(
     ({ name, value, valueFrom }) =>
       limits.includes(String(name)) && value === undefined && valueFrom !== undefined,

@@ -100,6 +100,11 @@ describe("lastcall migrate", () => {
     ],
     ["a folder", () => ["nth", "--values", folder], "it is a directory, expected a readable file"],
     ["a file that is not there", () => ["nth", "--values", join(folder, "none")], "Cannot read"],
+    [
+      "values on standard output",
+      () => ["nth", "--values", "a", "--values-out", "-"],
+      "expected a file: standard output is for the policies",
+    ],
   ])("refuses %s", async (_, args, said) => {
     const { exit, stdout, stderr } = await lastcall(...args());
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });

@@ -95,9 +95,11 @@ describe("the killer's settings", () => {
     ["no timeout", { DRAIN_TIMEOUT: 0 }, "extraEnv.DRAIN_TIMEOUT"],
     ["a negative timeout", { DRAIN_TIMEOUT: -1 }, "extraEnv.DRAIN_TIMEOUT"],
     ["a timeout of a day", { DRAIN_TIMEOUT: 86400 }, "extraEnv.DRAIN_TIMEOUT"],
+    ["a timeout in a list", { DRAIN_TIMEOUT: [300] }, 'extraEnv.DRAIN_TIMEOUT: found "[300]"'],
+    ["hours as a map", { WHITELIST_HOURS: { a: "b" } }, "extraEnv.WHITELIST_HOURS"],
   ])("are refused with %s", (_, extraEnv, place) => {
     const translate = () => ofValues({ extraEnv });
-    expect(translate).toThrow(`Cannot translate values.yaml: ${place}: found`);
+    expect(translate).toThrow(`Cannot translate values.yaml: ${place}`);
     expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
   });
 
@@ -109,6 +111,9 @@ describe("the killer's settings", () => {
     expect(hidden).toThrow("the variable WHITELIST_HOURS");
     const listed = () => ofValues({ extraEnv: [{ name: "FILTERS", valueFrom }] });
     expect(listed).toThrow("values.yaml: extraEnv.FILTERS: found nothing, expected its value");
+    for (const extraEnv of ["WHITELIST_HOURS=1", ["FILTERS=a:b"]]) {
+      expect(() => ofValues({ extraEnv })).toThrow("values.yaml: extraEnv: found");
+    }
   });
 
   test.each<[string, object, string]>([
@@ -211,6 +216,13 @@ describe("the killer's settings", () => {
       podLabels: { team: "infra" },
       extraEnv: { HTTPS_PROXY: "http://proxy" },
     });
+    expect(made.notes).toEqual([
+      "values.yaml: extraEnv.HTTPS_PROXY is not known of the killer 1.3.1: the controller gets it as it is",
+    ]);
+  });
+
+  test.each([["2"], [2]])("give the controller as many replicas: %j", (replicaCount) => {
+    expect(ofValues({ replicaCount }).values).toEqual({ controller: { replicas: 2 } });
   });
 });
 

@@ -55,6 +55,10 @@ describe("NTH's reactions", () => {
     [{ nodeTerminationGracePeriod: "2m" }, "nodeTerminationGracePeriod"],
     [{ podTerminationGracePeriod: "30s" }, "podTerminationGracePeriod"],
     [{ extraEnv: [{ name: "HEARTBEAT_UNTIL", value: "long" }] }, "extraEnv.HEARTBEAT_UNTIL"],
+    [{ extraEnv: "CORDON_ONLY=true" }, "extraEnv"],
+    [{ extraEnv: ["CORDON_ONLY=true"] }, "extraEnv"],
+    [{ cordonOnly: [true] }, "cordonOnly"],
+    [{ nodeSelector: "lifecycle=spot" }, "nodeSelector"],
   ])("are refused with %j", (values, place) => {
     expect(() => ofValues(values)).toThrow(`Cannot translate values.yaml: ${place}: found`);
   });

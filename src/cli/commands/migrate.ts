@@ -24,6 +24,10 @@ export const runMigrate: CommandRun<"migrate"> = async (input) => {
     const found = "--values and --manifest were both given, expected one of them or neither";
     throw new LastcallError("USAGE", `Cannot migrate ${tool.name}: ${found}`);
   }
+  if (options.valuesOut === "-") {
+    const found = "--values-out was given -, expected a file: standard output is for the policies";
+    throw new LastcallError("USAGE", `Cannot migrate ${tool.name}: ${found}`);
+  }
   const isLive = options.values === undefined && options.manifest === undefined;
   const cluster = isLive || options.apply ? await openCluster(tool, input) : undefined;
   try {
@@ -48,11 +52,11 @@ async function setupOf(
   cluster: MigrateCluster | undefined,
 ): Promise<ToolSetup> {
   if (options.values !== undefined) {
-    return tool.ofValues(await valuesIn(options.values, io), options.values);
+    return tool.ofValues(await valuesIn(options.values, io), fileNamed(options.values));
   }
   if (options.manifest !== undefined) {
     const objects = (await documentsIn(options.manifest, io)).flatMap(itemsOf);
-    return setupIn(tool, objects, options.manifest);
+    return setupIn(tool, objects, fileNamed(options.manifest));
   }
   if (cluster === undefined) throw new Error("Cannot read the cluster: it was not opened");
   return setupIn(tool, await cluster.workloadObjects(), "the cluster");
@@ -72,18 +76,22 @@ async function valuesIn(path: string, io: CommandIo): Promise<unknown> {
     .find(({ apiVersion, kind }) => typeof apiVersion === "string" && typeof kind === "string");
   if (object !== undefined) {
     const found = `found a manifest of a ${object.kind}, expected values, or --manifest for this file`;
-    throw new LastcallError("INPUT_INVALID", `Cannot translate ${path}: ${found}`);
+    throw new LastcallError("INPUT_INVALID", `Cannot translate ${fileNamed(path)}: ${found}`);
   }
   if (documents.length > 1) {
     const found = `found ${documents.length} documents, expected one of values`;
-    throw new LastcallError("INPUT_INVALID", `Cannot translate ${path}: ${found}`);
+    throw new LastcallError("INPUT_INVALID", `Cannot translate ${fileNamed(path)}: ${found}`);
   }
   return documents[0] ?? {};
 }
 
+function fileNamed(path: string): string {
+  return path === "-" ? "standard input" : path;
+}
+
 /** The documents of a YAML file. Throws INPUT_INVALID with its line; binary data is not quoted. */
 async function documentsIn(path: string, io: CommandIo): Promise<readonly unknown[]> {
-  const file = path === "-" ? "standard input" : path;
+  const file = fileNamed(path);
   const text = path === "-" ? await io.files.stdin() : await io.files.readText(path);
   if (text.includes("\0") || text.includes("\uFFFD")) {
     throw new LastcallError(
