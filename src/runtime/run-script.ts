@@ -7,12 +7,14 @@ export interface ScriptIo {
   readonly signal: AbortSignal;
 }
 
+/** How a script ended; `notRun` where bash itself could not be started. */
+type ScriptEnd = "Ended" | { readonly endedBy: string } | { readonly notRun: string };
+
 /**
  * Runs a script by bash, with its output as it comes and nothing to read. Gives "Ended" where all
- * went well, else how it ended. Rejects with the signal's reason when that aborts; the script is
- * told to stop then.
+ * went well. Rejects with the signal's reason when that aborts; the script is told to stop then.
  */
-export function runScript(script: string, io: ScriptIo): Promise<string> {
+export function runScript(script: string, io: ScriptIo): Promise<ScriptEnd> {
   return new Promise((resolve, reject) => {
     const { env, signal } = io;
     if (signal.aborted) return reject(signal.reason);
@@ -28,11 +30,11 @@ export function runScript(script: string, io: ScriptIo): Promise<string> {
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM");
     };
     signal.addEventListener("abort", stop, { once: true });
-    child.once("error", ({ message }) => resolve(`"${message}"`));
+    child.once("error", ({ message }) => resolve({ notRun: message }));
     child.once("close", (code, killedBy) => {
       signal.removeEventListener("abort", stop);
       if (signal.aborted) reject(signal.reason);
-      else resolve(code === 0 ? "Ended" : (killedBy ?? `exit code ${code}`));
+      else resolve(code === 0 ? "Ended" : { endedBy: killedBy ?? `exit code ${code}` });
     });
   });
 }

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { runScript } from "../../src/runtime/run-script.ts";
 
-function run(script: string, onOutput: (text: string) => void = () => {}, stop?: AbortSignal) {
+function run(
+  script: string,
+  onOutput: (text: string) => void = () => {},
+  stop?: AbortSignal,
+  env: NodeJS.ProcessEnv = process.env,
+) {
   const said = { out: "", err: "" };
   const io = {
     out: (text: string) => {
@@ -11,7 +16,7 @@ function run(script: string, onOutput: (text: string) => void = () => {}, stop?:
     err: (text: string) => {
       said.err += text;
     },
-    env: process.env,
+    env,
     signal: stop ?? new AbortController().signal,
   };
   return { said, end: runScript(script, io) };
@@ -25,8 +30,13 @@ describe("a script run by bash", () => {
   });
 
   it("tells its exit code, and the signal that ended it", async () => {
-    expect(await run("exit 7").end).toBe("exit code 7");
-    expect(await run("kill -KILL $$").end).toBe("SIGKILL");
+    expect(await run("exit 7").end).toEqual({ endedBy: "exit code 7" });
+    expect(await run("kill -KILL $$").end).toEqual({ endedBy: "SIGKILL" });
+  });
+
+  it("is not run where there is no bash", async () => {
+    const { end } = run("true", undefined, undefined, { PATH: "/nowhere" });
+    expect(await end).toEqual({ notRun: expect.stringContaining("ENOENT") });
   });
 
   it("has nothing to read, so that no question of a tool can hold it up", async () => {

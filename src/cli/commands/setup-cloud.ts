@@ -28,10 +28,11 @@ export const runSetupCloud: CommandRun<"setup"> = async ({ words, options, io })
   }
   const end = await runScript(script, io);
   if (end === "Ended") return 0;
-  throw new LastcallError(
-    "SCRIPT_FAILED",
-    `Cannot set up ${cloud}: the script ended with ${end}, see its last lines above`,
-  );
+  const why =
+    "notRun" in end
+      ? `bash could not be started (${end.notRun}) and nothing was done, expected bash on the PATH; without --apply the script is printed`
+      : `the script ended with ${end.endedBy}, see its last lines above`;
+  throw new LastcallError("SCRIPT_FAILED", `Cannot set up ${cloud}: ${why}`);
 };
 
 async function gcpScript(options: Options): Promise<string> {
