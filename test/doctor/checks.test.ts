@@ -80,6 +80,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   ["lease", "Fail", "no controller has ever led", { lease: known(undefined) }],
   ["lease", "Fail", "given up", lease({ holder: undefined })],
   ["lease", "Fail", "last renewed 60 s ago", lease({ renewedAt: minus(at, seconds(60)) })],
+  ["lease", "Fail", "last renewed 50h3m ago", lease({ renewedAt: minus(at, seconds(180_185)) })],
   ["lease", "Warn", "a clock that is 30 s ahead", lease({ renewedAt: minus(at, seconds(-30)) })],
   ["dry-run", "Warn", "writes nothing", withController({ options: { "dry-run": "true" } })],
   ["chart", "Warn", "the controller is 1.2.2", withController({ image: "lastcall:1.2.2" })],
@@ -247,6 +248,12 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
     { strayMachines: known(["gce://demo/a/n9"]) },
   ],
   ["machines-without-node", "Skip", "refused", { strayMachines: unknown("refused") }],
+  [
+    "machines-without-node",
+    "Skip",
+    "no machine was looked up with an answer",
+    withMachine({ state: unknown("no credentials") }),
+  ],
   [
     "launch-times",
     "Warn",

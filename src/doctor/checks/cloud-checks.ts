@@ -145,8 +145,10 @@ export const cloudChecks: readonly Check[] = [
       "whether every machine that runs in the groups of up to three Spot nodes, or is known to be of their cluster, is a node after a quarter of an hour",
     fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group, or its NodeClaim",
     run: (facts) =>
-      ofMachines(facts, () =>
+      ofMachines(facts, (all) =>
         judging(facts.strayMachines, (strays) => {
+          if (all.every(({ state }) => state.kind === "Unknown"))
+            return skip("no machine was looked up with an answer");
           if (strays.length === 0) return pass("every machine of those asked for is a node");
           const names = namesOf(strays.map((one) => one.slice(one.lastIndexOf("/") + 1)));
           return warn(`${counted(strays.length, "machine")} without a Node: ${names}`);

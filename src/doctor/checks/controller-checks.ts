@@ -1,4 +1,11 @@
-import { between, type Instant } from "../../core/time/time.ts";
+import {
+  between,
+  formatDuration,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+} from "../../core/time/time.ts";
 import {
   type Check,
   type CheckResult,
@@ -27,12 +34,18 @@ function ofController(
   );
 }
 
+/** In seconds as long as these say most. */
+function ageText(ageMs: Millis): string {
+  if (ageMs < minutes(2)) return `${Math.round(ageMs / 1000)} s`;
+  return formatDuration(minutes(Math.floor(ageMs / minutes(1))));
+}
+
 function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   const { holder, renewedAt, durationMs } = lease;
   if (holder === undefined) return fail("nobody leads: the Lease was given up and not taken again");
   if (renewedAt === undefined) return fail(`${holder} leads, and has never renewed its Lease`);
   const ageMs = between(renewedAt, at);
-  const age = `${Math.round(Math.abs(ageMs) / 1000)} s`;
+  const age = ageText(millis(Math.abs(ageMs)));
   if (ageMs > durationMs) return fail(`${holder} led, and its Lease was last renewed ${age} ago`);
   if (ageMs < -5000) return warn(`${holder} leads, by a clock that is ${age} ahead of this one`);
   return pass(`${holder} leads, its Lease was renewed ${age} ago`);
