@@ -1,10 +1,9 @@
 /** The values of estafette-gke-preemptible-killer's chart that Lastcall's has only for its sake. */
 import type { JsonSchema } from "../src/config/schema/json-schema.ts";
-import type { ChartValue } from "./chart-schema.ts";
+import { annotations, type ChartValue, labels } from "./chart-schema.ts";
 
 const optionalText: JsonSchema = { type: ["string", "null"] };
 const flag: JsonSchema = { type: "boolean" };
-const texts: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
 const secretKey: JsonSchema = {
   type: "object",
   additionalProperties: false,
@@ -51,15 +50,15 @@ export const killerValues: readonly ChartValue[] = [
     about: "Without effect: Lastcall watches the cluster and acts at the instant that is due.",
   },
   {
-    ...{ path: "extraLabels", schema: texts, default: {} },
+    ...{ path: "extraLabels", schema: labels, default: {} },
     about: "More labels on every object.",
   },
   {
-    ...{ path: "extraPodLabels", schema: texts },
+    ...{ path: "extraPodLabels", schema: labels },
     about: "The same as `podLabels`.",
   },
   {
-    ...{ path: "extraPodAnnotations", schema: texts },
+    ...{ path: "extraPodAnnotations", schema: annotations },
     about: "The same as `podAnnotations`.",
   },
   {

@@ -21,6 +21,55 @@ export interface ChartValue {
   readonly about: string;
 }
 
+/** A map by keys as labels and annotations have them, with a prefix or without. */
+function keyed(value: JsonSchema): JsonSchema {
+  const key = "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$";
+  // Not by propertyNames, of which Helm names another place.
+  return { type: "object", additionalProperties: false, patternProperties: { [key]: value } };
+}
+
+export const annotations = keyed({ type: "string" });
+export const labels = keyed({
+  type: "string",
+  pattern: "^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$",
+});
+/** An object with these fields and no others; each may be left empty. */
+function fields(names: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: "object", additionalProperties: false, properties: names };
+}
+const quantities: JsonSchema = {
+  type: ["object", "null"],
+  additionalProperties: {
+    type: ["string", "number", "null"],
+    pattern: "^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
+  },
+};
+export const resources = fields({
+  requests: quantities,
+  limits: quantities,
+  claims: { type: "array" },
+});
+const terms: JsonSchema = { type: ["object", "null"] };
+export const affinity = fields({ nodeAffinity: terms, podAffinity: terms, podAntiAffinity: terms });
+export const tolerations: JsonSchema = {
+  type: "array",
+  items: fields({
+    key: { type: ["string", "null"] },
+    operator: { enum: ["Exists", "Equal", "Lt", "Gt", null] },
+    value: { type: ["string", "null"] },
+    effect: { enum: ["NoSchedule", "PreferNoSchedule", "NoExecute", "", null] },
+    tolerationSeconds: { type: ["integer", "null"] },
+  }),
+};
+export const updateStrategy = fields({
+  type: { enum: ["RollingUpdate", "OnDelete"] },
+  rollingUpdate: { type: ["object", "null"] },
+});
+export const tag: JsonSchema = {
+  type: ["string", "null"],
+  pattern: "^([A-Za-z0-9_][-._A-Za-z0-9]{0,127})?$",
+};
+
 /** What the chart itself gives to the part, and nobody may change. */
 const setByTheChart = ["node-name"];
 
@@ -31,6 +80,10 @@ function optionSchema(option: Option): JsonSchema {
   if (!list) return { description, ...one, ...defaultOf(option) };
   return { description, anyOf: [one, { type: "array", items: one }] };
 }
+
+/** A port of 1 to 65535 at the end. */
+const portPattern =
+  ":([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$";
 
 function oneOptionSchema(option: Option): JsonSchema {
   switch (option.type) {
@@ -44,7 +97,7 @@ function oneOptionSchema(option: Option): JsonSchema {
     case "url":
       return { type: "string", pattern: "^https?://\\S+$" };
     case "address":
-      return { type: "string", pattern: ":[0-9]{1,5}$" };
+      return { type: "string", pattern: portPattern };
     case "duration":
       return { type: "string", pattern: "^(0|([0-9]+(\\.[0-9]+)?(ms|s|m|h))+)$" };
     default:

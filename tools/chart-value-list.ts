@@ -7,7 +7,18 @@ import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { JsonSchema } from "../src/config/schema/json-schema.ts";
 import { killerValues } from "./chart-killer-values.ts";
-import { type ChartValue, optionsSchema, policiesSchema } from "./chart-schema.ts";
+import {
+  affinity,
+  annotations,
+  type ChartValue,
+  labels,
+  optionsSchema,
+  policiesSchema,
+  resources,
+  tag,
+  tolerations,
+  updateStrategy,
+} from "./chart-schema.ts";
 import { root } from "./source-tree.ts";
 
 export interface ChartValueGroup {
@@ -16,10 +27,8 @@ export interface ChartValueGroup {
 }
 
 const text: JsonSchema = { type: "string" };
-const optionalText: JsonSchema = { type: ["string", "null"] };
 const flag: JsonSchema = { type: "boolean" };
 const anyMap: JsonSchema = { type: "object" };
-const texts: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
 const objects: JsonSchema = { type: "array", items: { type: "object" } };
 /** A name that a Kubernetes object may bear. */
 const name: JsonSchema = {
@@ -87,29 +96,29 @@ function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
   const container = pod.containers[0];
   return [
     {
-      ...{ path: at("nodeSelector"), schema: texts, default: {} },
+      ...{ path: at("nodeSelector"), schema: labels, default: {} },
       about: isAgent
         ? "Labels of the nodes that the agents run on, beside those of Spot nodes."
         : "Labels of the nodes that the controller runs on. One that asks for Spot nodes takes away the affinity against them.",
     },
     {
-      ...{ path: at("tolerations"), schema: objects, default: pod.tolerations ?? [] },
+      ...{ path: at("tolerations"), schema: tolerations, default: pod.tolerations ?? [] },
       about: `Taints of nodes on which ${of} may run.`,
     },
     {
-      ...{ path: at("affinity"), schema: anyMap, default: {} },
+      ...{ path: at("affinity"), schema: affinity, default: {} },
       about: `${affinityHelp} A term of the same kind (\`nodeAffinity.required…\`) stands in its place, an empty one takes it away.`,
     },
     {
-      ...{ path: at("resources"), schema: anyMap, default: container.resources },
+      ...{ path: at("resources"), schema: resources, default: container.resources },
       about: `Requests and limits of ${of}.`,
     },
     {
-      ...{ path: at("podLabels"), schema: texts, default: {} },
+      ...{ path: at("podLabels"), schema: labels, default: {} },
       about: `More labels on the pods of ${of}, such as \`azure.workload.identity/use: "true"\`.`,
     },
     {
-      ...{ path: at("podAnnotations"), schema: texts, default: {} },
+      ...{ path: at("podAnnotations"), schema: annotations, default: {} },
       about: `More annotations on the pods of ${of}.`,
     },
     {
@@ -157,7 +166,7 @@ function accountValues(prefix: "" | "agent."): readonly ChartValue[] {
           : "Its name. Empty: that of the release's objects with `-agent`, `lastcall-agent`.",
     },
     {
-      ...{ path: `${prefix}serviceAccount.annotations`, schema: texts, default: {} },
+      ...{ path: `${prefix}serviceAccount.annotations`, schema: annotations, default: {} },
       about:
         prefix === ""
           ? "Its annotations, such as `iam.gke.io/gcp-service-account` or `eks.amazonaws.com/role-arn`."
@@ -176,7 +185,7 @@ function imageValues(prefix: "" | "agent."): readonly ChartValue[] {
       about: `The image of the ${of}, built from a checkout: docs/images.md.`,
     },
     {
-      ...{ path: at("tag"), schema: optionalText, default: "" },
+      ...{ path: at("tag"), schema: tag, default: "" },
       about: "Its tag. Empty: the chart's `appVersion`.",
     },
     {
@@ -197,7 +206,7 @@ function monitorValues(path: string, kind: string): readonly ChartValue[] {
       about: `Makes a ${kind} of the Prometheus Operator for controller and agents.`,
     },
     {
-      ...{ path: `${path}.labels`, schema: texts, default: {} },
+      ...{ path: `${path}.labels`, schema: labels, default: {} },
       about: `More labels on the ${kind}, by which Prometheus selects it.`,
     },
     {
@@ -285,7 +294,7 @@ export const valueGroups: readonly ChartValueGroup[] = [
       },
       {
         path: "agent.updateStrategy",
-        schema: anyMap,
+        schema: updateStrategy,
         default: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
         about: "How the DaemonSet is updated.",
       },
@@ -304,7 +313,7 @@ export const valueGroups: readonly ChartValueGroup[] = [
         about: "Makes a PrometheusRule with the alerts of `deploy/prometheus`.",
       },
       {
-        ...{ path: "metrics.prometheusRule.labels", schema: texts, default: {} },
+        ...{ path: "metrics.prometheusRule.labels", schema: labels, default: {} },
         about: "More labels on the PrometheusRule.",
       },
       {
@@ -313,11 +322,11 @@ export const valueGroups: readonly ChartValueGroup[] = [
       },
       {
         path: "grafanaDashboard.labels",
-        ...{ schema: texts, default: { grafana_dashboard: "1" } },
+        ...{ schema: labels, default: { grafana_dashboard: "1" } },
         about: "Its labels, by which the sidecar finds it.",
       },
       {
-        ...{ path: "grafanaDashboard.annotations", schema: texts, default: {} },
+        ...{ path: "grafanaDashboard.annotations", schema: annotations, default: {} },
         about: "Its annotations, such as the folder.",
       },
     ],

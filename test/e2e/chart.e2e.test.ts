@@ -160,6 +160,17 @@ describe("the chart", () => {
     ["policies[0].name=spot,policies[0].spec.lifetim.max=24h", "lifetim"],
     ["priorityClassName=Not A Class", "priorityClassName"],
     ["networkPolicy.enabled=yes", "networkPolicy.enabled"],
+    ["controller.options.metrics-address=:65536", "controller.options.metrics-address"],
+    ["image.tag=a b", "image.tag"],
+    ["resources.limit.memory=1Gi", "resources"],
+    ["agent.resources.limits.memory=lots", "agent.resources.limits.memory"],
+    ["affinity.nodeAfinity.x=y", "affinity"],
+    ["tolerations[0].effect=NoSchedul", "tolerations.0.effect"],
+    ["agent.tolerations[0].opertor=Exists", "agent.tolerations.0"],
+    ["agent.updateStrategy.type=Rolling", "agent.updateStrategy.type"],
+    ["podLabels.a\\,b=c", "podLabels"],
+    ["nodeSelector.pool=a b", "nodeSelector.pool"],
+    ["metrics.podMonitor.labels.team=a/b", "metrics.podMonitor.labels.team"],
   ])("refuses %s by its name", (value, named) => {
     const flags = ["--kube-version", oldest, "--set", value];
     const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
