@@ -9,6 +9,7 @@ type Input = Parameters<typeof runSetup>[0];
 const permissions =
   "compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get";
 const role = {
+  look: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(title)",
   describe: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(deleted)",
   create: `gcloud|iam|roles|create|lastcall|--project|my-project-1|--title|Lastcall|--stage|GA|--permissions|${permissions}|--quiet`,
   update: `gcloud|iam|roles|update|lastcall|--project|my-project-1|--permissions|${permissions}|--quiet`,
@@ -91,7 +92,7 @@ describe("lastcall setup gcp", () => {
 describe("lastcall setup gcp --apply", () => {
   it("makes the role and grants it to the ServiceAccount", async () => {
     expect(await setup({})).toBe(0);
-    expect(gcloud.calls()).toEqual([role.describe, role.create, ...direct]);
+    expect(gcloud.calls()).toEqual([role.look, role.describe, role.create, ...direct]);
     expect(printed).toContain("Done: lastcall/lastcall has the role lastcall in my-project-1.");
   });
 
@@ -99,14 +100,20 @@ describe("lastcall setup gcp --apply", () => {
     await setup({});
     gcloud.forget();
     expect(await setup({})).toBe(0);
-    expect(gcloud.calls()).toEqual([role.describe, role.update, ...direct]);
+    expect(gcloud.calls()).toEqual([role.look, role.describe, role.update, ...direct]);
   });
 
   it("takes a role back that was deleted", async () => {
     gcloud.put("role");
     gcloud.put("role-deleted");
     expect(await setup({})).toBe(0);
-    expect(gcloud.calls()).toEqual([role.describe, role.undelete, role.update, ...direct]);
+    expect(gcloud.calls()).toEqual([
+      role.look,
+      role.describe,
+      role.undelete,
+      role.update,
+      ...direct,
+    ]);
   });
 
   it("changes nothing where the cluster has no Workload Identity", async () => {
@@ -117,6 +124,23 @@ describe("lastcall setup gcp --apply", () => {
     expect(gcloud.calls()).toHaveLength(1);
     gcloud.put("workload-pool");
     expect(await setup(cluster)).toBe(0);
+  });
+
+  it("takes no permission from a role that others made", async () => {
+    gcloud.put("role");
+    gcloud.put("role-title", "Preemptible killer");
+    const before = gcloud.standing();
+    expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
+    expect(said).toContain("the role lastcall is called Preemptible killer, expected Lastcall");
+    expect(gcloud.standing()).toEqual(before);
+    expect(gcloud.calls()).toEqual([role.look]);
+  });
+
+  it("takes a role without a title for one of others", async () => {
+    gcloud.put("role");
+    gcloud.put("role-title", "");
+    expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
+    expect(gcloud.calls()).toEqual([role.look]);
   });
 
   it("ends where a step fails, with what that said", async () => {
@@ -151,11 +175,19 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   it("makes the account, binds both halves, and makes nothing a second time", async () => {
     gcloud.put("service-account");
     expect(await setup(options)).toBe(0);
-    const made = [look, role.describe, role.create, find, make, grant, ...bind];
+    const made = [look, role.look, role.describe, role.create, find, make, grant, ...bind];
     expect(gcloud.calls()).toEqual(made);
     gcloud.forget();
     expect(await setup(options)).toBe(0);
-    expect(gcloud.calls()).toEqual([look, role.describe, role.update, find, grant, ...bind]);
+    expect(gcloud.calls()).toEqual([
+      look,
+      role.look,
+      role.describe,
+      role.update,
+      find,
+      grant,
+      ...bind,
+    ]);
   });
 
   it("waits for an account that is not known everywhere yet", async () => {

@@ -123,6 +123,8 @@ export function setupScript(choice: SetupChoice): string {
       named: { ...variables(choice), permissions },
     }),
     checks(choice),
+    // The permissions of a role are replaced, and those of others' are not ours to take.
+    roleLook,
     role,
   ];
   if (googleServiceAccount === undefined) parts.push(directBinding);
@@ -285,14 +287,15 @@ function indented(text: string): string {
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take some minutes until the permission is effective."`;
 
-/** A role and an account that others made under these names stay as they are. */
+/** A role that others made under this name stays as it is. */
 const roleLook = `# Whose is what is there? Nothing is changed before that is known.
-title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || true)"
-if [[ -n "$title" && "$title" != Lastcall ]]; then
-  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script" >&2
+title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
+if [[ "$title" != missing && "$title" != Lastcall ]]; then
+  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script, name another by --role" >&2
   exit 1
 fi`;
 
+/** Before it is deleted: to be given the role, one of others may be named as well. */
 const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
 title="$(gcloud iam service-accounts describe "$account" --project "$project" \\
   --format 'value(displayName)' 2>/dev/null || echo missing)"

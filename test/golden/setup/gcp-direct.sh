@@ -19,6 +19,13 @@ permissions='compute.instances.get,compute.instances.list,compute.instanceGroupM
 
 command -v gcloud >/dev/null || { echo "Cannot go on: gcloud is not on the PATH" >&2; exit 1; }
 
+# Whose is what is there? Nothing is changed before that is known.
+title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
+if [[ "$title" != missing && "$title" != Lastcall ]]; then
+  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script, name another by --role" >&2
+  exit 1
+fi
+
 # 1. The role: what the controller does on Compute Engine, and nothing else.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
   || echo missing)"
