@@ -98,6 +98,20 @@ describe("a node whose last pod has left", () => {
     await running;
   });
 
+  it("is not given the time again for a pod that was left, where the policy goes on without it", async () => {
+    const drain = { timeout: "30s", onTimeout: "Proceed" };
+    const world = capacityStory({ replacement: { when: "None" }, drain });
+    close(world, ["n1", "n2"]);
+    workload(world, "slow", { replicas: 1, cpu: "1", exitAfterSeconds: "never" });
+    await world.pass(seconds(30));
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    const [released = 0] = stepsOf(world, "n0")
+      .filter((step) => step.endsWith("Ended"))
+      .map((step) => Number(step.split(" ")[0]));
+    expect(released).toBeLessThan(40);
+  });
+
   it("waits neither for the volumes of others nor for those of pods that stay", async () => {
     const world = await database();
     detach(world, "pv-data");

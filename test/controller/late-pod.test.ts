@@ -34,12 +34,14 @@ function askForN1(world: ModelWorld): void {
  */
 type Coming = "Never" | "Drained" | "MachineLookedUp" | "LetGo";
 
+const patient = { drain: { timeout: "5m", onTimeout: "Wait" } };
+
 /** A rotation of n1 to which a pod is bound late. */
-async function rotation(comes: Coming) {
+async function rotation(comes: Coming, policy: Record<string, unknown> = patient) {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
   webWorkload(world, { replicas: 6, maxUnavailable: 6 });
-  spotPolicy(world, { drain: { timeout: "5m", onTimeout: "Wait" } });
+  spotPolicy(world, policy);
   await world.pass(seconds(5));
   let came = false;
   const come = (when: Coming) => {
@@ -104,6 +106,15 @@ describe("a pod that is bound to a node after its last pod has left", () => {
       expect(steps).toEqual(["cordon", "evict", "evict", "evict", "release", "remove"]);
     },
   );
+
+  it("has the time that a drain may take, also where the node was drained longer ago than that", async () => {
+    const drain = { timeout: "30s", onTimeout: "RollBack" };
+    const slow = { drain, instance: { loadBalancerDelay: "1m" } };
+    const { onNode, steps, outcome } = await rotation("MachineLookedUp", slow);
+    expect(onNode).toEqual([0]);
+    expect(steps).toEqual(["cordon", "evict", "evict", "evict", "release", "remove"]);
+    expect(outcome).toBe("Planned");
+  });
 
   it("is the only reason to evict again", async () => {
     const { steps, outcome, drain } = await rotation("Never");

@@ -16,7 +16,7 @@ import type { DrainStep } from "../../core/drain/drain-step.ts";
 import { placeholderName } from "../../core/drain/placeholder-plan.ts";
 import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../core/policy/policy.ts";
-import { earliest, type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
+import { earliest, type Instant, later, type Millis, millis, plus } from "../../core/time/time.ts";
 import { DrainDriver } from "../../drain/drain-driver.ts";
 import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
@@ -122,7 +122,7 @@ class NodeDrain {
     });
     try {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
-      const startedAt = drainBeganAt(departure.status) ?? clock.now();
+      const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());
       this.#begun = { followed, machine, budgets, startedAt };
       return await this.#untilOver(this.#begun, signal);
@@ -252,8 +252,15 @@ class NodeDrain {
   /** The nearest deadline goes first; a drain under no notice has its own timeout. */
   #dueAt(): Instant {
     const departure = this.#departure;
-    const beganAt = drainBeganAt(departure.status) ?? this.#context.clock.now();
+    const beganAt = this.#beganAt ?? this.#context.clock.now();
     return cloudDeadline(departure) ?? plus(beganAt, this.#rule.timeoutMs);
+  }
+
+  /** When this drain began, be it with a controller before us; undefined: it begins now. */
+  get #beganAt(): Instant | undefined {
+    const { lateSinceAt } = this.#context.memory;
+    const beganAt = drainBeganAt(this.#departure.status);
+    return beganAt && lateSinceAt ? later(beganAt, lateSinceAt) : (beganAt ?? lateSinceAt);
   }
 
   get #departure(): Departure {

@@ -51,7 +51,12 @@ export class LastLook {
       this.#there = there;
       return "Clear";
     }
-    this.#context.memory.target = node;
+    const { memory, clock } = this.#context;
+    memory.target = node;
+    // Those that the drain before has left have had their time.
+    const known = new Set([...this.#drained, ...(memory.drained?.staying ?? []).map(uidOf)]);
+    const isLate = memory.drained !== undefined && toLeave.some(({ uid }) => !known.has(uid));
+    if (isLate) memory.lateSinceAt = clock.now();
     const result = await runSteps(this.#draining, this.#context, signal);
     if (result?.event === "Cancelled") return takenBack;
     if (result !== undefined && !mayGoAfter.has(result.event)) return result;
@@ -100,4 +105,8 @@ export class LastLook {
     const plan = planDrain({ node, pods: listed, budgets: [], rule, now: clock.now(), self });
     return { there: new Set(listed.map(({ uid }) => uid)), toLeave: plan.pods };
   }
+}
+
+function uidOf({ uid }: { readonly uid: string }): string {
+  return uid;
 }

@@ -18,6 +18,7 @@ import { reactionTo } from "../../core/notice/reaction.ts";
 import type { DrainRule, Policy } from "../../core/policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
 import type { Reason } from "../../core/reason/reason.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { assert, type LastcallError } from "../../errors.ts";
 import type { ActionPipeline } from "../action/action-pipeline.ts";
 import type { Executor } from "../executor.ts";
@@ -91,6 +92,8 @@ export interface RunMemory {
   /** What the drain has counted, so that one that was interrupted counts on. */
   counts?: DrainCounts;
   drained?: DrainEnd;
+  /** When the drain of pods that came late began, which has a clock of its own. */
+  lateSinceAt?: Instant;
   /** Counts the pods of a drain that was broken off once more, by a fresh list. */
   countAgain?: () => Promise<void>;
 }
