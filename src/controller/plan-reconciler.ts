@@ -254,7 +254,7 @@ export class PlanReconciler {
   /** What ends a departure that is taken up; undefined: it goes on. */
   #endOf(departure: Departure, { policies }: Snapshot): PhaseResult | undefined {
     if (!hasLostPolicy(departure, this.#nodeOf(departure), policies)) return undefined;
-    const detail = `its policy ${departure.policy ?? ""} was deleted`;
+    const detail = `its policy ${departure.policy ?? ""} is deleted, or cannot be read`;
     return { event: "GaveUp", reason: "PlanChanged", detail };
   }
 
