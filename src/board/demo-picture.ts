@@ -174,12 +174,19 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
     case "NoticeOver":
       return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${savedText(story)}.`;
     case "OneByOne":
-      return `With Lastcall nodes leave one by one, drained and replaced: ${story.nodesLeft} of ${story.nodes} ${story.nodesLeft === 1 ? "is" : "are"} still to go. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
+      return `${leavingText(story)}. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
     case "Limit":
       return `24 h: without Lastcall the cloud interrupts node after node, ${story.nodesLost} within one hour so far. With Lastcall ${story.nodesLeft === 0 ? "all had left before" : `${story.nodesLeft} had not left yet`}.`;
     case "Result":
       return `Without Lastcall ${lossText(story.without)}. With Lastcall ${lossText(story.withLastcall)}.`;
   }
+}
+
+function leavingText({ nodes, nodesLeft }: Extract<Story, { kind: "OneByOne" }>): string {
+  if (nodesLeft === 0)
+    return `With Lastcall all ${nodes} have left one by one, drained and replaced`;
+  const left = `${nodesLeft} of ${nodes} ${nodesLeft === 1 ? "is" : "are"} still to go`;
+  return `With Lastcall nodes leave one by one, drained and replaced: ${left}`;
 }
 
 function savedText({ pods, podsKilled }: Extract<Story, { kind: "NoticeOver" }>): string {

@@ -11,7 +11,7 @@ import {
   stayingRows,
 } from "./row-order.ts";
 import { nodeLink, type PageView, useFirst } from "./view-state.ts";
-import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
+import { clockText, countdown, isolated, momentText, relativeText } from "./words/format.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */
@@ -269,12 +269,9 @@ export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
   if (hold === null || (hold.untilAt !== null && hold.untilAt <= now)) return null;
   const { by, sinceAt, untilAt } = hold;
   const time = (at: number | null) => (at === null ? null : momentText(at, now, language));
-  // The program that wrote it gave its name itself.
-  return (
-    <span class="hold-note dim" dir="auto">
-      {words.heldBy(by, time(sinceAt), time(untilAt))}
-    </span>
-  );
+  // The program that wrote it gave its name itself: that turns no other word round.
+  const who = by === null ? null : isolated(by);
+  return <span class="hold-note dim">{words.heldBy(who, time(sinceAt), time(untilAt))}</span>;
 }
 
 /** In sight, and not folded away: they leave only when somebody lets them. */

@@ -1,7 +1,7 @@
 import type { PastDeparture, PodLoss } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
-import { fineSpanText, momentText } from "./words/format.ts";
+import { fineSpanText, isolated, momentText } from "./words/format.ts";
 import { Sentence } from "./words/sentence.tsx";
 
 /** Ended departures, each with its outcome and what did not go well. */
@@ -60,7 +60,7 @@ export function Loss({ view: { words }, loss: { what, why }, of }: LossProps): V
     <span class="loss" dir="auto">
       {of === undefined ? "" : `${of}: `}
       {words.lossWords[what]}
-      {why === null ? "" : ` (${why})`}
+      {why === null ? "" : ` (${isolated(why)})`}
     </span>
   );
 }

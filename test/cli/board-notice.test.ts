@@ -33,6 +33,14 @@ describe("A notice", () => {
     ]);
   });
 
+  it("says on 40 columns what each pod does, and cuts its name rather", () => {
+    const long = { name: "worker-1bgyuuz-qhffw", terminatingAt: noticedAt };
+    const pods = [...notice.pods, long];
+    const lines = noticeLines({ ...notice, pods }, { now, columns: 40, rows: 10 }).map(plainText);
+    expect(lines).toContain("   worker-1bgyuuz…  terminating for 30s");
+    expect(lines).toContain("   gone             terminated after 15s");
+  });
+
   it("has those that still run where not all pods fit", () => {
     const [, first, second, ...rest] = textOf(notice, 4);
     expect([first, second]).toEqual(["   late   ·█······  terminating for 15s", "   and 2 more"]);

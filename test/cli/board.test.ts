@@ -78,6 +78,28 @@ describe("The board", () => {
     expect(text).not.toContain("…");
   });
 
+  it("keeps the figures, who leaves next and why, and all keys on 40 columns", () => {
+    const text = textOf({ ...fleet, hasKeys: true }, { columns: 40, rows: 24 });
+    expect(text).toMatch(/^ {9}24 H {2}AT ONCE {2}KILLED {2}REPLACED$/m);
+    expect(text).toMatch(/^ without +8 +9 +20 +14$/m);
+    expect(text).toMatch(/^ with +0 +2 +0 +15$/m);
+    expect(text).toMatch(/^ spot-17 in 3h00m {3}Spaced from its nei…$/m);
+    for (const key of ["pause", "speed", "next event", "interrupt", "sort", "quit"])
+      expect(text).toContain(` ${key}`);
+  });
+
+  it("has the addresses whole, on however few columns", () => {
+    const address = "http://127.0.0.1:8087/?token=ZzsDNM2jIl_a4Pj8xUz6I2l17xAQQSVw";
+    const kubeconfig = "/tmp/lastcall-demo-5bce-3512-cGekH5/config";
+    const state = { ...fleet, address, kubeconfig };
+    for (const columns of [40, 60, 80]) {
+      const text = textOf(state, { columns, rows: 24 }).replaceAll("\n", "");
+      expect(text).toContain(address);
+      expect(text).toContain(`KUBECONFIG=${kubeconfig}`);
+    }
+    expect(textOf(state, { columns: 80, rows: 24 })).toContain(`${address} in a browser`);
+  });
+
   it("tells the story, in as many lines as it takes", () => {
     const text = textOf(fleet, { columns: 80, rows: 24 });
     expect(text.split("\n").slice(1, 3)).toEqual([

@@ -51,6 +51,7 @@ describe("The story of the demo", () => {
     ],
     ["6 of 18 are still to go.", { departures: 12, nodesLeft: 6 }],
     ["1 of 18 is still to go.", { departures: 17, nodesLeft: 1 }],
+    ["With Lastcall all 18 have left one by one, ", { departures: 18, nodesLeft: 0 }],
     [
       "node after node, 9 within one hour so far. With Lastcall all had left before.",
       { ...atLimit, without: { ...none, lostAtOnce: 9 } },

@@ -1,5 +1,11 @@
 import { expect, it } from "vitest";
-import { countdown, relativeText, secondsText, spanText } from "../../src/web/words/format.ts";
+import {
+  countdown,
+  isolated,
+  relativeText,
+  secondsText,
+  spanText,
+} from "../../src/web/words/format.ts";
 import { languages } from "../../src/web/words/languages.ts";
 
 it.each([
@@ -39,4 +45,9 @@ it("what lies ahead and what lies behind are told apart", () => {
   expect(relativeText(60_000, 0, about)).toBe("in 1 min");
   expect(relativeText(0, 60_000, about)).toBe("1 min ago");
   expect(relativeText(0, 10, about)).toBe("now");
+});
+
+it("foreign text within a sentence turns no word behind it round", () => {
+  expect(isolated("kubectl-annotate")).toBe("kubectl-annotate");
+  expect(isolated("\u202etxt")).toBe("\u2068\u202etxt\u2069");
 });

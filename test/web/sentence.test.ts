@@ -26,6 +26,10 @@ it("spans in a sentence are told in their two largest parts, and names are left 
     "at least 16 min instead of 16 min apart",
   );
   expect(said("held back by about 1h30m; 250ms")).toBe("held back by about 1 h 30 min; 0 s");
-  for (const text of ["policy 24h", "web-1h2m", "1h2m.example", "30s"])
+  expect(said("at least 1m38s instead of 45m apart")).toBe(
+    "at least 1 min 38 s instead of 45 min apart",
+  );
+  expect(said("it will be held back by about 12m")).toBe("it will be held back by about 12 min");
+  for (const text of ["policy 24h", "instead of 45m-pool", "web-1h2m", "1h2m.example", "30s"])
     expect(said(text)).toBe(text);
 });

@@ -1,13 +1,25 @@
 import type { BoardNotice, BoardPod } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
-import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
+import {
+  type Cell,
+  cell,
+  clipped,
+  type StyledLine,
+  shareBar,
+  type Tone,
+} from "../terminal/styled-line.ts";
 
 interface NoticeClock {
   readonly now: Instant;
   readonly notice: BoardNotice;
   readonly width: number;
 }
+
+/** On fewer there is room for what each pod does, and for no bar. */
+const columnsForBars = 60;
+/** `terminated after 20s`, and what is around it. */
+const stateWidth = 25;
 
 /**
  * A notice pod by pod: the line of each is the time from the notice to the shutdown, filled from
@@ -18,16 +30,19 @@ export function noticeLines(
   notice: BoardNotice,
   at: { readonly now: Instant; readonly columns: number; readonly rows: number },
 ): readonly StyledLine[] {
-  const clock = { now: at.now, notice, width: Math.max(8, Math.min(40, at.columns - 56)) };
+  const hasBars = at.columns >= columnsForBars;
+  const width = hasBars ? Math.max(8, Math.min(40, at.columns - 56)) : 0;
+  const clock = { now: at.now, notice, width };
   const space = Math.max(1, at.rows - (notice.twinPods === undefined ? 1 : 2));
   const isWhole = notice.pods.length <= space;
   const pods = notice.pods.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const shown = isWhole ? notice.pods : pods.slice(0, space - 1);
-  const width = Math.max(0, ...notice.pods.map(({ name }) => name.length));
+  const longest = Math.max(0, ...notice.pods.map(({ name }) => name.length));
+  const nameWidth = hasBars ? longest : Math.min(longest, at.columns - stateWidth);
   const rest = notice.pods.length - shown.length;
   return [
     headLine(clock),
-    ...shown.map((pod) => podLine(pod, { ...clock, nameWidth: width })),
+    ...shown.map((pod) => podLine(pod, { ...clock, nameWidth })),
     ...(isWhole ? [] : [[cell(`   and ${rest} more`, "dim")]]),
     ...(notice.twinPods === undefined ? [] : [twinLine(notice.twinPods)]),
   ];
@@ -55,10 +70,12 @@ function shutdownText(leftMs: number): string {
 
 function podLine(pod: BoardPod, clock: NoticeClock & { readonly nameWidth: number }): StyledLine {
   const { text, tone } = podState(pod, clock.now);
+  const [name] = clipped([cell(pod.name)], clock.nameWidth);
+  const more = pod.name.length > clock.nameWidth ? "…" : "";
   return [
-    cell(`   ${pod.name.padEnd(clock.nameWidth)}  `),
-    ...podBar(pod, { ...clock, tone }),
-    cell(`  ${text}`, tone),
+    cell(`   ${`${name?.text ?? ""}${more}`.padEnd(clock.nameWidth)}  `),
+    ...(clock.width === 0 ? [] : [...podBar(pod, { ...clock, tone }), cell("  ")]),
+    cell(text, tone),
   ];
 }
 

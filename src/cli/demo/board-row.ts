@@ -9,6 +9,7 @@ export const machineLifeMs = 24 * 3_600_000;
 
 export interface RowWidths {
   readonly name: number;
+  /** Of an age; 0 where there is no room for ages. */
   readonly bar: number;
   /** Of the last column. */
   readonly what: number;
@@ -17,12 +18,15 @@ export interface RowWidths {
 const [ageWidth, leavesWidth] = [7, 11];
 /** Of the reason, and from so many columns on also how early that is. */
 const [reasonWidth, columnsForEarly, earlyWidth] = [27, 100, 13];
+/** On fewer when a node leaves and why is all that there is room for. */
+const columnsForAges = 60;
 /** Around the names, between the fleets and before the last columns. */
 const gaps = 7;
 
 /** The widths of the columns: as wide as their contents, the bars as wide as there is room for. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
   const name = Math.max(4, ...nodes.map((node) => node.name.length));
+  if (columns < columnsForAges) return { name, bar: 0, what: columns - name - leavesWidth - 2 };
   const space = columns - name - 2 * ageWidth - leavesWidth - gaps;
   const fewest = reasonWidth + (columns < columnsForEarly ? 0 : earlyWidth);
   const bar = Math.max(5, Math.min(20, Math.floor((space - fewest) / 2)));
@@ -32,6 +36,8 @@ export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidt
 /** The heads over the columns of `nodeRow`. */
 export function rowHeads({ name, bar }: Pick<RowWidths, "name" | "bar">): StyledLine {
   const age = bar + ageWidth;
+  if (bar === 0)
+    return [cell(` ${"NODE".padEnd(name)} ${"LEAVES".padEnd(leavesWidth)}REASON`, "dim")];
   const heads = [
     ` ${"NODE".padEnd(name)} `,
     `${"WITHOUT: AGE".padEnd(age)} │ `,
@@ -80,12 +86,15 @@ export function nodeRow(
   const isQuiet = tone === "plain" || tone === "dim";
   const isThere = node.doing.kind !== "Gone" && node.doing.kind !== "Booting";
   const ageMs = isThere ? Math.max(0, between(node.bornAt, now)) : undefined;
-  return [
-    cell(` ${node.name.padEnd(widths.name)} `, isQuiet ? "plain" : tone),
+  const ages = [
     ...twinCells(node.twin, at),
     cell(" │ ", "dim"),
     ...ageCells(ageMs, { width: widths.bar, tone: isQuiet ? "good" : tone }),
     cell("  "),
+  ];
+  return [
+    cell(` ${node.name.padEnd(widths.name)} `, isQuiet ? "plain" : tone),
+    ...(widths.bar === 0 ? [] : ages),
     cell(leaves.padEnd(leavesWidth), tone),
     cell(what, tone),
   ];

@@ -5,6 +5,8 @@ import { machineLifeMs } from "./board-row.ts";
 
 interface Figure {
   readonly head: string;
+  /** On a narrow terminal. */
+  readonly short: string;
   readonly of: (counts: FleetFigures) => number;
 }
 
@@ -13,10 +15,10 @@ interface Figure {
  * machines. With the marks of 18 nodes they fit into 80 columns.
  */
 const figures: readonly Figure[] = [
-  { head: "AT 24 H", of: (counts) => counts.lostAtLimit },
-  { head: "AT ONCE", of: (counts) => counts.lostAtOnce },
-  { head: "PODS KILLED", of: (counts) => counts.podsKilled },
-  { head: "REPLACED", of: (counts) => counts.replacements },
+  { head: "AT 24 H", short: "24 H", of: (counts) => counts.lostAtLimit },
+  { head: "AT ONCE", short: "AT ONCE", of: (counts) => counts.lostAtOnce },
+  { head: "PODS KILLED", short: "KILLED", of: (counts) => counts.podsKilled },
+  { head: "REPLACED", short: "REPLACED", of: (counts) => counts.replacements },
 ];
 
 /** What the figures mean. */
@@ -25,8 +27,9 @@ export const figureHelp: StyledLine = [
 ];
 
 const legend = "▁new █old ×lost ↓leaving";
-const nameWidth = 14;
 const gap = "  ";
+/** With the whole heads they take so much. */
+const columnsForHeads = 56;
 
 /** Both fleets, a mark a node where there is room, and what became of them so far. */
 export function totalLines(
@@ -34,7 +37,10 @@ export function totalLines(
   { columns }: { readonly columns: number },
 ): readonly StyledLine[] {
   const { nodes, now } = state;
-  const heads = figures.map(({ head }) => head).join(gap);
+  const isNarrow = columns < columnsForHeads;
+  const nameWidth = isNarrow ? 8 : 14;
+  const headOf = ({ head, short }: Figure): string => (isNarrow ? short : head);
+  const heads = figures.map(headOf).join(gap);
   const marks = Math.max(legend.length, nodes.length);
   const hasMarks = nodes.length > 0 && 1 + nameWidth + marks + gap.length + heads.length <= columns;
   const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -43,18 +49,20 @@ export function totalLines(
   const line = (name: string, cells: readonly Cell[], counts: FleetFigures): StyledLine => [
     cell(` ${name.padEnd(nameWidth)}`, "strong"),
     ...strip(cells),
-    cell(figures.map(({ head, of }) => String(of(counts)).padStart(head.length)).join(gap)),
+    cell(
+      figures.map((figure) => String(figure.of(counts)).padStart(headOf(figure).length)).join(gap),
+    ),
   ];
   const headText = hasMarks ? `${legend.padEnd(marks)}${gap}` : "";
   return [
     [cell(` ${" ".repeat(nameWidth)}${headText}${heads}`, "dim")],
     line(
-      "without it",
+      isNarrow ? "without" : "without it",
       byName.map(({ twin }) => twinMark(twin, now)),
       state.without,
     ),
     line(
-      "with Lastcall",
+      isNarrow ? "with" : "with Lastcall",
       byName.map((node) => nodeMark(node, now)),
       state.withLastcall,
     ),

@@ -48,14 +48,15 @@ const fewestNodeLines = 3;
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
   // Where there is little room the pods of a notice have it.
-  const hasHelp = isWhole && (state.notice === undefined || size.rows >= roomyRows);
+  const hasRoom = state.notice === undefined || size.rows >= roomyRows;
+  const hasHelp = isWhole && hasRoom && widthOf(figureHelp) <= size.columns;
   const head = [
     ...headLines(state, size),
     ...totalLines(state, size),
     ...(hasHelp ? [figureHelp] : []),
     ...(isWhole ? policyLines(state) : []),
   ];
-  const foot = isWhole && state.hasKeys === true ? [keyLine()] : [];
+  const foot = isWhole && state.hasKeys === true ? keyLines(size) : [];
   const middle = middleLines(state, {
     columns: size.columns,
     rows: Math.max(0, size.rows - head.length - foot.length),
@@ -83,9 +84,23 @@ function headLines(state: BoardState, { columns }: BoardSize): readonly StyledLi
     ]),
     ...(state.address === undefined
       ? []
-      : [[cell(` ${state.address}`, "accent"), cell(" in a browser", "dim")]]),
-    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
+      : copiedLines(state.address, { note: "in a browser", columns })),
+    ...copiedLines(`KUBECONFIG=${state.kubeconfig}`, { note: "kubectl get dep,nodes", columns }),
   ];
+}
+
+/** What people copy is whole, on as many lines as that takes; what it is for only beside it. */
+function copiedLines(
+  text: string,
+  { note, columns }: { readonly note: string; readonly columns: number },
+): readonly StyledLine[] {
+  if (text.length < columns) return [[cell(` ${text}`, "accent"), cell(` ${note}`, "dim")]];
+  const pieces: StyledLine[] = [];
+  const most = Math.max(1, columns);
+  for (let at = 0; at < text.length; at += most) {
+    pieces.push([cell(text.slice(at, at + most), "accent")]);
+  }
+  return pieces;
 }
 
 function speedCells({ speed, moment, paused }: BoardState): StyledLine {
@@ -195,8 +210,18 @@ function newsTone(what: string): Tone {
   return what === "Noticed" || what === "Expired" ? "bad" : "warn";
 }
 
-function keyLine(): StyledLine {
-  return keyHelp.flatMap(([key, does]) => [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")]);
+/** All keys, in as many lines as they take. */
+function keyLines({ columns }: BoardSize): readonly StyledLine[] {
+  const lines: StyledLine[] = [[]];
+  for (const [key, does] of keyHelp) {
+    const cells = [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")];
+    const last = lines.at(-1) ?? [];
+    // The space behind the last one may be cut.
+    const isFull = last.length > 0 && widthOf([...last, ...cells]) > columns + 1;
+    if (isFull) lines.push(cells);
+    else lines[lines.length - 1] = [...last, ...cells];
+  }
+  return lines;
 }
 
 /** `2026-11-20 00:04:31`. */

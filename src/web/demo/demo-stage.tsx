@@ -86,6 +86,7 @@ function Fleets(shown: Shown): VNode {
             <MachineBars words={words} now={picture.now} bars={nodes.map(nodeBar)} />
           </td>
         </tr>
+        {notice === undefined ? null : <NoticeRow {...shown} notice={notice} />}
         {promises.map(([figure, name, help]) => (
           <tr key={figure} class="promise">
             <PromiseHead name={name} help={help} />
@@ -93,7 +94,6 @@ function Fleets(shown: Shown): VNode {
             <td class="good">{withLastcall[figure]}</td>
           </tr>
         ))}
-        {notice === undefined ? null : <NoticeRow {...shown} notice={notice} />}
       </tbody>
     </table>
   );

@@ -25,6 +25,11 @@ function rounded(ms: number, to: number): number {
   return Math.round(ms / to) * to;
 }
 
+/** Foreign text within a sentence, whose direction ends with it (FSI and PDI of Unicode). */
+export function isolated(text: string): string {
+  return /^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`;
+}
+
 /** `30 s`, `1.3 s`. */
 export function secondsText(count: number, language: Language): string {
   const shown = Number.isInteger(count) ? String(count) : count.toFixed(1);

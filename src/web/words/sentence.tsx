@@ -10,6 +10,10 @@ const instants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 const durations =
   /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/g;
 
+/** One of a single part, where the sentences of the core have nothing but a duration. */
+const spans =
+  /(?<=(?:at least|instead of|by about|to end|最小で|でなく|時間帯が|約) )\d+[hms](?![\w.-])/g;
+
 /** The core's instants are UTC to the millisecond; people read their own clock. */
 export function withLocalTimes(
   text: string,
@@ -19,10 +23,11 @@ export function withLocalTimes(
     const at = parseInstant(found);
     return at === undefined ? found : momentText(at, about.now, about.language);
   });
-  return local.replaceAll(durations, (found) => {
+  const inWords = (found: string): string => {
     const span = parseDuration(found);
     return span === undefined ? found : spanText(span, about.language);
-  });
+  };
+  return local.replaceAll(durations, inWords).replaceAll(spans, inWords);
 }
 
 /** A sentence of the core as people read it: in their language, on their clock. */

@@ -147,7 +147,7 @@ export const english: Words = {
   counted: "By day, from Prometheus",
   countedNote: "What the controller's counters show, up to 30 days back.",
   nothingCounted: "Prometheus has counted no departure in these days.",
-  connecting: "Connecting",
+  connecting: "Connecting to the cluster",
   reconnecting: "The board is not answering. Reconnecting.",
   turnedAway: "The board does not know this browser. Open the address it printed.",
   awaySince: (time) => `The cluster has not answered since ${time}. What is shown is from then.`,

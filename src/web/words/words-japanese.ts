@@ -143,7 +143,7 @@ export const japanese: Words = {
   counted: "日別（Prometheus）",
   countedNote: "コントローラーのカウンターによる、最長 30 日前まで。",
   nothingCounted: "この期間に数えられた出発はありません。",
-  connecting: "接続中",
+  connecting: "クラスタに接続中",
   reconnecting: "ボードが応答しません。再接続しています。",
   turnedAway: "このブラウザは許可されていません。表示されたアドレスを開いてください。",
   awaySince: (time) => `${time} からクラスタの応答がありません。表示はその時点のものです。`,
