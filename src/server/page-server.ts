@@ -110,7 +110,11 @@ interface Exchange {
 async function answer(exchange: Exchange): Promise<void> {
   const { request, response, guard, routes, files } = exchange;
   const { method = "GET", headers } = request;
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://board");
+  const address = URL.parse(request.url ?? "/", "http://board");
+  if (address === null) {
+    return sendJson(exchange, { status: 400, json: { problem: "The address cannot be read" } });
+  }
+  const { pathname, searchParams } = address;
   const isPage = pathname === "/";
   const token = searchParams.get("token");
   const admission = guard.admit({ method, headers, token, isPage });
@@ -118,19 +122,14 @@ async function answer(exchange: Exchange): Promise<void> {
   const { setCookie } = admission;
   const more = setCookie === undefined ? {} : { "set-cookie": setCookie };
   const file = files.get(pathname);
-  const isGet = method === "GET" || method === "HEAD";
-  if (isGet && file !== undefined) return sendFile(exchange, file, more);
-  const route = isGet
-    ? routes.get[pathname]
-    : method === "POST"
-      ? routes.post[pathname]
-      : undefined;
+  const isFile = method === "GET" || method === "HEAD";
+  if (isFile && file !== undefined) return sendFile(exchange, file, more);
+  // A HEAD is for the page alone: of a stream it would wait for an end.
+  const known = method === "GET" ? routes.get : method === "POST" ? routes.post : undefined;
+  const route = known?.[pathname];
   if (route === undefined) {
     const problem = `There is nothing at ${method} ${pathname}`;
-    return sendJson(exchange, {
-      status: isGet || method === "POST" ? 404 : 405,
-      json: { problem },
-    });
+    return sendJson(exchange, { status: known === undefined ? 405 : 404, json: { problem } });
   }
   const body = method === "POST" ? await readJson(request) : undefined;
   if (body !== undefined && "problem" in body)

@@ -173,6 +173,14 @@ describe("the page's server", () => {
     expect((await call({ path: "/nothing", headers })).status).toBe(404);
     expect((await call({ method: "PUT", path: "/api/act", headers })).status).toBe(405);
     expect((await call({ path: "/../../etc/passwd", headers })).status).toBe(404);
+    expect((await call({ path: "//", headers })).status).toBe(400);
+  });
+
+  it("keeps nobody waiting who asks for the head of a stream alone", async () => {
+    const headers = { cookie: await letIn() };
+    expect((await call({ method: "HEAD", path: "/", headers })).status).toBe(200);
+    expect((await call({ method: "HEAD", path: "/api/stream", headers })).status).toBe(405);
+    expect(clients.size).toBe(0);
   });
 
   it("cuts a stream off that is never read", async () => {
