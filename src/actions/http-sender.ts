@@ -2,6 +2,7 @@ import type { LookupAddress } from "node:dns";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
+import { parseHttpDate } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bareHost, type HostAndPort, type HostRule, isNamed, mayReach } from "./action-hosts.ts";
 import { HiddenSecrets } from "./hidden-secrets.ts";
@@ -60,7 +61,7 @@ export class HttpSender {
       // A success is read; of all else a sentence shows the beginning.
       const isWell = status >= 200 && status < 300;
       const body = isWell ? this.#secrets.hide(text) : this.#secrets.hideAll(text);
-      const retryAfterMs = spanOf(headers["retry-after"]);
+      const retryAfterMs = spanOf(headers["retry-after"], headers.date);
       return { status, body, location: headers.location, retryAfterMs };
     } catch (error) {
       signal.throwIfAborted();
@@ -172,9 +173,11 @@ function exchange(
   });
 }
 
-/** `Retry-After` in seconds; its other form, a date, is not read. */
-function spanOf(retryAfter: string | undefined): number | undefined {
-  return /^\d+(\.\d+)?$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : undefined;
+/** `Retry-After` in seconds, or as an instant of the clock by which the answer itself is dated. */
+function spanOf(retryAfter = "", date = ""): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter) * 1000;
+  const [at, againAt] = [parseHttpDate(date), parseHttpDate(retryAfter)];
+  return at === undefined || againAt === undefined || againAt < at ? undefined : againAt - at;
 }
 
 async function boundedText(response: IncomingMessage, what: string): Promise<string> {

@@ -127,17 +127,21 @@ describe("a request of an action", () => {
     expect((await send(sender, server.url)).body).toBe("***");
   });
 
-  it("gives when it may be asked again, where the answer says it in seconds", async () => {
-    const asked = async (value: string) => {
+  it("gives when it may be asked again, where the answer says it", async () => {
+    const asked = async (value: string, date = "Tue, 24 Nov 2026 11:59:30 GMT") => {
       server.override = (response) => {
-        response.writeHead(429, { "retry-after": value });
+        response.writeHead(429, { "retry-after": value, date });
         response.end();
       };
       return (await send(senderOf("127.0.0.1"), server.url)).retryAfterMs;
     };
     expect(await asked("7")).toBe(7000);
     expect(await asked("1.5")).toBe(1500);
-    expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT")).toBeUndefined();
+    // By the receiver's own clock, wherever ours may stand.
+    expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT")).toBe(30_000);
+    expect(await asked("Tue, 24 Nov 2026 11:00:00 GMT")).toBeUndefined();
+    expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT", "now")).toBeUndefined();
+    expect(await asked("soon")).toBeUndefined();
     expect(await asked("-1")).toBeUndefined();
   });
 
