@@ -200,6 +200,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
 
   it("changes nothing where the ServiceAccount is not there", async () => {
     expect((await faultOf(setup(options))).code).toBe("SCRIPT_FAILED");
+    expect(said).toContain("the ServiceAccount lastcall/lastcall was not found; it comes with");
     expect(gcloud.calls()).toEqual([look]);
   });
 });

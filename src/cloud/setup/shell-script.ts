@@ -94,4 +94,7 @@ export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
 }
 
 /** Ends the script where the ServiceAccount is not there, before anything is changed. */
-export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null`;
+export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
+  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  exit 1
+}`;

@@ -172,7 +172,10 @@ fi
 
 # The ServiceAccount comes with deploy/base; without it nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null
+"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
+  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  exit 1
+}
 
 # Only looked at: an identity provider belongs to the cluster, and others use it.
 issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"

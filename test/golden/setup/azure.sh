@@ -44,7 +44,10 @@ look() {
 }
 
 # The ServiceAccount comes with deploy/base; without it nothing is changed.
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null
+"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
+  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  exit 1
+}
 
 # Only looked at: to switch these on is a change of the cluster.
 issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"

@@ -24,7 +24,10 @@ command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PAT
 
 # The ServiceAccount comes with deploy/base; without it nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null
+"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
+  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  exit 1
+}
 
 # Only looked at: to switch Workload Identity on is a change of the cluster and of its nodes.
 pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \
