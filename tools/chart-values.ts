@@ -160,8 +160,9 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }
 
-const intro = `A value that is not listed is refused, with its path, but for Helm's own \`global\`. An empty \`{}\` or \`[]\` leaves things as
-the chart has them. A key with nothing behind it counts as not given, and takes away a map or a list that the chart has.`;
+const intro = `A value that is not listed is refused, with its path, but for Helm's own \`global\`. A map is merged into the chart's, so
+that an empty \`{}\` changes nothing; a list takes the place of the chart's. A key with nothing behind it counts as not
+given, and takes away a map or a list that the chart has.`;
 
 function page(): string {
   return `<!-- ${notice} -->\n# Values of the chart\n\n${intro} How it is used is in [running](../running.md), the way from estafette's chart in
