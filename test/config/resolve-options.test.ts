@@ -209,6 +209,13 @@ describe("a switch on the command line", () => {
       ["--", "--dry-run=false"],
       ["--", "--dry-run=false"],
     ],
+    // As kubectl takes them.
+    [
+      ["-n=lastcall", "-f=a=b"],
+      ["-nlastcall", "-fa=b"],
+    ],
+    [["-f="], ["-f="]],
+    [["-z=1"], ["-z=1"]],
   ])("%j is spelled %j", (args, spelled) => {
     expect(spellSwitches("run", args)).toEqual(spelled);
   });

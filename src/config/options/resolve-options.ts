@@ -163,20 +163,22 @@ function valueOr(value: unknown, wanted: string): OptionValue {
 }
 
 /**
- * Rewrites `--x=true` to `--x` and `--x=false` to `--no-x` for the switches of a command, which is
- * all that commander understands of them. Nothing after `--` is touched. Throws USAGE for any other
- * value of one: commander would call the option unknown.
+ * Rewrites `--x=true` to `--x` and `--x=false` to `--no-x` for the switches of a command, and
+ * `-o=json` to `-ojson`, which is all that commander understands of them. Nothing after `--` is
+ * touched. Throws USAGE for any other value of a switch: commander would call the option unknown.
  */
 export function spellSwitches(command: Command, args: readonly string[]): readonly string[] {
-  const switches = new Set(
-    optionsFor(command)
-      .filter(({ type }) => type === "switch")
-      .map(({ name }) => name),
-  );
+  const options = optionsFor(command);
   const end = args.indexOf("--");
   return args.map((arg, index) => {
-    const [, name, value = ""] = /^--([a-z0-9-]+)=(.*)$/is.exec(arg) ?? [];
-    if (name === undefined || !switches.has(name) || (end >= 0 && index > end)) return arg;
+    const [, dashes, spelled, value = ""] = /^(--?)([a-z0-9-]+)=(.*)$/is.exec(arg) ?? [];
+    const option = options.find(
+      ({ name, short }) => spelled === (dashes === "-" ? short : name) && spelled !== undefined,
+    );
+    if (option === undefined || (end >= 0 && index > end)) return arg;
+    const { name } = option;
+    if (option.type !== "switch")
+      return dashes === "-" && value !== "" ? `-${spelled}${value}` : arg;
     if (/^(true|1)$/i.test(value)) return `--${name}`;
     if (/^(false|0)$/i.test(value)) return `--no-${name}`;
     const found = `found ${JSON.stringify(value)}, expected true or false`;
