@@ -7,7 +7,7 @@ import { Wakeup } from "../contracts/wakeup.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";
-import { drainDeadline, ruleUntil } from "../core/drain/drain-rule.ts";
+import { bindingMs, drainDeadline, ruleUntil } from "../core/drain/drain-rule.ts";
 import { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
@@ -304,6 +304,7 @@ class FallbackDrain {
   readonly #tools: FallbackDrainTools;
   readonly #driver: DrainDriver;
   readonly #startedAt: Instant;
+  readonly #startedAtMs: number;
   readonly #now: () => Instant;
 
   /** `now` is in the cloud's time. */
@@ -314,12 +315,13 @@ class FallbackDrain {
     this.#tools = tools;
     this.#driver = new DrainDriver({ node, actor, now, rng, terminations });
     this.#startedAt = now();
+    this.#startedAtMs = tools.clock.monotonic();
     this.#now = now;
   }
 
   /** Does what is due now; how long to wait before the next step. */
   async step(namedAt: Instant | undefined): Promise<Millis | "Drained" | "Ended"> {
-    const { pods, log } = this.#tools;
+    const { pods, clock, log } = this.#tools;
     const livePods = await pods.list(this.#nodeName);
     const startedAt = this.#startedAt;
     const deadlineAt = drainDeadline(namedAt, { beganAt: startedAt });
@@ -331,6 +333,8 @@ class FallbackDrain {
     if (step.verdict !== "Running") {
       const { total, left, evicted, forced, cut } = step.counts;
       const { verdict } = step;
+      const bindsMs = this.#startedAtMs + bindingMs - clock.monotonic();
+      if (left === 0 && bindsMs > 0) return millis(Math.min(lookEveryMs, bindsMs));
       log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut });
       return left === 0 ? "Drained" : "Ended";
     }

@@ -146,6 +146,23 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(sent.length).toBe(before);
   });
 
+  it("waits for what the scheduler had bound before it saw the mark", async () => {
+    await startAgent("Drain");
+    standing = [notice(120)];
+    await pass(4);
+    expect(world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
+    expect(logged).not.toContain("fallback-drained");
+    world.create("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "late", namespace: "default", labels: { app: "late" } },
+      spec: { nodeName: "n1", containers: [{ name: "late", image: "late:1" }] },
+    });
+    await pass(15);
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(logged.filter((event) => event === "fallback-drained")).toHaveLength(1);
+  });
+
   it("deletes what a budget holds while its grace still fits before the deadline", async () => {
     await withPods({ maxUnavailable: 0 });
     await startAgent("Drain");

@@ -2,6 +2,7 @@ import type { MachineState } from "../../contracts/cloud/instance-releaser.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { bindingMs } from "../../core/drain/drain-rule.ts";
 import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/reaction.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
@@ -24,9 +25,6 @@ export async function awaitMachine(
   if (!hasFailed) await context.statusWriter.setReason(departure, "AwaitingMachine");
   return untilTaken(context, signal);
 }
-
-/** A scheduler that had chosen the node before it saw the cordon has bound its pod by then. */
-const bindingMs = 2_000;
 
 /**
  * A node without pods is drained as soon as it is cordoned, which may be before the scheduler hears

@@ -4,6 +4,12 @@ import type { DrainRule } from "../policy/policy.ts";
 import { between, type Instant, later, type Millis, plus, seconds } from "../time/time.ts";
 
 /**
+ * From the cordon on: a scheduler that had chosen the node before it saw that has bound its pod by
+ * then.
+ */
+export const bindingMs: Millis = seconds(2);
+
+/**
  * The rule that one departure is drained by. Whoever asks for it by an instant gives it until then,
  * be that more or less than the policy does; what happens when time is up stays the policy's. But a
  * machine that the cloud takes at an instant that it does not name is not uncordoned after
