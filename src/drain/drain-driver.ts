@@ -53,6 +53,8 @@ export interface DrainView {
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
   readonly startedAt: Instant;
+  /** The uids of the pods that it began with; absent: those of the first step. */
+  readonly beganWith?: ReadonlySet<string> | undefined;
   /** By when the machine may be gone, under a notice. */
   readonly deadlineAt: Instant | undefined;
   /** From when on the drain can have gone by that deadline. */
@@ -76,6 +78,7 @@ export class DrainDriver {
   /** Of all plans so far: the job that was waited for may be gone from the newest one. */
   #longestWaitMs = millis(0);
   #isOver = false;
+  #beganWith: ReadonlySet<string> | undefined;
 
   constructor(options: DrainDriverOptions) {
     this.#options = options;
@@ -89,6 +92,7 @@ export class DrainDriver {
   step(seen: DrainView): { readonly step: DrainStep; readonly plan: DrainPlan } {
     const { terminations, now: clock } = this.#options;
     const { livePods, ownPods, startedAt, rule } = seen;
+    this.#beganWith ??= seen.beganWith ?? new Set(livePods.map(({ uid }) => uid));
     const now = clock();
     const state = { livePods, startedAt, rule, known: terminations.records, now };
     let plan = this.#planFor(seen, now);
@@ -146,7 +150,11 @@ export class DrainDriver {
       deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt };
     this.#planBasis = basis;
     const waitsSince = startedAt;
-    this.#plan = planDrain({ node, pods: ownPods, budgets, rule, notice, now, waitsSince, self });
+    const beganWith = this.#beganWith;
+    this.#plan = planDrain({
+      ...{ node, pods: ownPods, budgets, rule, notice, now },
+      ...{ waitsSince, beganWith, self },
+    });
     this.#firstPlan ??= this.#plan;
     return this.#plan;
   }

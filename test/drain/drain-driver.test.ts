@@ -59,3 +59,12 @@ it("the timeout counts from the end of a wait, also where a newer plan has none"
   expect(at(14.99, [web]).verdict).toBe("Running");
   expect(at(15, [web]).verdict).toBe("TimedOut");
 });
+
+it("asks a pod that comes back in spite of the cordon once, and is over without it", () => {
+  const at = drainOf();
+  const loose = { labels: {}, tolerations: [{ operator: "Exists" as const }] };
+  const [first, second] = [pod("first", loose), pod("second", loose)];
+  expect(asked(at(0, [first]))).toEqual(["Evict first"]);
+  expect(asked(at(0.1, [first, second]))).toEqual([]);
+  expect(at(0.2, [second]).verdict).toBe("Done");
+});

@@ -105,7 +105,7 @@ class NodeDrain {
   }
 
   async run(signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
-    const { pods, clock } = this.#context;
+    const { pods, clock, memory } = this.#context;
     const departure = this.#departure;
     // The watch ends with the drain, not with whatever called it.
     const done = new AbortController();
@@ -124,6 +124,7 @@ class NodeDrain {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
       const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());
+      memory.beganWith ??= new Set(followed.pods().map(({ uid }) => uid));
       this.#begun = { followed, machine, budgets, startedAt };
       return await this.#untilOver(this.#begun, signal);
     } finally {
@@ -197,7 +198,8 @@ class NodeDrain {
     const asked = drainRuleOf(departure, { rule: this.#rule, now: startedAt });
     const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
     const knownAt = noticeKnownAt(since);
-    const view = { livePods, ownPods, budgets, rule, startedAt, deadlineAt, knownAt };
+    const { beganWith } = this.#context.memory;
+    const view = { livePods, ownPods, budgets, rule, startedAt, beganWith, deadlineAt, knownAt };
     const { step: found, plan } = this.#driver.step(view);
     const counts = withEarlierOutcomes(found.counts, this.#countedBefore);
     const step = { ...found, counts };

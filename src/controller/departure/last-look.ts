@@ -99,10 +99,11 @@ export class LastLook {
     readonly there: ReadonlySet<string>;
     readonly toLeave: readonly PlannedPod[];
   }> {
-    const { pods, clock, self, policy } = this.#context;
+    const { pods, clock, self, policy, memory } = this.#context;
     const listed = await pods.list(node.name);
     const rule = policy.drain;
-    const plan = planDrain({ node, pods: listed, budgets: [], rule, now: clock.now(), self });
+    const scene = { budgets: [], rule, now: clock.now(), self, beganWith: memory.beganWith };
+    const plan = planDrain({ node, pods: listed, ...scene });
     return { there: new Set(listed.map(({ uid }) => uid)), toLeave: plan.pods };
   }
 }

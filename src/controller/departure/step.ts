@@ -89,6 +89,8 @@ export interface RunMemory {
   missed?: Pick<PhaseResult, "reason" | "detail">;
   /** When the node was cordoned, which tests its identity, too; by the monotonic clock. */
   cordonedAtMs?: number;
+  /** The uids of the pods that were on the node when its first drain began. */
+  beganWith?: ReadonlySet<string>;
   /** What the drain has counted, so that one that was interrupted counts on. */
   counts?: DrainCounts;
   drained?: DrainEnd;

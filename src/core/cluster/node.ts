@@ -66,6 +66,9 @@ export interface Taint {
   readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 }
 
+/** The key of the taint of a node that leaves; its value is the cause. */
+export const departingTaint = "lastcall.dev/departing";
+
 /** A condition that is True; of those only such as announce the machine's end are kept. */
 export interface NodeCondition {
   readonly type: string;

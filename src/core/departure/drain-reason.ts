@@ -8,6 +8,7 @@ export const drainReasons = [
   "Mirror",
   "Finished",
   "PolicySkip",
+  "ComesBack",
   // Why a pod leaves as it does.
   "Evictable",
   "WillBeCut",

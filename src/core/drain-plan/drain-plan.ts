@@ -82,6 +82,8 @@ export interface DrainQuestion {
   readonly now: Instant;
   /** Since when pods have been waited for that are to complete; absent: since now. */
   readonly waitsSince?: Instant | undefined;
+  /** The uids of the pods that the drain began with; absent: it has not begun. */
+  readonly beganWith?: ReadonlySet<string> | undefined;
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
@@ -160,6 +162,7 @@ function sceneOf(question: DrainQuestion): DrainScene {
     terminatingNamespaces: question.terminatingNamespaces ?? new Set(),
     daemonSets: question.daemonSets,
     unreachable: question.node.taints.some((taint) => taint.key === unreachableTaint),
+    beganWith: question.beganWith,
     pressed: question.notice !== undefined,
     now: question.now,
   };

@@ -17,6 +17,8 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
     "is skipped, because it is the mirror of a static pod, which only the kubelet can end",
   Finished: () => "is skipped, because it has finished",
   PolicySkip: () => "is skipped, because a podRule of the policy says Skip",
+  ComesBack: () =>
+    "is skipped, because it came in mid-drain and tolerates the cordon: another would come after it",
   Evictable: (f) => `is evicted${grace(f)}`,
   WillBeCut: (f) =>
     `is evicted with ${f.graceSeconds ?? "?"} s of grace instead of ` +

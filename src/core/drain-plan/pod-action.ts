@@ -1,4 +1,6 @@
+import { repellingTaint } from "../capacity/node-capacity.ts";
 import { matchesLabelSelector } from "../cluster/label-selector.ts";
+import { departingTaint, type Taint } from "../cluster/node.ts";
 import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { type BudgetStanding, budgetStanding, budgetsOf } from "../limits/budget-standing.ts";
@@ -11,6 +13,12 @@ export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 /** Past its deletion deadline by this much a pod no longer holds a drain up, as in Karpenter. */
 export const stuckAfterMs: Millis = millis(60_000);
 
+/** What a cordon of ours keeps pods off by; the scheduler takes `spec.unschedulable` for one. */
+const cordonTaints: readonly Taint[] = [
+  { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
+  { key: departingTaint, effect: "NoSchedule" },
+];
+
 /** What decides about every pod of one node alike. */
 export interface DrainScene {
   readonly rule: DrainRule;
@@ -20,6 +28,8 @@ export interface DrainScene {
   /** Every DaemonSet there is, as `namespace/name`; absent where they are not known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
+  /** The uids of the pods that a running drain found when it began; absent: it has not begun. */
+  readonly beganWith?: ReadonlySet<string> | undefined;
   /** Under a notice the machine goes whatever the pods want. */
   readonly pressed: boolean;
   readonly now: Instant;
@@ -85,7 +95,18 @@ function skipReason(
   const isKept = pod.controller?.kind === "DaemonSet" && !isOrphan(pod, scene);
   if (isKept && !namesDaemonSet(rule)) return "DaemonSet";
   if (rule?.action === "Skip") return "PolicySkip";
+  if (comesBack(pod, scene)) return "ComesBack";
   return undefined;
+}
+
+/**
+ * It came to a node that is cordoned, and is let: evicted, it would come again, and again each time
+ * the next one is evicted. kubectl does not look at the pods that come, either.
+ */
+function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
+  if (beganWith === undefined || beganWith.has(pod.uid)) return false;
+  if (pod.controller === undefined || pod.deletionAt !== undefined) return false;
+  return repellingTaint(cordonTaints, pod.tolerations) === undefined;
 }
 
 /** Nobody puts it back. kubectl asks for `--force` here, and evicts it then. */

@@ -1,5 +1,5 @@
 import { holdAnnotation, holdOf } from "../cluster/hold.ts";
-import { compareIdentity, type NodeFacts } from "../cluster/node.ts";
+import { compareIdentity, departingTaint, type NodeFacts } from "../cluster/node.ts";
 import {
   cloudDeadline,
   type Departure,
@@ -21,9 +21,6 @@ export interface Interruption {
   readonly reason: Reason;
   readonly detail?: string | undefined;
 }
-
-/** The key of the taint of a node that leaves; its value is the cause. */
-export const departingTaint = "lastcall.dev/departing";
 
 /** The annotation that names the Departure which marked a node. */
 export const departureAnnotation = "lastcall.dev/departure";

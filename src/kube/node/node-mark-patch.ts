@@ -1,7 +1,6 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import type { DepartingMark } from "../../contracts/node-marks.ts";
-import type { NodeFacts } from "../../core/cluster/node.ts";
-import { departingTaint } from "../../core/notice/interruption.ts";
+import { departingTaint, type NodeFacts } from "../../core/cluster/node.ts";
 import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";
 
 /** The marks of contract.md section 3. */

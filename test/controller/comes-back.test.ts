@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+const isOfSticky = ({ metadata }: KubeObject) => metadata?.labels?.app === "sticky";
+
+/** A pod of n1 with a controller, whose tolerations let it onto a cordoned node. */
+function makePod(world: ModelWorld, name: string): void {
+  world.create("/api/v1/namespaces/default/pods", {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      ...{ name, namespace: "default", labels: { app: "sticky" } },
+      ownerReferences: [{ kind: "ReplicaSet", name: "sticky", uid: "rs-1", controller: true }],
+    },
+    spec: {
+      ...{ nodeName: "n1", terminationGracePeriodSeconds: 10 },
+      tolerations: [{ operator: "Exists" }],
+      containers: [{ name: "sticky", image: "sticky:1" }],
+    },
+  });
+}
+
+/** n1 leaves, with a pod that its controller puts back there as soon as the last one has to go. */
+async function departure(spec: object): Promise<{ made: number; world: ModelWorld }> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { drain: { timeout: "5m" } });
+  await world.pass(seconds(5));
+  let made = 0;
+  const putBack = () => {
+    const alive = world.podsOn("n1").filter(isOfSticky);
+    if (alive.some(({ metadata }) => metadata?.deletionTimestamp === undefined)) return;
+    made += 1;
+    makePod(world, `sticky-${made}`);
+  };
+  putBack();
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+  world.create("/apis/lastcall.dev/v1alpha1/departures", {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-leaves" },
+    spec: { node: { name: "n1", uid }, ...spec },
+  });
+  for (let turns = 0; turns < 300 && !isDrained(world); turns += 1) {
+    await world.pass(seconds(0.2));
+    if (!isDrained(world)) putBack();
+  }
+  stop.abort();
+  await running;
+  return { made, world };
+}
+
+function isDrained(world: ModelWorld): boolean {
+  return ["Releasing", "Ended"].includes(world.statusOf("n1").phase ?? "");
+}
+
+describe("a pod that its controller puts back on the node that it was evicted from", () => {
+  it("is evicted once in a planned drain, which ends", async () => {
+    const { made, world } = await departure({ cause: "Manual", source: "person" });
+    expect(made).toBe(2);
+    expect(world.statusOf("n1")).toMatchObject({
+      outcome: "Planned",
+      drain: { total: 3, left: 0, evicted: 3, leftBehind: 0 },
+    });
+    const steps = ["cordon", "evict", "evict", "evict", "release", "remove"];
+    expect(world.stepsOf("n1")).toEqual(steps);
+  });
+
+  it("is evicted once under a notice, too", async () => {
+    const at = new ModelWorld().clock.now();
+    const noticedAt = formatInstant(plus(at, seconds(5)));
+    const deadlineAt = formatInstant(plus(at, minutes(2)));
+    const told = { cause: "SpotInterruption", source: "agent/aws/a", noticedAt, deadlineAt };
+    const { made, world } = await departure(told);
+    expect(made).toBe(2);
+    expect(world.statusOf("n1")).toMatchObject({
+      phase: "Releasing",
+      drain: { total: 3, left: 0, evicted: 3 },
+    });
+  });
+});

@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { type DrainQuestion, planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
+import { plus, seconds } from "../../../src/core/time/time.ts";
+import { node, pod, rule, startAt } from "../drain/drain-scene.ts";
+
+const unschedulable = "node.kubernetes.io/unschedulable";
+const notice = { leftMs: seconds(120) };
+
+function fate(one: PodFacts, changes: Partial<DrainQuestion>): string {
+  const scene = { node: node(), budgets: [], rule: rule(), now: startAt };
+  const { pods, skipped } = planDrain({ ...scene, pods: [one], ...changes });
+  const acting = pods.map((planned) => `${planned.action} ${planned.reason}`);
+  return [...acting, ...skipped.map(({ reason }) => `Skip ${reason}`)].join(", ");
+}
+
+it.each<[string, PodFacts["tolerations"], string]>([
+  ["everything", [{ operator: "Exists" }], "Skip ComesBack"],
+  ["every NoSchedule", [{ operator: "Exists", effect: "NoSchedule" }], "Skip ComesBack"],
+  ["what is unschedulable alone", [{ key: unschedulable, operator: "Exists" }], "Evict Evictable"],
+  ["every NoExecute", [{ operator: "Exists", effect: "NoExecute" }], "Evict Evictable"],
+  ["nothing", [], "Evict Evictable"],
+])("a pod that came in mid-drain and tolerates %s", (_, tolerations, fateOfLate) => {
+  const late = pod("late", { tolerations });
+  expect(fate(late, { beganWith: new Set(["uid-a"]) })).toBe(fateOfLate);
+  expect(fate(late, { beganWith: new Set(["uid-a"]), notice })).toBe(fateOfLate);
+  expect(fate(late, { beganWith: new Set([late.uid]) })).toBe("Evict Evictable");
+  expect(fate(late, {})).toBe("Evict Evictable");
+  const bare = pod("late", { tolerations, controller: undefined });
+  expect(fate(bare, { beganWith: new Set(["uid-a"]) })).toBe("Evict NoController");
+  const leaving = pod("late", { tolerations, deletionAt: plus(startAt, seconds(20)) });
+  expect(fate(leaving, { beganWith: new Set(["uid-a"]) })).toBe("Wait Terminating");
+});
