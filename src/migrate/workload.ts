@@ -70,27 +70,40 @@ export function variablesOf(
   { container }: ToolWorkload,
   place: string,
 ): { readonly settings: readonly Setting[]; readonly hidden: readonly Setting[] } {
-  const all = objectsIn(container.env).map((one) => ({
-    isHidden: one.value === undefined && one.valueFrom !== undefined,
-    setting: {
-      name: String(one.name),
-      text: settingText(one.value),
-      place: `${place}: the variable ${String(one.name)}`,
-    },
-  }));
+  const known = new Map<string, string>();
+  const all = objectsIn(container.env).map((one) => {
+    const name = String(one.name);
+    const text = expanded(settingText(one.value), known);
+    const isHidden = one.value === undefined && one.valueFrom !== undefined;
+    if (!isHidden) known.set(name, text);
+    return { isHidden, setting: { name, text, place: `${place}: the variable ${name}` } };
+  });
   return {
     settings: all.filter(({ isHidden }) => !isHidden).map(({ setting }) => setting),
     hidden: all.filter(({ isHidden }) => isHidden).map(({ setting }) => setting),
   };
 }
 
+/**
+ * `$(NAME)` as Kubernetes puts a variable in: one that is not known is left, and `$$` is a dollar.
+ */
+function expanded(text: string, variables: ReadonlyMap<string, string>): string {
+  return text.replaceAll(/\$\$|\$\(([-._A-Za-z][-._A-Za-z0-9]*)\)/g, (found, name: string) =>
+    found === "$$" ? "$" : (variables.get(name) ?? found),
+  );
+}
+
 /** The words that a container is called with, without the program's own path. */
-export function wordsOf({ container }: ToolWorkload): readonly string[] {
+export function wordsOf(workload: ToolWorkload): readonly string[] {
+  const { command, args } = workload.container;
+  const { settings } = variablesOf(workload, "");
+  const variables = new Map(settings.map(({ name, text }) => [name, text] as const));
   return (
-    [container.command, container.args]
+    [command, args]
       .flatMap((list) => (Array.isArray(list) ? list.map(String) : []))
       // It comes first where the image's entry point is not used.
       .filter((word, at) => at > 0 || word.startsWith("-"))
+      .map((word) => expanded(word, variables))
   );
 }
 
@@ -104,6 +117,11 @@ export function checkReadable(
   limits: readonly string[],
 ): void {
   const { command, args, envFrom } = workload.container;
+  for (const [name, list] of Object.entries({ command, args, env: workload.container.env })) {
+    if (!isGiven(list) || Array.isArray(list)) continue;
+    const setting = { name, text: settingText(list), place: `${place}: ${name}` };
+    throw unreadable(setting, "a list, as the API server takes it");
+  }
   const limit = variablesOf(workload, place).hidden.find(({ name }) => limits.includes(name));
   if (limit !== undefined) throw unreadable(limit, "its value, not a reference to it");
   const sources = objectsIn(envFrom).map((one) => {

@@ -116,7 +116,31 @@ describe("the killer's settings", () => {
     }
   });
 
+  test("are read of variables that a flag or another variable names", () => {
+    const env = [
+      { name: "HOURS", value: "01:00-02:00" },
+      { name: "BLACKLIST_HOURS", value: "$(HOURS)" },
+      { name: "SECONDS", value: 90 },
+    ];
+    const args = ["--drain-timeout=$(SECONDS)", "--whitelist-hours", "$(HOURS)"];
+    const spec = specOf(ofContainer({ env, args }));
+    expect(spec).toMatchObject({
+      windows: [
+        { type: "Allow", start: "01:00" },
+        { type: "Deny", start: "01:00" },
+      ],
+      drain: { timeout: "90s" },
+    });
+    // Kubernetes leaves what it does not know, and a dollar that is doubled.
+    for (const odd of ["$(NONE)", "$$(HOURS)"]) {
+      const translate = () => ofContainer({ env, args: [`--whitelist-hours=${odd}`] });
+      expect(translate).toThrow(`found "${odd.replace("$$", "$")}", expected hours`);
+    }
+  });
+
   test.each<[string, object, string]>([
+    ["arguments that are no list", { args: "-w 01:00-02:00" }, 'args: found "-w 01:00-02:00"'],
+    ["variables that are no list", { env: { FILTERS: "a:b" } }, "env: found"],
     [
       "variables of a ConfigMap",
       { envFrom: [{ configMapRef: { name: "c" } }, { secretRef: { name: "s" } }] },
