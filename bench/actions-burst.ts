@@ -45,6 +45,8 @@ interface Measured {
   readonly times: BurstTimes;
   readonly nowMiB: number;
   readonly peakMiB: number;
+  /** Of the API server, by kind. */
+  readonly requests: Readonly<Record<string, number>>;
   /** In AWS. */
   readonly calls: Readonly<Record<string, number>>;
 }
@@ -69,14 +71,14 @@ async function measure(
   });
   if (way === "with") await untilRead(servers);
   await rest(10);
-  const { times } = await departureBurst(world, fleet, "SpotInterruption");
+  const { times, requests } = await departureBurst(world, fleet, "SpotInterruption");
   await rest(10);
   const { nowMiB, peakMiB } = controller.memory();
   const calls = Map.groupBy(await servers.calls(), ({ action }) => action);
   await endNodes(world, fleet);
   await controller.stop();
   const counts = Object.fromEntries([...calls].map(([action, of]) => [action, of.length]));
-  const measured = { times, nowMiB, peakMiB, calls: counts };
+  const measured = { times, requests, nowMiB, peakMiB, calls: counts };
   console.log(JSON.stringify({ way, round, ...measured }));
   return measured;
 }
