@@ -108,6 +108,18 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()?.status).toBe("True");
   });
 
+  it("is looked for again within a minute where the policy had no node yet", async () => {
+    const inB = { key: "topology.kubernetes.io/zone", operator: "In", values: ["b"] };
+    const nodeSelector = { nodeSelectorTerms: [{ matchExpressions: [inB] }] };
+    stage.start([{ name: "tell", at: "AtEnd", ...slack }], { nodeSelector });
+    await stage.world.pass(seconds(10));
+    expect(ready()?.status).toBe("True");
+    stage.tell.problem = forbidden;
+    stage.world.addNode("n3", "b");
+    await stage.world.pass(minutes(2));
+    expect(ready()?.status).toBe("False");
+  });
+
   it("is no reason to leave a node where it is: its notice drains it", async () => {
     stage.tell.problem = forbidden;
     stage.start([{ name: "tell", at: "AtNotice", ...slack }]);

@@ -6,6 +6,7 @@ import { Wakeup } from "../../contracts/wakeup.ts";
 import type { PolicyCondition } from "../../core/plan/policy-status.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
 import { type Millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 
@@ -22,7 +23,7 @@ export interface ActionCheckTools {
 
 /** A permission or a Secret may be taken away: what was right is looked at again after this. */
 const againMs: Millis = minutes(10);
-/** And what nobody could say. */
+/** And what nobody could say, or nobody could be asked about before there is a node. */
 const unknownAgainMs: Millis = minutes(1);
 /** One that does not answer is asked again another time. */
 const checkMs: Millis = seconds(10);
@@ -96,9 +97,16 @@ export class ActionChecks {
     );
     signal.throwIfAborted();
     const state = stateOf(found);
-    const againAtMs = clock.monotonic() + (hasUnchecked(found) ? unknownAgainMs : againMs);
+    const isSoon = hasUnchecked(found) || !this.#hasNode(policy);
+    const againAtMs = clock.monotonic() + (isSoon ? unknownAgainMs : againMs);
     this.#checked.set(policy.name, { actions, againAtMs });
     await this.#tell(policy.name, state);
+  }
+
+  /** Some permissions are told by a machine alone. */
+  #hasNode({ name }: Policy): boolean {
+    const { nodes, policies } = this.#tools.fleet.view();
+    return nodes.some((node) => selectPolicy(node, policies)?.policy.name === name);
   }
 
   async #check(
