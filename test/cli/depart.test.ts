@@ -5,7 +5,18 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
-import { formatInstant, hours, minus, seconds } from "../../src/core/time/time.ts";
+import {
+  between,
+  formatInstant,
+  hours,
+  instant,
+  minus,
+  minutes,
+  parseInstant,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";
@@ -37,6 +48,7 @@ async function lastcall(...args: readonly string[]) {
       stderr += text;
     },
     env: { KUBECONFIG: join(folder, "kubeconfig") },
+    files: processIo().files,
     ...{ isTerminal: false, colour: false, columns: 80 },
     ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
   };
@@ -105,5 +117,55 @@ describe("lastcall depart", () => {
     expect(stderr).toContain(says);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(made()).toEqual([]);
+  });
+});
+
+describe("in a cluster with a time of its own, as the demo's, lastcall depart", () => {
+  let model: ModelServer;
+
+  beforeEach(async () => {
+    model = await serveModel({ api: world.api, rate: () => 1 });
+    await writeFile(join(folder, "kubeconfig"), model.kubeconfig);
+  });
+
+  afterEach(() => model.close());
+
+  it("begins now by that time", async () => {
+    expect(await lastcall("depart", "n0")).toMatchObject({ exit: 0 });
+    const [order] = made() as readonly { departAt: string }[];
+    const departAt = parseInstant(order?.departAt ?? "") ?? instant(0);
+    expect(between(world.clock.now(), departAt)).toBeLessThan(minutes(1));
+  });
+
+  it("takes an instant that is to come by that time", async () => {
+    const soon = formatInstant(plus(world.clock.now(), hours(1)));
+    expect(await lastcall("depart", "n0", "--at", soon)).toMatchObject({ exit: 0 });
+    expect(made()).toEqual([expect.objectContaining({ departAt: soon })]);
+  });
+
+  it("refuses one that is past by that time", async () => {
+    const past = formatInstant(minus(world.clock.now(), hours(1)));
+    const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
+    expect(exit).toBe(2);
+    expect(stderr).toContain(`Cannot use --at ${past}: it is past`);
+    expect(made()).toEqual([]);
+  });
+
+  it("has lastcall plan beside it, which goes by the same time", async () => {
+    const policyFile = join(folder, "policy.yaml");
+    const policy = { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" };
+    const spec = { lifetime: { max: "24h" } };
+    await writeFile(policyFile, JSON.stringify({ ...policy, metadata: { name: "spot" }, spec }));
+    const { stdout, stderr } = await lastcall("plan", "-f", policyFile, "-o", "json");
+    expect(stderr).toBe("");
+    const { policies } = JSON.parse(stdout) as {
+      policies: { departures: { departAt: string; reason: string }[] }[];
+    };
+    const planned = policies[0]?.departures ?? [];
+    expect(planned).toHaveLength(2);
+    for (const { departAt, reason } of planned) {
+      expect(parseInstant(departAt)).toBeGreaterThan(world.clock.now());
+      expect(reason).not.toBe("Overdue");
+    }
   });
 });

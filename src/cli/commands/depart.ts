@@ -4,7 +4,13 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, type DepartWish, departStep } from "../../core/departure/depart-order.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
-import { between, formatInstant, type Millis, minutes } from "../../core/time/time.ts";
+import {
+  between,
+  formatInstant,
+  type Instant,
+  type Millis,
+  minutes,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
 import { printData } from "../command-line/command-io.ts";
@@ -33,9 +39,10 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
     const problem = "Cannot use --cause: it chooses among actions, add --only-actions";
     throw new LastcallError("USAGE", problem);
   }
-  const wish = wishOf(input);
   const { options, io } = input;
-  const steps = stepsFor(input.words, wish, await readFleet(wholeCluster(options), {}, io));
+  const fleet = await readFleet(wholeCluster(options), {}, io);
+  const wish = wishOf(input, fleet.readAt);
+  const steps = stepsFor(input.words, wish, fleet);
   const { written, faults } = await carryOut(steps, wish, input);
   await show(written, input);
   for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
@@ -50,8 +57,7 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
 /** A script's own `--at now` is a little late when it is read; anything older is a mistake. */
 const lateMs: Millis = minutes(1);
 
-function wishOf({ options, io }: Depart): DepartWish {
-  const now = io.clock.now();
+function wishOf({ options }: Depart, now: Instant): DepartWish {
   const { at: departAt = now, by } = options;
   if (between(departAt, now) > lateMs) {
     throw new LastcallError(

@@ -77,7 +77,7 @@ async function planWith(
     budgets: fleet.budgets,
     rule: policy.drain,
     notice: options.notice === undefined ? undefined : { leftMs: options.notice },
-    now: options.at ?? io.clock.now(),
+    now: options.at ?? fleet.readAt,
     everyPod: about.everyPod,
     terminatingNamespaces: fleet.terminatingNamespaces,
     daemonSets: fleet.daemonSets,

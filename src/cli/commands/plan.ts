@@ -14,7 +14,7 @@ import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 /** Who will leave, when and why. With `--strict` an infeasible plan is the answer 3. */
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const fleet = await readFleet(options, {}, io);
-  const at = options.at ?? io.clock.now();
+  const at = options.at ?? fleet.readAt;
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
   const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);
   if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);

@@ -6,7 +6,9 @@ import type { Departure } from "../../core/departure/departure.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";
+import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import { nodeFiles } from "./node-files.ts";
@@ -16,6 +18,8 @@ import { readObjects } from "./read-objects.ts";
 
 /** Everything that a command decides upon, read once, from files or from the cluster. */
 export interface FleetSnapshot {
+  /** When, by the cluster's clock: this computer's, but in a cluster of the demo. */
+  readonly readAt: Instant;
   readonly nodes: readonly NodeFacts[];
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
@@ -56,11 +60,11 @@ export async function readFleet(
 ): Promise<FleetSnapshot> {
   const fixed = source.filename.length > 0 ? await readPolicyFiles(source.filename, io) : undefined;
   for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
-  const objects =
+  const { objects, readAt } =
     source.from.length > 0
-      ? distinct(await readChecked(source.from, io))
+      ? { objects: distinct(await readChecked(source.from, io)), readAt: io.clock.now() }
       : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
-  const translated = await translateAll(objects);
+  const translated = { readAt, ...(await translateAll(objects)) };
   return fixed === undefined
     ? translated
     : { ...translated, policies: fixed.policies, badPolicies: [] };
@@ -91,7 +95,7 @@ async function readCluster(
   source: SnapshotSource,
   needs: SnapshotNeeds & { readonly policies: boolean },
   io: CommandIo,
-): Promise<readonly KubeObject[]> {
+): Promise<{ readonly objects: readonly KubeObject[]; readonly readAt: Instant }> {
   const { listAll } = await import("../../kube/watch/list.ts");
   const paths = await import("../../kube/object/paths.ts");
   const { api, close } = needs.api
@@ -134,13 +138,17 @@ async function readCluster(
       if (found?.length === 0) return [{ kind: `${kind}List` }];
       return (found ?? []).map((object) => ({ ...object, kind }));
     });
-    return (await Promise.all(lists)).flat();
+    const clock = new ClusterClock(api, io.clock);
+    const [read] = await Promise.all([Promise.all(lists), clock.find(io.signal)]);
+    return { objects: read.flat(), readAt: clock.now() };
   } finally {
     close();
   }
 }
 
-async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapshot> {
+async function translateAll(
+  objects: readonly KubeObject[],
+): Promise<Omit<FleetSnapshot, "readAt">> {
   const { translateNode } = await import("../../kube/object/translate-node.ts");
   const { translatePod } = await import("../../kube/object/translate-pod.ts");
   const { translateBudget } = await import("../../kube/object/translate-budget.ts");
