@@ -20,6 +20,8 @@ export interface DemoPicture {
   readonly policies: readonly BoardPolicy[];
   /** By zone, then by name. */
   readonly nodes: readonly BoardNode[];
+  /** How many there are beside `nodes`, of a large fleet in a browser. */
+  readonly unseen?: number | undefined;
   /** The notice on Lastcall's fleet, while it runs and shortly after. */
   readonly notice?: BoardNotice | undefined;
   /** What happened last, the newest first. */

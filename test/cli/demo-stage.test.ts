@@ -87,8 +87,10 @@ it.each([[{ key: "Quit" }], [{ key: "Sort" }], [{}], [null], ["Pause"]])(
   },
 );
 
-it("Of a large fleet the stage shows the first 120 nodes", async () => {
+it("Of a large fleet the stage shows the first 120 nodes, and says how many more there are", async () => {
   await withStage(130, async (stage) => {
-    expect(listen(stage).pictures[0]?.nodes).toHaveLength(120);
+    const [picture] = listen(stage).pictures;
+    expect(picture?.nodes).toHaveLength(120);
+    expect(picture?.unseen).toBe(10);
   });
 });

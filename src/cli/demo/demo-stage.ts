@@ -74,7 +74,8 @@ export class DemoStage {
 
   #text(): string {
     const picture = this.#director.picture();
-    const shown: DemoPicture = { ...picture, nodes: picture.nodes.slice(0, mostNodes) };
+    const nodes = picture.nodes.slice(0, mostNodes);
+    const shown: DemoPicture = { ...picture, nodes, unseen: picture.nodes.length - nodes.length };
     return `data: ${JSON.stringify(shown)}\n\n`;
   }
 }

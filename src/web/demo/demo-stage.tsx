@@ -60,7 +60,8 @@ function Controls({ words, picture: { paused, speed, moment } }: Shown): VNode {
 
 function Fleets(shown: Shown): VNode {
   const { words, picture } = shown;
-  const { nodes, without, withLastcall, notice } = picture;
+  const { nodes, unseen = 0, without, withLastcall, notice } = picture;
+  const help = unseen === 0 ? words.machinesHelp : `${words.machinesHelp} · ${words.more(unseen)}`;
   const promises: readonly (readonly [keyof FleetFigures, string, string])[] = [
     ["lostAtLimit", words.lostAtLimit, words.lostAtLimitHelp],
     ["lostAtOnce", words.lostAtOnce, words.lostAtOnceHelp],
@@ -78,7 +79,7 @@ function Fleets(shown: Shown): VNode {
       </thead>
       <tbody>
         <tr>
-          <PromiseHead name={words.machines} help={words.machinesHelp} />
+          <PromiseHead name={words.machines} help={help} />
           <td>
             <MachineBars words={words} now={picture.now} bars={nodes.map(twinBar)} />
           </td>
@@ -87,9 +88,9 @@ function Fleets(shown: Shown): VNode {
           </td>
         </tr>
         {notice === undefined ? null : <NoticeRow {...shown} notice={notice} />}
-        {promises.map(([figure, name, help]) => (
+        {promises.map(([figure, name, about]) => (
           <tr key={figure} class="promise">
-            <PromiseHead name={name} help={help} />
+            <PromiseHead name={name} help={about} />
             <td>{without[figure]}</td>
             <td class="good">{withLastcall[figure]}</td>
           </tr>

@@ -38,6 +38,8 @@ export interface DemoWords {
   readonly moments: Readonly<Record<Moment, string>>;
   /** What a drawing of machines shows. */
   readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
+  /** Nodes that no bar stands for. */
+  readonly more: (nodes: number) => string;
   readonly story: (story: Story, now: number) => string;
 }
 
@@ -84,6 +86,7 @@ const english: DemoWords = {
   },
   machinesText: (atWork, lost, leaving) =>
     `${atWork} nodes at work, ${lost} interrupted, ${leaving} leaving`,
+  more: (nodes) => `and ${nodes} more nodes`,
   story: (story, now) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
 };
 
@@ -129,6 +132,7 @@ const japanese: DemoWords = {
     Skipping: "次の出来事へ",
   },
   machinesText: (atWork, lost, leaving) => `稼働中 ${atWork}、中断 ${lost}、出発中 ${leaving}`,
+  more: (nodes) => `ほか ${nodes} 台`,
   story: japaneseStory,
 };
 
