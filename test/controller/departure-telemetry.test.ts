@@ -24,8 +24,9 @@ function observed(told: (telemetry: DepartureTelemetry) => void): readonly strin
 }
 
 describe("a drain under a notice", () => {
+  const done = { verdict: "Done", endedAt: clock.now() } as const;
   const ended = (departure: Departure) => (telemetry: DepartureTelemetry) =>
-    telemetry.drainEnded(departure, "Done");
+    telemetry.drainEnded(departure, done);
 
   it("tells how long its last pod took, and what was left of the notice", () => {
     expect(observed(ended(noticed))).toEqual([
@@ -36,7 +37,7 @@ describe("a drain under a notice", () => {
 
   it("tells it once, whatever pods come late", () => {
     const twice = observed((telemetry) => {
-      for (const one of [noticed, noticed]) telemetry.drainEnded(one, "Done");
+      for (const one of [noticed, noticed]) telemetry.drainEnded(one, done);
     });
     expect(twice).toHaveLength(2);
   });
@@ -49,6 +50,8 @@ describe("a drain under a notice", () => {
   it("tells nothing where pods are left, or where there was no notice", () => {
     const planned: Departure = { ...noticed, cause: "Planned", noticedAt: undefined };
     expect(observed(ended(planned))).toEqual([]);
-    expect(observed((one) => one.drainEnded(noticed, "DeadlineReached"))).toEqual([]);
+    expect(
+      observed((one) => one.drainEnded(noticed, { ...done, verdict: "DeadlineReached" })),
+    ).toEqual([]);
   });
 });

@@ -16,6 +16,7 @@ import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
 import { explain } from "../../core/reason/explain.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 
 /** Events are few: of many pods with one trouble so many are named. */
@@ -167,17 +168,19 @@ export class DepartureTelemetry {
   }
 
   /** Pods that came late are drained by themselves, and a departure has one drain to tell of. */
-  drainEnded(departure: Departure, verdict: DrainVerdict): void {
+  drainEnded(
+    departure: Departure,
+    { verdict, endedAt }: { readonly verdict: DrainVerdict; readonly endedAt: Instant },
+  ): void {
     const { noticedAt } = departure;
     if (noticedAt === undefined || verdict !== "Done" || this.#emitted.has("drained")) return;
     this.#emitted.add("drained");
     const { metrics } = this.#telemetry;
-    const now = this.#clock.now();
-    const seconds = Math.max(0, (now - noticedAt) / 1000);
+    const seconds = Math.max(0, (endedAt - noticedAt) / 1000);
     metrics.observe("lastcall_notice_to_last_pod_seconds", seconds);
     const deadlineAt = cloudDeadline(departure);
     if (deadlineAt === undefined) return;
-    metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+    metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - endedAt) / 1000);
   }
 
   /** One action has come to its end, or was undone; with the records of all as they are now. */

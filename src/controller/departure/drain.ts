@@ -7,6 +7,7 @@ import { drainBeganAt, hasReserved, type PhaseResult } from "../../core/departur
 import { drainAccount } from "../../core/drain/drain-account.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
 import {
+  bindingMs,
   drainDeadline,
   drainRuleOf,
   noticeKnownAt,
@@ -47,7 +48,7 @@ export async function drain(
   try {
     const end = await run.run(signal);
     if ("event" in end) return end;
-    telemetry.drainEnded(context.departure(), end.verdict);
+    telemetry.drainEnded(context.departure(), end);
     runningDrains.leave(departure);
     memory.drained = end;
     const isUndone = end.verdict === "TimedOut" && end.rule.onTimeout !== "Proceed";
@@ -83,6 +84,8 @@ class NodeDrain {
   #heldBy: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
   #begun: Begun | undefined;
+  /** Since when nothing is left to do, if that is so. */
+  #doneAt: Instant | undefined;
 
   constructor(context: StepContext) {
     const { executor, clock, rng, self, terminations, policy } = context;
@@ -152,6 +155,12 @@ class NodeDrain {
       if (begun.machine.lost !== undefined) return begun.machine.lost;
       const step = this.#step(begun);
       const { verdict, counts } = step;
+      this.#doneAt = verdict === "Done" ? (this.#doneAt ?? clock.now()) : undefined;
+      const bindsMs = this.#bindsFor();
+      if (verdict === "Done" && bindsMs > 0) {
+        await this.#wakeup.sleepUntil(plus(clock.now(), bindsMs), signal);
+        continue;
+      }
       if (verdict !== "Running") return this.#end({ verdict, counts }, begun);
       this.#heldBy = step.blocked[0]?.message;
       for (const act of step.acts) void this.#carryOut(act, signal);
@@ -159,6 +168,16 @@ class NodeDrain {
       const woken = await this.#wakeup.sleepUntil(wakeAt, signal);
       if (woken === "Woken") await clock.sleep(gatherMs, signal);
     }
+  }
+
+  /**
+   * For how long a scheduler that has not heard of the cordon may still bind pods to the node. They
+   * are to leave as well, before it is called drained: a group that waits goes on at that word.
+   */
+  #bindsFor(): Millis {
+    const { memory, clock } = this.#context;
+    if (memory.cordonedAtMs === undefined) return millis(0);
+    return millis(Math.max(0, memory.cordonedAtMs + bindingMs - clock.monotonic()));
   }
 
   /**
@@ -240,9 +259,10 @@ class NodeDrain {
     { followed, startedAt }: Begun,
   ): DrainEnd {
     const { firstPlan: plan } = this.#driver;
-    const endedAt = this.#context.clock.now();
+    const endedAt = this.#doneAt ?? this.#context.clock.now();
     return {
       verdict,
+      endedAt,
       rule: this.#rule,
       detail: this.#heldBy,
       account: plan && drainAccount({ plan, startedAt, endedAt, counts }),

@@ -102,6 +102,8 @@ export interface RunMemory {
 
 export interface DrainEnd {
   readonly verdict: Exclude<DrainVerdict, "Running">;
+  /** When there was nothing left to do. */
+  readonly endedAt: Instant;
   /** The rule that it went by. */
   readonly rule: DrainRule;
   /** The first that held it up. */
