@@ -29,11 +29,12 @@ export function processIo() {
   };
 }
 
-/** A reader that went away (`lastcall plan | head`) is no fault of ours. */
+/** A reader that went away (`lastcall plan | head`) is no fault of ours; a full disk is one. */
 export function endQuietlyOnClosedPipe(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
-    throw error;
+    process.stderr.write(`lastcall: Cannot write to standard output: ${error.message}\n`);
+    process.exit(1);
   });
 }
 

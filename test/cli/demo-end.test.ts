@@ -1,9 +1,18 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { folderPrefix } from "../../src/cli/demo/demo-folder.ts";
 
@@ -99,5 +108,34 @@ describe("The demo leaves no folder behind", () => {
     child.kill("SIGTERM");
     await ended;
     expect(readdirSync(folder).toSorted()).toEqual([alive, elsewhere].toSorted());
+  });
+});
+
+describe("The demo ends at once, with a sentence", () => {
+  it.each([
+    {
+      where: "the folder for temporary files cannot be written to",
+      ...{ env: { TMPDIR: "/dev/null/none" }, to: "/dev/null", code: 2 },
+      said: /^lastcall: Cannot write the kubeconfig to \/dev\/null\/none: .*, set TMPDIR to a folder/,
+    },
+    {
+      where: "what it prints goes to a full disk",
+      ...{ env: {}, to: "/dev/full", code: 1 },
+      said: /^lastcall: Cannot write to standard output: ENOSPC: [^\n]*\n$/,
+    },
+  ])("where $where", async ({ env, to, code, said }) => {
+    const out = openSync(to, "w");
+    const child = spawn(process.execPath, [program, "demo", "--seed", "1"], {
+      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, ...env },
+      stdio: ["ignore", out, "pipe"],
+    });
+    children.push(child);
+    closeSync(out);
+    const [stderr, [exit]] = await Promise.all([
+      child.stderr === null ? "" : text(child.stderr),
+      once(child, "exit"),
+    ]);
+    expect(stderr).toMatch(said);
+    expect(exit).toBe(code);
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { LastcallError, messageOf } from "../../errors.ts";
 import type { TemporaryFile } from "../command-line/command-io.ts";
 
 /**
@@ -16,10 +17,10 @@ export function folderPrefix(host: string): string {
  * Writes a file that only this user may read, in a new folder. The folder goes at `remove` and
  * however else the process ends by itself: nothing here waits, so there is no moment in which it is
  * there and would stay. What SIGKILL or a power cut leaves behind goes when the next demo starts.
+ * Throws OUTPUT_UNWRITABLE.
  */
 export function writeDemoFile(name: string, text: string): TemporaryFile {
-  sweepDeadFolders();
-  const folder = mkdtempSync(join(tmpdir(), `${folderPrefix(hostname())}${process.pid}-`));
+  const folder = newFolder();
   const removeNow = (): void => rmSync(folder, { recursive: true, force: true });
   process.on("exit", removeNow);
   const path = join(folder, name);
@@ -31,6 +32,18 @@ export function writeDemoFile(name: string, text: string): TemporaryFile {
       removeNow();
     },
   };
+}
+
+function newFolder(): string {
+  try {
+    sweepDeadFolders();
+    return mkdtempSync(join(tmpdir(), `${folderPrefix(hostname())}${process.pid}-`));
+  } catch (error) {
+    throw new LastcallError(
+      "OUTPUT_UNWRITABLE",
+      `Cannot write the kubeconfig to ${tmpdir()}: ${messageOf(error)}, set TMPDIR to a folder that you may write to`,
+    );
+  }
 }
 
 function sweepDeadFolders(): void {

@@ -5,7 +5,7 @@ import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import { serveDemoBoard } from "../board/demo-board.ts";
 import type { ServedBoard } from "../board/start-board.ts";
-import type { Screen } from "../command-line/command-io.ts";
+import type { Screen, TemporaryFile } from "../command-line/command-io.ts";
 import type { CommandInput } from "../command-line/command-spec.ts";
 import { type OpenKeyboard, openTerminalKeyboard } from "../terminal/keyboard.ts";
 import { ansiFrame, plainText } from "../terminal/styled-line.ts";
@@ -37,16 +37,17 @@ export async function showDemo(input: Input, tools: Tools = {}): Promise<number>
     const isPaced = io.openScreen !== undefined;
     const director = new Director({ demo, speed: options.speed, isPaced });
     const face = await serveModel({ api: demo.api, rate: () => director.speed() });
-    const file = writeDemoFile("config", face.kubeconfig);
+    let file: TemporaryFile | undefined;
     let board: ServedBoard | undefined;
     try {
+      file = writeDemoFile("config", face.kubeconfig);
       board = await serveDemoBoard({ demo, director, clock, options, io });
       const show = { demo, director, clock, input, kubeconfig: file.path, board, ...tools };
       const screen = io.openScreen?.();
       const last = await (screen === undefined ? showLines(show) : showBoard(show, screen));
       io.out(lastWords(last));
     } finally {
-      await Promise.all([face.close(), file.remove(), board?.close()]);
+      await Promise.all([face.close(), file?.remove(), board?.close()]);
     }
   } finally {
     process.off("SIGHUP", endAsAsked);
