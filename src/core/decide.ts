@@ -99,7 +99,8 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   if (found?.event === "Noticed") return [];
   const leader = found?.event === "NodeGone" ? leftBy(departure, pass) : undefined;
   if (leader !== undefined) {
-    return [note(departure, "Cancelled", { reason: "PlanChanged", detail: leader })];
+    const detail = `it left by departure ${leader}`;
+    return [note(departure, "Cancelled", { reason: "PlanChanged", detail })];
   }
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
   if (mayBeIgnored(departure.cause)) return advised(departure, pass);

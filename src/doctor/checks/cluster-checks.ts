@@ -97,7 +97,7 @@ export const clusterChecks: readonly Check[] = [
     run: (facts) => {
       if (facts.api.kind === "Unknown") return skip("the API server does not answer");
       const refused = refusedFacts(facts);
-      if (refused.length === 0) return pass("nothing that was asked for was refused");
+      if (refused.length === 0) return pass("everything that was asked for could be read");
       return warn(`${counted(refused.length, "question")} refused, the first: ${refused[0]}`);
     },
   },

@@ -128,7 +128,7 @@ export const controllerChecks: readonly Check[] = [
         const stuck = pods.filter(
           ({ waiting, component }) => waiting !== undefined && component !== "placeholder",
         );
-        if (pods.length === 0) return skip("none of our pods is there");
+        if (pods.length === 0) return skip("no pod of Lastcall was found");
         if (stuck.length === 0) return pass("no pod of ours waits to start");
         const told = stuck.map(({ name, waiting }) => `${name} (${waiting})`);
         return fail(`${counted(stuck.length, "pod")} cannot start: ${namesOf(told)}`);
