@@ -19,7 +19,7 @@ import {
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
-import { departures, ModelWorld } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes } from "../support/model-world.ts";
 
 let world: ModelWorld;
 let server: ModelServer;
@@ -96,6 +96,26 @@ describe("lastcall depart", () => {
     const justNow = formatInstant(minus(realClock.now(), seconds(5)));
     expect((await lastcall("depart", "n0", "--at", justNow)).exit).toBe(0);
     expect(made()).toMatchObject([{ departAt: justNow }]);
+  });
+
+  it("takes a node as kubectl get -o name prints it", async () => {
+    expect((await lastcall("depart", "node/n0", "--at", at)).exit).toBe(0);
+    expect(made()).toMatchObject([{ node: { name: "n0" } }]);
+  });
+
+  it("warns of an instant past the deadline of the planned departure that it holds", async () => {
+    const uid = world.get(`${nodes}/n0`)?.metadata?.uid ?? "";
+    const spec = { node: { name: "n0", uid }, cause: "Planned", source: "plan" };
+    world.create(departures, {
+      ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure", metadata: { name: "planned" } },
+      spec: { ...spec, departAt: "2029-12-31T00:00:00Z", deadlineAt: "2029-12-31T06:00:00Z" },
+    });
+    const { exit, stderr } = await lastcall("depart", "n0", "n1", "--at", at);
+    expect(exit).toBe(0);
+    expect(stderr).toMatch(
+      /^lastcall: n0 is to leave after its deadline of 2029-12-31T06:00:00.000Z, .*name an earlier --at\n$/,
+    );
+    expect((await lastcall("depart", "n0", "--at", "2029-12-31T01:00:00Z")).stderr).toBe("");
   });
 
   it("writes nothing with --dry-run, and prints what it would write", async () => {

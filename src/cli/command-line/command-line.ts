@@ -118,12 +118,18 @@ function build(
   );
   for (const flag of own.flatMap(flagsOf)) built.addOption(flag);
   for (const flag of common.flatMap(flagsOf)) built.addOption(flag.helpGroup("Common options:"));
-  return built.action(async (words: string[]) => {
+  return built.action(async (given: string[]) => {
+    const words = spec.words.startsWith("NODE") ? given.map(nodeNameIn) : given;
     checkWords(spec, words);
     const flags: Readonly<Record<string, FlagValue>> = built.opts();
     checkParts(spec, { part: words[0], flags });
     await run(flags, words);
   });
+}
+
+/** Of `node/n1` as well, which is what `kubectl get nodes -o name` prints. */
+function nodeNameIn(word: string): string {
+  return word.replace(/^nodes?\//, "");
 }
 
 function checkWords(spec: CommandSpec, words: readonly string[]): void {

@@ -2,7 +2,7 @@ import type { StoreResult } from "../../contracts/departure-store.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, type DepartWish, departStep } from "../../core/departure/depart-order.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import {
   between,
@@ -43,6 +43,7 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   const fleet = await readFleet(wholeCluster(options), {}, io);
   const wish = wishOf(input, fleet.readAt);
   const steps = stepsFor(input.words, wish, fleet);
+  if (!options.quiet) for (const text of lateWarnings(steps, wish, fleet)) io.err(text);
   const { written, faults } = await carryOut(steps, wish, input);
   await show(written, input);
   for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
@@ -89,6 +90,28 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
     return { node, step: departStep(node, { ...wish, policy }, fleet.departures) };
   });
+}
+
+/** What a person asks for goes before the plan, which is held while it waits. */
+function lateWarnings(
+  steps: Steps,
+  { departAt }: DepartWish,
+  { departures }: FleetSnapshot,
+): readonly string[] {
+  return steps.flatMap(({ node, step }) => {
+    const plan = departures.find((one) => isPlanOf(one, node));
+    if (step.kind === "Leave" || plan?.deadlineAt === undefined || departAt <= plan.deadlineAt) {
+      return [];
+    }
+    const told = `${node.name} is to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
+    return [
+      `lastcall: ${told}, and its planned departure is held until then: the cloud may take it first, name an earlier --at\n`,
+    ];
+  });
+}
+
+function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
+  return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
 /** A dry run speaks to nobody. */
