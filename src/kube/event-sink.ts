@@ -68,7 +68,7 @@ export class KubeEventSink implements EventSink {
     if (series !== undefined && nowMs - series.firstAtMs < seriesMs) {
       series.count += 1;
       const { status } = await this.#countUp(series);
-      // Deleted by somebody: it is said anew the next time.
+      // Deleted by somebody: the next one is created again.
       if (status === 404) this.#series.delete(key);
       return;
     }

@@ -9,7 +9,7 @@ import { type WaveReport, waveReport } from "./plan-report.ts";
 export interface PolicyStatus {
   readonly name: string;
   readonly generation: number | undefined;
-  /** Of the object: one made anew under its name has no status yet. */
+  /** Of the object: one that was created again under its name has no status yet. */
   readonly uid?: string | undefined;
   /** Whether the policy says that no planned departure starts. */
   readonly paused: boolean;
