@@ -98,42 +98,54 @@ describe("a pod that is bound to an empty node before its scheduler hears of the
 });
 
 describe("a pod that is bound late to a node under notice", () => {
-  it("leaves before its node is called drained, whose group goes on at that word", async () => {
-    const world = new ModelWorld();
-    world.addNode("n1", "n1");
-    await world.pass(seconds(5));
-    const before: { pods: number; steps: readonly string[] }[] = [];
-    world.beforeWrite = ({ path, body }) => {
-      const isOver =
-        path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
-      if (isOver) before.push({ pods: world.podsOn("n1").length, steps: world.stepsOf("n1") });
-    };
-    const stop = new AbortController();
-    const running = world.startController(stop.signal);
-    const noticedAt = world.clock.now();
-    world.create("/apis/lastcall.dev/v1alpha1/departures", {
-      apiVersion: "lastcall.dev/v1alpha1",
-      kind: "Departure",
-      metadata: { name: "n1-noticed" },
-      spec: {
-        node: { name: "n1", uid: world.get(`${nodes}/n1`)?.metadata?.uid ?? "" },
-        ...{ cause: "LifecycleHook", source: "queue" },
-        noticedAt: formatInstant(noticedAt),
-        deadlineAt: formatInstant(plus(noticedAt, minutes(2))),
-      },
-    });
-    await world.passUntil(() => world.stepsOf("n1").includes("cordon"), seconds(5));
-    await world.pass(seconds(0.5));
-    bindLate(world, "n1");
-    await world.passUntil(() => before.length > 0, minutes(2));
-    stop.abort();
-    await running;
-    expect(before[0]).toEqual({ pods: 0, steps: ["cordon", "evict"] });
-    const [toLastPod] = world.observed.filter(
-      ({ name }) => name === "lastcall_notice_to_last_pod_seconds",
-    );
-    expect(toLastPod?.value).toBeLessThan(between(noticedAt, world.clock.now()) / 1000);
-  });
+  it.each([
+    { by: "one controller", handsOver: false },
+    { by: "a controller that took over right after the cordon", handsOver: true },
+  ])(
+    "leaves before its node is called drained by $by, whose group goes on at that word",
+    async ({ handsOver }) => {
+      const world = new ModelWorld();
+      world.addNode("n1", "n1");
+      await world.pass(seconds(5));
+      const before: { pods: number; steps: readonly string[] }[] = [];
+      world.beforeWrite = ({ path, body }) => {
+        const isOver =
+          path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
+        if (isOver) before.push({ pods: world.podsOn("n1").length, steps: world.stepsOf("n1") });
+      };
+      let stop = new AbortController();
+      let running = world.startController(stop.signal);
+      const noticedAt = world.clock.now();
+      world.create("/apis/lastcall.dev/v1alpha1/departures", {
+        apiVersion: "lastcall.dev/v1alpha1",
+        kind: "Departure",
+        metadata: { name: "n1-noticed" },
+        spec: {
+          node: { name: "n1", uid: world.get(`${nodes}/n1`)?.metadata?.uid ?? "" },
+          ...{ cause: "LifecycleHook", source: "queue" },
+          noticedAt: formatInstant(noticedAt),
+          deadlineAt: formatInstant(plus(noticedAt, minutes(2))),
+        },
+      });
+      await world.passUntil(() => world.stepsOf("n1").includes("cordon"), seconds(5));
+      if (handsOver) {
+        stop.abort();
+        await running;
+        stop = new AbortController();
+        running = world.startController(stop.signal);
+      }
+      await world.pass(seconds(0.5));
+      bindLate(world, "n1");
+      await world.passUntil(() => before.length > 0, minutes(2));
+      stop.abort();
+      await running;
+      expect(before[0]).toEqual({ pods: 0, steps: ["cordon", "evict"] });
+      const [toLastPod] = world.observed.filter(
+        ({ name }) => name === "lastcall_notice_to_last_pod_seconds",
+      );
+      expect(toLastPod?.value).toBeLessThan(between(noticedAt, world.clock.now()) / 1000);
+    },
+  );
 });
 
 describe("a pod that is bound to a node after its last pod has left", () => {

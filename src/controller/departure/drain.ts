@@ -84,6 +84,8 @@ class NodeDrain {
   #heldBy: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
   #begun: Begun | undefined;
+  /** When this drain began or was taken up; by the monotonic clock. */
+  readonly #startedAtMs: number;
   /** Since when nothing is left to do, if that is so. */
   #doneAt: Instant | undefined;
 
@@ -91,6 +93,7 @@ class NodeDrain {
     const { executor, clock, rng, self, terminations, policy } = context;
     const departure = context.departure();
     this.#context = context;
+    this.#startedAtMs = clock.monotonic();
     this.#node = targetOf(context);
     this.#rule = drainRuleOf(departure, { rule: policy.drain, now: clock.now() });
     this.#countedBefore = context.memory.counts ?? departure.status.drain;
@@ -172,12 +175,13 @@ class NodeDrain {
 
   /**
    * For how long a scheduler that has not heard of the cordon may still bind pods to the node. They
-   * are to leave as well, before it is called drained: a group that waits goes on at that word.
+   * are to leave as well, before it is called drained: a group that waits goes on at that word. Who
+   * takes a drain up may have done so right after the cordon.
    */
   #bindsFor(): Millis {
     const { memory, clock } = this.#context;
-    if (memory.cordonedAtMs === undefined) return millis(0);
-    return millis(Math.max(0, memory.cordonedAtMs + bindingMs - clock.monotonic()));
+    const { cordonedAtMs = this.#startedAtMs } = memory;
+    return millis(Math.max(0, cordonedAtMs + bindingMs - clock.monotonic()));
   }
 
   /**
