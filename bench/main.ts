@@ -13,7 +13,7 @@ const folder = fileURLToPath(new URL(".", import.meta.url));
 
 /** What follows the first flag is the bench's own: `agent --minutes 1`. */
 const args = process.argv.slice(2);
-const firstFlag = args.findIndex((instanceNotice) => instanceNotice.startsWith("--"));
+const firstFlag = args.findIndex((arg) => arg.startsWith("--"));
 const words = firstFlag < 0 ? args : args.slice(0, firstFlag);
 const flags = firstFlag < 0 ? [] : args.slice(firstFlag);
 
@@ -39,7 +39,7 @@ const known = [
 function benchesToRun(words: readonly string[]): readonly string[] {
   const there = new Set(readdirSync(folder).map((file) => basename(file, ".ts")));
   const benches = known.filter((name) => there.has(name));
-  const unknown = words.filter((instanceNotice) => !benches.includes(instanceNotice));
+  const unknown = words.filter((word) => !benches.includes(word));
   if (unknown.length > 0) {
     console.error(`Cannot run ${unknown.join(", ")}: no such bench, of ${benches.join(", ")}`);
     process.exit(2);

@@ -82,7 +82,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a token of the metadata service goes along as one printable instanceNotice, or not at all", async () => {
+  it("a token of the metadata service goes along as one printable word, or not at all", async () => {
     const ttl = fc.oneof(fc.string(), fc.constantFrom("21600", "-1", "0", "1e99", "NaN", ""));
     await fc.assert(
       fc.asyncProperty(foreignText(["AQAEAKw=="]), ttl, async (text, lifeSeconds) => {

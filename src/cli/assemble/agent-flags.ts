@@ -24,10 +24,9 @@ export function agentFlags(words: readonly string[]): Readonly<Record<string, st
   return flags;
 }
 
-function valueAfter(name: string, instanceNotice: string | undefined): string {
-  if (instanceNotice === undefined || instanceNotice.startsWith("--"))
-    throw unusable(`--${name} has no value`);
-  return instanceNotice;
+function valueAfter(name: string, next: string | undefined): string {
+  if (next === undefined || next.startsWith("--")) throw unusable(`--${name} has no value`);
+  return next;
 }
 
 function unusable(found: string): LastcallError {

@@ -71,13 +71,11 @@ export function readErrorBody(body: unknown): { reason: string; message: string 
 
 function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
   const { code, retryable, wanted } = judge(refusal, purpose);
-  const words = [refusal.status, refusal.reason]
-    .filter((instanceNotice) => instanceNotice !== "")
-    .join(" ");
+  const answer = [refusal.status, refusal.reason].filter((part) => part !== "").join(" ");
   const quoted = refusal.message === "" ? "" : ` (${refusal.message.replace(/\.\s*$/, "")})`;
   return new LastcallError(
     code,
-    `Cannot ${purpose.action}: Compute Engine answered ${words}${quoted}, expected ${wanted}`,
+    `Cannot ${purpose.action}: Compute Engine answered ${answer}${quoted}, expected ${wanted}`,
     retryable === undefined ? {} : { retryable },
   );
 }
