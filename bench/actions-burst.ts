@@ -15,7 +15,14 @@ import {
   startAwsServers,
   topicArn,
 } from "./aws-servers.ts";
-import { type BenchWorld, fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
+import {
+  applyPolicy,
+  type BenchWorld,
+  fillFleet,
+  rest,
+  startBenchWorld,
+  untilPodsRun,
+} from "./bench-world.ts";
 import { type BurstTimes, departureBurst, endNodes, median } from "./burst.ts";
 import { startController } from "./controller-process.ts";
 import { beside, type Figure, rounded, writeResult } from "./result-file.ts";
@@ -64,7 +71,7 @@ async function measure(
     providerIdOf: (place) => `aws:///eu-west-1a/${idOf(firstPlace + place * step)}`,
   });
   await untilPodsRun(world);
-  await applyPolicy(world, way);
+  await applyPolicy(world, { lifetime: {}, actions: ways[way] });
   await servers.calls();
   const controller = await startController({
     ...{ ...world, token: world.controllerToken, env: servers.env },
@@ -81,17 +88,6 @@ async function measure(
   const measured = { times, requests, nowMiB, peakMiB, calls: counts };
   console.log(JSON.stringify({ way, round, ...measured }));
   return measured;
-}
-
-async function applyPolicy({ plane }: BenchWorld, way: Way): Promise<void> {
-  const path = "/apis/lastcall.dev/v1alpha1/departurepolicies";
-  await plane.request({ method: "DELETE", path: `${path}/spot` });
-  const body = {
-    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
-    ...{ metadata: { name: "spot" }, spec: { lifetime: {}, actions: ways[way] } },
-  };
-  const { status, body: answer } = await plane.request({ method: "POST", path, body });
-  if (status !== 201) throw new Error(`Cannot create the policy: ${status} ${answer.message}`);
 }
 
 /** The controller has asked each group for its targets. */

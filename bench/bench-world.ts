@@ -118,6 +118,23 @@ export async function fillFleet(world: BenchWorld, size: FleetSize): Promise<rea
   return fleet;
 }
 
+/** Applies the bench's one policy, in place of the one before. */
+export async function applyPolicy({ plane }: BenchWorld, spec: object): Promise<void> {
+  const path = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+  await plane.request({ method: "DELETE", path: `${path}/spot` });
+  const { status, body } = await plane.request({
+    method: "POST",
+    path,
+    body: {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "DeparturePolicy",
+      metadata: { name: "spot" },
+      spec,
+    },
+  });
+  if (status !== 201) throw new Error(`Cannot create the policy: ${status} ${body.message}`);
+}
+
 /** The control plane is busy with new pods for a while: nothing is measured before they all run. */
 export function untilPodsRun({ plane }: BenchWorld): Promise<true> {
   const path = "/api/v1/namespaces/default/pods?limit=1&fieldSelector=status.phase%3DPending";

@@ -3,7 +3,7 @@
  * PATCH and the 110 evictions by 32 connections. Rounds of raw and ours take turns on nodes of
  * their own; the figure is the round with the median ratio.
  */
-import { fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
+import { applyPolicy, fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
 import { type BurstTimes, departureBurst, endNodes, median, rawBurst } from "./burst.ts";
 import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
@@ -28,6 +28,8 @@ async function main(): Promise<void> {
     const size = { nodes: rounds * 3, podsPerNode: pods };
     const fleet = [...(await fillFleet(world, { prefix: "drain", ...size }))];
     const next = () => fleet.splice(0, 1);
+    // Nothing here could release a machine, and a drain that somebody asked for would not begin.
+    await applyPolicy(world, { lifetime: {}, instance: { release: "None" } });
     const start = { ...world, token: world.controllerToken };
     const controller = await startController(start);
     await untilPodsRun(world);

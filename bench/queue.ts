@@ -8,6 +8,7 @@
 import { Moto } from "../test/support/moto.ts";
 import { spotWarning } from "../test/support/queue-body.ts";
 import {
+  applyPolicy,
   type BenchNode,
   type BenchWorld,
   controllerUser,
@@ -134,20 +135,6 @@ function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
   ];
 }
 
-async function applyPolicy({ plane }: BenchWorld): Promise<void> {
-  const { status, body } = await plane.request({
-    method: "POST",
-    path: "/apis/lastcall.dev/v1alpha1/departurepolicies",
-    body: {
-      apiVersion: "lastcall.dev/v1alpha1",
-      kind: "DeparturePolicy",
-      metadata: { name: "spot" },
-      spec: { lifetime: {} },
-    },
-  });
-  if (status !== 201) throw new Error(`Cannot make the policy: ${status} ${body.message}`);
-}
-
 let machines = 0;
 
 /** Machines for one round, which all end with it. */
@@ -185,7 +172,7 @@ async function measureRound(
 }
 
 async function measure(world: BenchWorld, read: Moto, idle: Moto): Promise<void> {
-  await applyPolicy(world);
+  await applyPolicy(world, { lifetime: {} });
   const controller = await startController({
     ...{ ...world, token: world.controllerToken, env: read.environment },
     args: ["--sqs-queue-url", read.queueUrl],
