@@ -144,6 +144,26 @@ describe("a wrong value of an option is refused with one sentence", () => {
       '--notice: found "120", expected a duration such as 90s or 12h30m',
     ],
     [
+      () => run({ gcpPreemptionPoll: "999ms" }),
+      '--gcp-preemption-poll: found "999ms", expected a duration from 1s to 1m',
+    ],
+    [
+      () => run({ gcpPreemptionPoll: "61s" }),
+      '--gcp-preemption-poll: found "61s", expected a duration from 1s to 1m',
+    ],
+    [
+      () => run({ ec2StatusPoll: "11m" }),
+      '--ec2-status-poll: found "11m", expected a duration from 1s to 10m',
+    ],
+    [
+      () => run({ sqsAbandonLaunchAfter: "0s" }),
+      '--sqs-abandon-launch-after: found "0s", expected a duration of at least 1m',
+    ],
+    [
+      () => resolveOptions("setup", { flags: { gcpPreemptionPoll: "0s" }, env: {} }),
+      '--gcp-preemption-poll: found "0s", expected a duration from 1s to 1m',
+    ],
+    [
       () => resolveOptions("plan", { flags: { at: "now" }, env: {} }),
       '--at: found "now", expected an RFC 3339 instant such as 2026-12-01T00:00:00Z',
     ],

@@ -1,7 +1,7 @@
 import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import { formatDuration, type Millis, minutes, seconds } from "../../core/time/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
@@ -28,20 +28,12 @@ interface AwsFleet {
 }
 
 /**
- * Slower is too late for an event that EC2 schedules at short notice, and faster only spends the
- * account's quota.
- */
-const fastestPollMs = seconds(1);
-const slowestPollMs = minutes(10);
-
-/**
  * Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID.
  */
 export async function awsParts(options: AwsChoice, io: CommandIo): Promise<AwsParts> {
   const { clock, rng } = io;
   const queue = await queueParts(options, io);
   const pollMs = options.ec2StatusPoll;
-  checkPace(pollMs);
   const tag = await tagOf(options);
   if (pollMs === undefined && tag === undefined) {
     return { feedsFor: () => queue.feeds, hooks: queue.hooks };
@@ -67,14 +59,6 @@ export async function awsParts(options: AwsChoice, io: CommandIo): Promise<AwsPa
     return [new ManagedFeed({ feeds, machines: tagged, isNode })];
   };
   return { feedsFor, hooks: queue.hooks };
-}
-
-function checkPace(pollMs: Millis | undefined): void {
-  if (pollMs === undefined || (pollMs >= fastestPollMs && pollMs <= slowestPollMs)) return;
-  throw new LastcallError(
-    "CONFIG_INVALID",
-    `Cannot use --ec2-status-poll: found ${formatDuration(pollMs)}, expected 1s to 10m`,
-  );
 }
 
 async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {

@@ -24,8 +24,8 @@ export interface CloudParts {
 
 /**
  * A cloud's code is loaded here once; its credentials are looked for only when it is first asked,
- * and no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint or a
- * pace that is none.
+ * and no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint that is
+ * none.
  */
 export async function cloudParts(
   options: {
@@ -39,10 +39,7 @@ export async function cloudParts(
 ): Promise<CloudParts> {
   const pollMs = options.gcpPreemptionPoll;
   const { env, fetch, clock, rng } = io;
-  const { createComputeEngine, checkPreemptionPoll } = await import(
-    "../../cloud/gcp/compute-engine.ts"
-  );
-  if (pollMs !== undefined) checkPreemptionPoll(pollMs);
+  const { createComputeEngine } = await import("../../cloud/gcp/compute-engine.ts");
   const gcp = createComputeEngine({
     endpoint: options.gcpEndpoint,
     keyFile: env.GOOGLE_APPLICATION_CREDENTIALS,

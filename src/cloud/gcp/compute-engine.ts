@@ -3,8 +3,6 @@ import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.t
 import type { LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { formatDuration, type Millis, minutes, seconds } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
 import { ComputeClient } from "./compute-client.ts";
 import { defaultComputeEndpoint, parseComputeEndpoint } from "./compute-endpoint.ts";
 import { ComputeLaunchTimes } from "./compute-launch-times.ts";
@@ -31,10 +29,6 @@ export interface ComputeEngine {
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
-/** Slower than a machine dies is no notice, and faster only spends the project's quota. */
-const fastestPollMs = seconds(1);
-const slowestPollMs = minutes(1);
-
 /**
  * Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot
  * be one.
@@ -51,11 +45,4 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
     launchTimes: new ComputeLaunchTimes(client),
     preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
   };
-}
-
-/** Throws CONFIG_INVALID for a pace that cannot be one. */
-export function checkPreemptionPoll(pollMs: Millis): void {
-  if (pollMs >= fastestPollMs && pollMs <= slowestPollMs) return;
-  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, expected 1s to 1m`;
-  throw new LastcallError("CONFIG_INVALID", message);
 }

@@ -46,6 +46,8 @@ export const awsOptions = [
     name: "sqs-abandon-launch-after",
     type: "duration",
     value: "DURATION",
+    // No machine becomes a node faster: the group would make and end them without end.
+    shortest: "1m",
     commands: ["run"],
     help: "How long a launched instance may take to become a ready node before its lifecycle hook is abandoned, which terminates it; only for a queue of this cluster's groups alone; default: never",
   },
@@ -53,6 +55,9 @@ export const awsOptions = [
     name: "ec2-status-poll",
     type: "duration",
     value: "DURATION",
+    // Slower is too late for an event at short notice, and faster only spends the account's quota.
+    shortest: "1s",
+    longest: "10m",
     commands: ["run", "setup"],
     parts: ["aws"],
     help: "How often to poll EC2 for scheduled events of instances, such as 1m; default: never",

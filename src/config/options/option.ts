@@ -19,7 +19,7 @@ export const commands = [
 export type Command = (typeof commands)[number];
 
 /** One option as it is written down: from it come its flag, its variable, its type and its docs. */
-export type Option = TextOption | SwitchOption | NumberOption | ChoiceOption;
+export type Option = TextOption | DurationOption | SwitchOption | NumberOption | ChoiceOption;
 
 interface OptionBase {
   /** The flag without its dashes, also the key in the file of `--config`. */
@@ -38,9 +38,17 @@ interface OptionBase {
 }
 
 export interface TextOption extends OptionBase {
-  readonly type: "text" | "url" | "address" | "duration" | "instant";
+  readonly type: "text" | "url" | "address" | "instant";
   /** What help shows for the value, such as `FILE`. */
   readonly value: string;
+}
+
+export interface DurationOption extends OptionBase {
+  readonly type: "duration";
+  readonly value: string;
+  /** As a user would write them. */
+  readonly shortest?: string;
+  readonly longest?: string;
 }
 
 export interface SwitchOption extends OptionBase {

@@ -224,6 +224,9 @@ export const options = [
     name: "gcp-preemption-poll",
     type: "duration",
     value: "DURATION",
+    // Slower than a machine dies is no notice, and faster only spends the project's quota.
+    shortest: "1s",
+    longest: "1m",
     commands: ["run", "setup"],
     parts: ["gcp"],
     help: "How often to poll each zone of Compute Engine for preemptions, such as 10s; default: never",

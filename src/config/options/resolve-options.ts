@@ -1,7 +1,13 @@
 import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { orList } from "../problem.ts";
-import { type Command, fieldNameOf, type Option, variableOf } from "./option.ts";
+import {
+  type Command,
+  type DurationOption,
+  fieldNameOf,
+  type Option,
+  variableOf,
+} from "./option.ts";
 import { type OptionsOf, optionsFor } from "./options.ts";
 
 /**
@@ -113,7 +119,7 @@ export function readOptionValue(option: Option, text: string): OptionValue {
     case "number":
       return readNumber(option, text);
     case "duration":
-      return valueOr(parseDuration(text), "a duration such as 90s or 12h30m");
+      return readDuration(option, text);
     case "instant":
       return valueOr(parseInstant(text), "an RFC 3339 instant such as 2026-12-01T00:00:00Z");
     case "url":
@@ -146,6 +152,17 @@ function readNumber(option: Extract<Option, { minimum: number }>, text: string):
   if (isRight && (type === "number" || Number.isInteger(value))) return { value };
   const kind = type === "integer" ? "a whole number" : "a number";
   return { wanted: `${kind} from ${minimum} to ${maximum}` };
+}
+
+function readDuration({ shortest, longest }: DurationOption, text: string): OptionValue {
+  const value = parseDuration(text);
+  const isShort = value !== undefined && value < (parseDuration(shortest ?? "") ?? 0);
+  const isLong = value !== undefined && value > (parseDuration(longest ?? "") ?? Infinity);
+  if (value !== undefined && !isShort && !isLong) return { value };
+  if (shortest === undefined) return { wanted: "a duration such as 90s or 12h30m" };
+  const range =
+    longest === undefined ? `of at least ${shortest}` : `from ${shortest} to ${longest}`;
+  return { wanted: `a duration ${range}` };
 }
 
 function isWebAddress(text: string): boolean {
