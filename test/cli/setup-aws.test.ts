@@ -167,6 +167,12 @@ describe("lastcall setup aws changes nothing", () => {
     expect(String(code)).toContain(`Cannot set up aws: --${flag} is required`);
     expect(aws.calls()).toEqual([]);
   });
+
+  it("for a tag that is none", async () => {
+    const { code } = await setup({ awsManagedTag: "=a" });
+    expect(String(code)).toContain('Cannot use --aws-managed-tag: found "=a"');
+    expect(aws.calls()).toEqual([]);
+  });
 });
 
 describe("lastcall setup aws --undo", () => {

@@ -57,6 +57,10 @@ async function gcpScript(options: Options): Promise<string> {
 async function awsScript(options: Options): Promise<string> {
   const { awsSetupScript, awsUndoScript } = await import("../../cloud/aws/setup/setup-script.ts");
   const make = options.undo ? awsUndoScript : awsSetupScript;
+  if (options.awsManagedTag !== undefined) {
+    const { parseManagedTag } = await import("../../cloud/aws/tagged-machines.ts");
+    parseManagedTag(options.awsManagedTag);
+  }
   return make({
     ...options,
     mode: options.release as ReleaseMode,
