@@ -133,7 +133,7 @@ function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string 
     case "CRD_MISSING":
       return `${lead}: ${notInstalled(call)}, expected the custom resource definition ${resourceOf(call)}`;
     case "NOT_FOUND":
-      return `${lead}: ${missingNamespace(call, message) ?? `${message}, expected an existing one`}`;
+      return `${lead}: ${whatIsMissing(call, answer)}`;
     case "CONFLICT":
       return `${lead}: ${message}, expected no other writer`;
     case "API_OVERLOADED":
@@ -150,11 +150,23 @@ function notInstalled(call: ApiCall): string {
     : "the API server does not serve it";
 }
 
-/** What is created is not there before, so that only its namespace can be missing. */
-function missingNamespace(call: ApiCall, message: string): string | undefined {
-  const { namespace } = partsOf(call.path);
-  if (call.method !== "POST" || !message.startsWith("namespaces ")) return undefined;
-  return `the namespace does not exist, create it with: kubectl create namespace ${namespace}`;
+/**
+ * The namespace, the whole kind or the one object. What is created is not there before, so that
+ * only its namespace can be missing.
+ */
+function whatIsMissing(call: ApiCall, answer: KubeAnswer): string {
+  const { group, namespace, resource } = partsOf(call.path);
+  const message = answerMessage(answer);
+  if (call.method === "POST" && message.startsWith("namespaces ")) {
+    return `the namespace does not exist, create it with: kubectl create namespace ${namespace}`;
+  }
+  if (resource === undefined) return `${message}, expected an API server of Kubernetes there`;
+  if (isUnserved(call, answer)) {
+    const shown = `kubectl api-resources --api-group=${group === "" ? '""' : group}`;
+    return `the API server does not serve it, use a version of Kubernetes that does (${shown} shows what it serves)`;
+  }
+  const where = namespace === undefined ? "" : ` --namespace ${namespace}`;
+  return `${message}, check the name (kubectl get ${resource}${group && `.${group}`}${where} lists those that are there)`;
 }
 
 /**

@@ -115,7 +115,27 @@ describe("an answer that is no success", () => {
     [
       { method: "GET", path: `${leases}/l` },
       404,
-      "Cannot get leases.coordination.k8s.io l in namespace x: said, expected an existing one",
+      "Cannot get leases.coordination.k8s.io l in namespace x: said, check the name (kubectl get leases.coordination.k8s.io --namespace x lists those that are there)",
+    ],
+    [
+      { method: "GET", path: "/api/v1/nodes/n1" },
+      404,
+      "Cannot get nodes n1: said, check the name (kubectl get nodes lists those that are there)",
+    ],
+    [
+      { method: "GET", path: "/apis/policy/v1/poddisruptionbudgets" },
+      404,
+      "Cannot list poddisruptionbudgets.policy: the API server does not serve it, use a version of Kubernetes that does (kubectl api-resources --api-group=policy shows what it serves)",
+    ],
+    [
+      { method: "GET", path: "/api/v1/nodes" },
+      404,
+      'Cannot list nodes: the API server does not serve it, use a version of Kubernetes that does (kubectl api-resources --api-group="" shows what it serves)',
+    ],
+    [
+      { method: "GET", path: "/version" },
+      404,
+      "Cannot get /version: said, expected an API server of Kubernetes there",
     ],
     [
       { method: "PUT", path: `${leases}/l` },
