@@ -1,9 +1,10 @@
 /**
  * Docs and code in step: each reason stands in the glossary, and with its cause and what to do in
  * docs/troubleshooting.md, as each error code does in docs/errors.md, and the code gives each of
- * them somewhere; every option, metric and command that is listed has code
- * that reads, sets or runs it; files that pages and comments name are there; no relative link of a
- * page leads nowhere, nor its anchor, and each test that docs/failure-modes.md names exists.
+ * them somewhere; every option, metric and command that is listed has code that reads, sets or runs
+ * it; files that pages and comments name are there; no relative link of a page leads nowhere, nor
+ * its anchor, nor a heading that a message names; and each test that docs/failure-modes.md names
+ * exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -14,7 +15,7 @@ import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";
 import { unkept } from "./advertised.ts";
 import { missingFiles } from "./cited-files.ts";
-import { missingAnchors } from "./doc-anchors.ts";
+import { missingAnchors, missingHeadings } from "./doc-anchors.ts";
 import { testProblems } from "./named-tests.ts";
 import { missingRemedies } from "./remedies.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
@@ -101,6 +102,7 @@ const markdown = [
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
   ...markdown.flatMap(brokenAnchors),
+  ...sourceFiles(["src"]).flatMap((file) => missingHeadings(file, textOf)),
   ...filesNotThere(markdown),
   ...unkeptPromises(),
   ...unused("src/core/reason/reason.ts", reasons),

@@ -3,6 +3,9 @@ import { dirname, join } from "node:path/posix";
 
 const link = /\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)/g;
 
+/** A heading that a message of the program sends its reader to. */
+const cited = /(?<![\w/.-])(docs\/[\w/-]+\.md)(?:#([\w-]+)|, [A-Z])/g;
+
 /** The anchors of a page: of its headings, and those written as `<a id="…">`. */
 export function anchorsOf(markdown: string): ReadonlySet<string> {
   const anchors = new Set<string>();
@@ -48,5 +51,20 @@ export function missingAnchors(
     const text = target === "" ? page.text : other;
     if (text === undefined || anchorsOf(text).has(anchor)) return [];
     return [`${page.path}: ${target}#${anchor} leads to no heading`];
+  });
+}
+
+/**
+ * A line for each heading that a source names and that is not there; one that is named by its words
+ * and not by its anchor is none.
+ */
+export function missingHeadings(
+  source: { readonly path: string; readonly text: string },
+  read: (path: string) => string | undefined,
+): readonly string[] {
+  return [...source.text.matchAll(cited)].flatMap(([words, page = "", anchor]) => {
+    if (anchor === undefined) return [`${source.path}: name the heading by its anchor: ${words}`];
+    if (anchorsOf(read(page) ?? "").has(anchor)) return [];
+    return [`${source.path}: ${page}#${anchor} leads to no heading`];
   });
 }

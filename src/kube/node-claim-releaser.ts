@@ -63,7 +63,7 @@ export class NodeClaimReleaser implements InstanceReleaser {
     if (claim.isDeleted) return { kind: "Possible", permission: "Unknown" };
     if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted" };
     const problem =
-      "the right delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md, Rights)";
+      "the right delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md#permissions)";
     return { kind: "Impossible", problem };
   }
 

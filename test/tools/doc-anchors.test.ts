@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { anchorsOf, missingAnchors } from "../../tools/doc-anchors.ts";
+import { anchorsOf, missingAnchors, missingHeadings } from "../../tools/doc-anchors.ts";
 
 describe("anchors of a page", () => {
   it("are made of its headings as GitHub makes them", () => {
@@ -45,5 +45,24 @@ describe("links to an anchor", () => {
 
   it("are not followed to other sites, nor into what is no page", () => {
     expect(missing("[a](https://a.b/c#d) [b](../src/a.ts#L3) [c](gone.md#x)")).toEqual([]);
+  });
+});
+
+describe("a heading that a message names", () => {
+  const found = (text: string) =>
+    missingHeadings({ path: "src/a.ts", text }, (path) =>
+      path === "docs/cloud/x.md" ? "## The rights" : undefined,
+    );
+
+  it("is found by its anchor", () => {
+    expect(found("grant it (docs/cloud/x.md#the-rights), see docs/cloud/x.md.")).toEqual([]);
+  });
+
+  it.each([
+    ["docs/cloud/x.md#rights", "src/a.ts: docs/cloud/x.md#rights leads to no heading"],
+    ["docs/cloud/y.md#rights", "src/a.ts: docs/cloud/y.md#rights leads to no heading"],
+    ["docs/cloud/x.md, Rights", "src/a.ts: name the heading by its anchor: docs/cloud/x.md, R"],
+  ])("is not there: %s", (text, told) => {
+    expect(found(`grant it (${text})`)).toEqual([told]);
   });
 });

@@ -121,7 +121,7 @@ export class Ec2Releaser implements InstanceReleaser {
     if (!isLastcallError(error) || error.code !== "CLOUD_RIGHT_MISSING") return;
     const permission = "autoscaling:TerminateInstanceInAutoScalingGroup";
     this.#denied.set(`${region} ${group}`, {
-      problem: `the permission ${permission} was missing on the Auto Scaling group ${group} at the last release, grant it (docs/cloud/aws.md, Rights); it is tried again within half an hour`,
+      problem: `the permission ${permission} was missing on the Auto Scaling group ${group} at the last release, grant it (docs/cloud/aws.md#rights); it is tried again within half an hour`,
       untilMs: this.#options.clock.monotonic() + deniedForMs,
     });
   }
@@ -153,7 +153,7 @@ export class Ec2Releaser implements InstanceReleaser {
       if (!isRefused) throw error;
       const permission = "ec2:TerminateInstances";
       return impossible(
-        `the permission ${permission} is not granted on ${instanceId}, grant it (docs/cloud/aws.md, Rights)`,
+        `the permission ${permission} is not granted on ${instanceId}, grant it (docs/cloud/aws.md#rights)`,
       );
     }
   }

@@ -63,7 +63,7 @@ export class AksReleaser implements InstanceReleaser {
     const { client } = this.#options;
     const permission = await permissionOn(act.scope, { action, client }, signal);
     if (permission !== "Missing") return { kind: "Possible", permission };
-    const place = `on ${act.scope}, grant it (docs/cloud/azure.md, Rights)`;
+    const place = `on ${act.scope}, grant it (docs/cloud/azure.md#permissions)`;
     return impossible(`the permission ${action} is not granted ${place}`);
   }
 
