@@ -62,7 +62,8 @@ function startWith(world: Partial<CommandIo>, ...more: readonly string[]) {
     openScreen: undefined,
     ...world,
   };
-  const args = ["board", "--address", "127.0.0.1:0", ...more];
+  const served = more.includes("--tui") ? [] : ["--address", "127.0.0.1:0"];
+  const args = ["board", ...served, ...more];
   return { heard, ended: runCommandLine(args, io as CommandIo) };
 }
 

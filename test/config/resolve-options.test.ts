@@ -36,6 +36,16 @@ describe("the list of options", () => {
     expect(options.filter(({ name }) => commands.includes(name as never))).toEqual([]);
   });
 
+  it.each(commands)("has what options of %s need or exclude", (command) => {
+    const known = optionsFor(command).map(({ name }) => name);
+    for (const { name, needs = name, excludes = [name] } of optionsFor(command)) {
+      expect(known).toContain(needs.split("=")[0]);
+      expect({ name, has: excludes.some((other) => known.includes(other)) }).toMatchObject({
+        has: true,
+      });
+    }
+  });
+
   it("has the flags of run and agent that others script against", () => {
     const { healthAddress, metricsAddress, leaderElect, dryRun } = resolveOptions("run", nothing);
     expect({ healthAddress, metricsAddress, leaderElect, dryRun }).toEqual({
@@ -209,6 +219,89 @@ describe("a wrong value of an option is refused with one sentence", () => {
 
   it("but an empty config file is no mistake", () => {
     expect(resolveOptions("demo", { ...nothing, file: file("# nothing\n") }).nodes).toBe(18);
+  });
+});
+
+describe("a flag that would do nothing is refused", () => {
+  it.each([
+    [
+      "demo",
+      { hours: "3" },
+      "--hours: without --headless it has no effect, add that or leave --hours out",
+    ],
+    [
+      "demo",
+      { speed: "3", headless: true },
+      "--speed: beside --headless it has no effect, leave one of the two out",
+    ],
+    [
+      "demo",
+      { for: "1m", headless: true },
+      "--for: beside --headless it has no effect, leave one of the two out",
+    ],
+    [
+      "demo",
+      { address: ":0", headless: true },
+      "--address: beside --headless it has no effect, leave one of the two out",
+    ],
+    [
+      "board",
+      { address: ":0", tui: true },
+      "--address: beside --tui it has no effect, leave one of the two out",
+    ],
+    [
+      "depart",
+      { actionHosts: "x" },
+      "--action-hosts: without --only-actions it has no effect, add that or leave --action-hosts out",
+    ],
+    [
+      "audit",
+      { kubeletInsecureTls: true, askKubelets: "proxy" },
+      "--kubelet-insecure-tls: without --ask-kubelets=direct it has no effect, add that or leave --kubelet-insecure-tls out",
+    ],
+    [
+      "audit",
+      { askKubelets: "direct", filename: ["a.yaml"] },
+      "--ask-kubelets: beside --filename it has no effect, leave one of the two out",
+    ],
+    [
+      "audit",
+      { askKubelets: "direct", from: ["a.json"] },
+      "--ask-kubelets: beside --from it has no effect, leave one of the two out",
+    ],
+  ] as const)("%s %j", (command, flags, sentence) => {
+    expect(() => resolveOptions(command, { flags, env: {} })).toThrow(
+      new LastcallError("USAGE", `Cannot use ${sentence}`),
+    );
+  });
+
+  it.each([
+    ["where the other is a variable", { flags: { hours: "3" }, env: { LASTCALL_HEADLESS: "1" } }],
+    ["where it is a variable itself", { flags: {}, env: { LASTCALL_HOURS: "3" } }],
+    ["where it is in the config file", { flags: {}, env: {}, file: file("hours: 3") }],
+  ])("but not %s", (_where, sources) => {
+    expect(resolveOptions("demo", sources).hours).toBe(3);
+  });
+
+  it("but not a switch that is turned off", () => {
+    const flags = { kubeletInsecureTls: false };
+    expect(resolveOptions("audit", { flags, env: {} }).kubeletInsecureTls).toBe(false);
+  });
+});
+
+describe("standard input", () => {
+  it.each([
+    [{ filename: ["-"], from: ["-"] }, "--filename - and --from - both name it, expected one"],
+    [{ filename: ["-", "-"] }, "--filename - and --filename - both name it, expected one"],
+  ])("is refused a second time: %j", (flags, sentence) => {
+    expect(() => resolveOptions("plan", { flags, env: {} })).toThrow(
+      new LastcallError("USAGE", `Cannot read standard input twice: ${sentence}`),
+    );
+  });
+
+  it("is read once beside files", () => {
+    const flags = { filename: ["policy.yaml"], from: ["-", "more.json"] };
+    expect(resolveOptions("plan", { flags, env: {} }).from).toEqual(["-", "more.json"]);
   });
 });
 

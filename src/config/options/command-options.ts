@@ -245,6 +245,7 @@ export const auditOptions = [
     choices: ["never", "direct", "proxy"],
     default: "never",
     commands: ["audit"],
+    excludes: ["filename", "from"],
     help: "Read the grace budgets of a cluster's Spot nodes from their kubelets: direct on port 10250 (needs the permission nodes/configz), or by proxy through the API server (needs nodes/proxy, which amounts to a shell in every pod)",
   },
   {
@@ -252,6 +253,7 @@ export const auditOptions = [
     type: "switch",
     default: "false",
     commands: ["audit"],
+    needs: "ask-kubelets=direct",
     help: "With --ask-kubelets=direct: accept certificates not signed by the cluster's CA, at the risk of giving the token to an impostor",
   },
   {
@@ -287,6 +289,7 @@ export const boardOptions = [
     value: "ADDRESS",
     default: "127.0.0.1:8087",
     commands: ["board", "demo"],
+    excludes: ["tui", "headless"],
     help: "Loopback address to serve the board on; if its port is taken, one of the next is used",
   },
   {

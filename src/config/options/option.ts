@@ -28,6 +28,10 @@ interface OptionBase {
   readonly commands: "all" | readonly Command[];
   /** The parts of `setup` that read it; absent: all. */
   readonly parts?: readonly string[];
+  /** Another option without which it does nothing, or with `=` another value of which. */
+  readonly needs?: string;
+  /** Others with which it does nothing. */
+  readonly excludes?: readonly string[];
   /** One sentence without its period. */
   readonly help: string;
   /** As a user would write it. */

@@ -210,8 +210,16 @@ export const options = [
     name: "action-hosts",
     type: "text",
     value: "HOSTS",
-    commands: ["run", "depart"],
+    commands: ["run"],
     help: "Hosts that actions of policies may speak to, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
+  },
+  {
+    name: "action-hosts",
+    type: "text",
+    value: "HOSTS",
+    commands: ["depart"],
+    needs: "only-actions",
+    help: "With --only-actions: hosts that actions may speak to, as for lastcall run; default: none",
   },
   {
     name: "gcp-endpoint",
@@ -323,6 +331,7 @@ export const options = [
     maximum: 100_000,
     default: "60",
     commands: ["demo"],
+    excludes: ["headless"],
     help: "How many times faster than real time the model runs",
   },
   {
@@ -330,6 +339,7 @@ export const options = [
     type: "duration",
     value: "DURATION",
     commands: ["demo"],
+    excludes: ["headless"],
     help: "End after this much real time; default: when interrupted",
   },
   {
@@ -347,6 +357,7 @@ export const options = [
     maximum: 100_000,
     default: "48",
     commands: ["demo"],
+    needs: "headless",
     help: "With --headless: number of hours to simulate",
   },
   {

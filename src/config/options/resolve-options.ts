@@ -48,11 +48,54 @@ export function resolveOptions<Of extends Command>(
   command: Of,
   sources: OptionSources,
 ): OptionsOf<Of> {
-  const resolved = optionsFor(command).map((option) => [
-    fieldNameOf(option.name),
-    resolveOption({ command, option, sources }),
-  ]);
-  return Object.freeze(Object.fromEntries(resolved)) as OptionsOf<Of>;
+  const resolved = Object.fromEntries(
+    optionsFor(command).map((option) => [
+      fieldNameOf(option.name),
+      resolveOption({ command, option, sources }),
+    ]),
+  );
+  for (const option of optionsFor(command))
+    checkCompany(option, { flags: sources.flags, resolved });
+  checkStandardInput(resolved);
+  return Object.freeze(resolved) as OptionsOf<Of>;
+}
+
+/**
+ * A flag that does nothing beside the others, or without one of them, was meant otherwise. A
+ * variable or a file may stand for many commands, and says nothing of this one.
+ */
+function checkCompany(
+  { name, needs = "", excludes = [] }: Option,
+  given: {
+    readonly flags: OptionSources["flags"];
+    readonly resolved: Readonly<Record<string, unknown>>;
+  },
+): void {
+  if (!isGiven(given.flags[fieldNameOf(name)])) return;
+  const [needed = "", value = "true"] = needs.split("=");
+  if (needs !== "" && String(given.resolved[fieldNameOf(needed)] ?? "") !== value) {
+    const sentence = `without --${needs} it has no effect, add that or leave --${name} out`;
+    throw new LastcallError("USAGE", `Cannot use --${name}: ${sentence}`);
+  }
+  const other = excludes.find((one) => isGiven(given.resolved[fieldNameOf(one)]));
+  if (other === undefined) return;
+  const sentence = `beside --${other} it has no effect, leave one of the two out`;
+  throw new LastcallError("USAGE", `Cannot use --${name}: ${sentence}`);
+}
+
+function isGiven(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+}
+
+/** Whoever reads it second finds nothing in it, which is not what was piped. */
+function checkStandardInput(resolved: Readonly<Record<string, unknown>>): void {
+  const readers = ["filename", "from"].flatMap((name) => {
+    const { [name]: paths = [] } = resolved as Readonly<Record<string, readonly string[]>>;
+    return paths.filter((path) => path === "-").map(() => `--${name} -`);
+  });
+  if (readers.length < 2) return;
+  const sentence = `${readers.join(" and ")} both name it, expected one`;
+  throw new LastcallError("USAGE", `Cannot read standard input twice: ${sentence}`);
 }
 
 function resolveOption(question: {
