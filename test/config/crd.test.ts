@@ -98,14 +98,23 @@ describe("the CRD of Departure", () => {
       spec: {
         scope: string;
         names: { shortNames: string[] };
-        versions: { additionalPrinterColumns: { name: string }[]; subresources: unknown }[];
+        versions: {
+          additionalPrinterColumns: { name: string; priority?: number }[];
+          subresources: unknown;
+        }[];
       };
     };
     const [version] = crd.spec.versions;
     expect(crd.spec.scope).toBe("Cluster");
     expect(crd.spec.names.shortNames).toEqual(["dep"]);
     expect(version?.subresources).toEqual({ status: {} });
-    expect(version?.additionalPrinterColumns.map(({ name }) => name.toUpperCase())).toEqual([
+    const shown = (isWide: boolean) =>
+      version?.additionalPrinterColumns
+        .filter(({ priority = 0 }) => priority > 0 === isWide)
+        .map(({ name }) => name.toUpperCase());
+    // What it waits for: `kubectl get departures -o wide`.
+    expect(shown(true)).toEqual(["POLICY", "REASON", "MESSAGE"]);
+    expect(shown(false)).toEqual([
       "NODE",
       "CAUSE",
       "PHASE",

@@ -20,11 +20,16 @@ export function generateResourceDocs(): Map<string, string> {
 
 function pageOf(resource: ResourceDefinition): string {
   const { kind, plural, shortName, description, spec, status } = resource;
-  const columns = resource.columns.map(({ name }) => name.toUpperCase()).join(", ");
+  const { false: narrow = [], true: wide = [] } = Object.groupBy(resource.columns, (column) =>
+    column.priority === undefined ? "false" : "true",
+  );
+  const names = (columns: readonly { readonly name: string }[]) =>
+    columns.map(({ name }) => name.toUpperCase()).join(", ");
+  const also = wide.length === 0 ? "" : `, with \`-o wide\` ${names(wide)} as well`;
   const parts = [
     `${notice}# ${kind}`,
     description,
-    `\`${apiGroup}/${apiVersion}\`, cluster-scoped. \`kubectl get ${plural}\` (short \`${shortName}\`) shows ${columns}.`,
+    `\`${apiGroup}/${apiVersion}\`, cluster-scoped. \`kubectl get ${plural}\` (short \`${shortName}\`) shows ${names(narrow)}${also}.`,
     "Durations are written as in Go (`90s`, `12h30m`), instants in RFC 3339 (`2026-12-01T00:00:00Z`).",
     `## spec\n\n${fieldTable(spec, "")}`,
     ...refusals(spec),

@@ -107,6 +107,8 @@ interface PrinterColumn {
   readonly type: "string" | "integer" | "date" | "boolean";
   readonly jsonPath: string;
   readonly description: string;
+  /** Over 0: shown by `-o wide` alone. */
+  readonly priority?: 1;
 }
 
 const age: PrinterColumn = {
@@ -154,6 +156,9 @@ const departureDefinition: ResourceDefinition = {
     column("Pods", "integer", ".status.drain.left", "Pods still on the node."),
     column("Outcome", "string", ".status.outcome", "How it ended."),
     age,
+    wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
+    wide(column("Reason", "string", ".status.reason", "Why it is where it is.")),
+    wide(column("Message", "string", ".status.message", "The same in one sentence.")),
   ],
 };
 
@@ -168,4 +173,8 @@ function column(
   ...[jsonPath, description]: readonly [jsonPath: string, description: string]
 ): PrinterColumn {
   return { name, type, jsonPath, description };
+}
+
+function wide(one: PrinterColumn): PrinterColumn {
+  return { ...one, priority: 1 };
 }
