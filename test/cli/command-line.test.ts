@@ -5,10 +5,31 @@ import { commandList } from "../../src/cli/command-line/command-list.ts";
 import { optionsFor } from "../../src/config/options/options.ts";
 
 it.each([
-  [["plan", "--frm", "x"], "lastcall: unknown option '--frm' (Did you mean --from?)\n"],
-  [["plna"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
-  [["plna", "--help"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
-  [["help", "plna"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
+  [
+    ["plan", "--frm", "x"],
+    "lastcall: Cannot run lastcall plan: found the unknown option --frm (did you mean --from?), expected one that lastcall plan --help lists\n",
+  ],
+  [
+    ["plan", "--strct=true"],
+    "lastcall: Cannot run lastcall plan: found the unknown option --strct (did you mean --strict?), expected one that lastcall plan --help lists\n",
+  ],
+  ...[["plna"], ["plna", "--help"], ["help", "plna"]].map((words): [string[], string] => [
+    words,
+    "lastcall: Cannot run lastcall: found the unknown command plna (did you mean plan?), expected one that lastcall help lists\n",
+  ]),
+  [["plan", "--at"], "lastcall: Cannot read --at: found no value, expected --at <RFC3339>\n"],
+  [
+    ["audit", "-o"],
+    "lastcall: Cannot read --output: found no value, expected --output <table|json|yaml|sarif|github>\n",
+  ],
+  [
+    ["completion"],
+    "lastcall: Cannot run lastcall completion: no argument was given, expected bash, zsh or fish\n",
+  ],
+  [
+    ["completion", "bash", "zsh"],
+    "lastcall: Cannot run lastcall completion: found bash zsh, expected bash, zsh or fish\n",
+  ],
   [
     ["run", "--leader-elect=maybe"],
     'lastcall: Cannot read --leader-elect: found "maybe", expected true or false\n',
@@ -21,7 +42,14 @@ it.each([
     ["-n=x", "plan"],
     "lastcall: Cannot read the command line: found -n=x before the command, expected it after: lastcall plan -n=x …\n",
   ],
-  [["--context", "x"], "lastcall: unknown option '--context'\n"],
+  [
+    ["--context", "x"],
+    "lastcall: Cannot read the command line: found --context and no command, expected one before it: lastcall COMMAND --context …\n",
+  ],
+  [
+    ["--verbose", "plan"],
+    "lastcall: Cannot run lastcall: found the unknown option --verbose, expected one that lastcall help lists\n",
+  ],
   [
     ["audit", "d.yaml"],
     "lastcall: Cannot run lastcall audit: found d.yaml, expected none, pass files with -f\n",
@@ -35,10 +63,33 @@ it.each([
     ["setup", "crds", "--no-sqs-complete-hooks"],
     "lastcall: Cannot set up crds: --sqs-complete-hooks was given, expected it with aws only\n",
   ],
-  [["plan", "--zzzzzz"], "lastcall: unknown option '--zzzzzz'\n"],
+  [
+    ["plan", "--zzzzzz"],
+    "lastcall: Cannot run lastcall plan: found the unknown option --zzzzzz, expected one that lastcall plan --help lists\n",
+  ],
 ])("%j is refused in one line", async (words, sentence) => {
   expect(await type(words)).toEqual({ exitCode: 2, out: "", err: sentence });
 });
+
+it.each([...commandList.map(({ name }) => name), "completion"])(
+  "%s refuses an option that it does not have as it refuses all else",
+  async (name) => {
+    const { exitCode, out, err } = await type([name, "--no-such-option"]);
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+    expect(err).toMatch(/^lastcall: Cannot run lastcall [a-z-]+: found .*, expected [^\n]+\n$/);
+  },
+);
+
+it.each(["plan", "drain-plan"])(
+  "the help of %s explains the columns of its table",
+  async (name) => {
+    const { out } = await type([name, "--help"]);
+    const legend = /\nColumns:\n(.*?)\n\n/s.exec(out)?.[1] ?? "";
+    const heads = [...legend.matchAll(/^ {2}([A-Z]+) {2,}\S/gm)].map(([, head]) => head);
+    expect(heads.length).toBeGreaterThan(2);
+    expect(heads).toEqual([...new Set(heads)]);
+  },
+);
 
 it("the help of a command shows its own options before those of every command", async () => {
   const { exitCode, out } = await type(["plan", "--help"]);

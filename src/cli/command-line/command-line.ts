@@ -13,6 +13,7 @@ import type { CommandIo } from "./command-io.ts";
 import { commandList } from "./command-list.ts";
 import type { CommandSpec } from "./command-spec.ts";
 import { completionScript } from "./completion.ts";
+import { parserFault, refuseEarlyOption, shownValue } from "./parser-fault.ts";
 
 /** What every command has; the help of each shows it after its own. */
 const commonOptions = commandList
@@ -20,14 +21,22 @@ const commonOptions = commandList
   .reduce((some, others) => some.intersection(others));
 
 /** Parses the command line, runs the command and gives the exit code; never throws. */
-export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
+export async function runCommandLine(
+  args: readonly string[],
+  io: CommandIo,
+  specs: readonly CommandSpec[] = commandList,
+): Promise<number> {
   const wantsStack = () =>
     (args.includes("--log-level=debug") || args[args.indexOf("--log-level") + 1] === "debug") &&
     args.some((arg) => arg.startsWith("--log-level"));
   try {
-    return await parseAndRun(args, io);
+    return await parseAndRun(args, io, specs);
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      io.err(`lastcall: ${parserFault(error, args)}\n`);
+      return 2;
+    }
     io.err(`lastcall: ${messageOf(error)}\n`);
     if (wantsStack() && error instanceof Error) io.err(`${error.stack}\n`);
     if (io.signal.aborted) return 130;
@@ -35,7 +44,11 @@ export async function runCommandLine(args: readonly string[], io: CommandIo): Pr
   }
 }
 
-async function parseAndRun(args: readonly string[], io: CommandIo): Promise<number> {
+async function parseAndRun(
+  args: readonly string[],
+  io: CommandIo,
+  specs: readonly CommandSpec[],
+): Promise<number> {
   let exitCode = 0;
   const program = new Command("lastcall")
     .description("Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise.")
@@ -43,25 +56,15 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
     .helpCommand("help [command]", "Show help for a command")
     .helpOption("-h, --help", "Show this help")
     .exitOverride()
-    .configureOutput({
-      writeOut: io.out,
-      writeErr: io.err,
-      // An error is one sentence, on one line; the suggestion would be a second one.
-      outputError: (text, write) =>
-        write(
-          `lastcall: ${text
-            .replace(/^error: /, "")
-            .trimEnd()
-            .replaceAll("\n", " ")}\n`,
-        ),
-    })
+    // What commander refuses is told by `parserFault`, in one sentence like all else.
+    .configureOutput({ writeOut: io.out, writeErr: io.err, outputError: () => {} })
     .configureHelp({
       // Next to the longest option there are 28 columns of a terminal of 80.
       minWidthToWrap: 24,
       subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
     })
-    .showSuggestionAfterError();
-  for (const spec of commandList) {
+    .showSuggestionAfterError(false);
+  for (const spec of specs) {
     const built = build(spec, async (flags, words) => {
       const run = await spec.load();
       const options = resolveOptions(spec.name, {
@@ -74,7 +77,7 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
     program.addCommand(built.copyInheritedSettings(program));
   }
   program.addCommand(completionCommand(io).copyInheritedSettings(program));
-  const named = commandList.find((spec) => args.includes(spec.name));
+  const named = specs.find((spec) => args[0] === spec.name);
   const spelled = named === undefined ? args : spellSwitches(named.name, args);
   if (args.length === 0 || (args[0] === "help" && args[1] === "help")) program.help();
   const stranger = unknownCommand(program, args);
@@ -88,18 +91,6 @@ function unknownCommand(program: Command, args: readonly string[]): string | und
   const word = args[0] === "help" ? args[1] : args[0];
   if (word === undefined || word.startsWith("-") || word === "help") return undefined;
   return program.commands.some((command) => command.name() === word) ? undefined : word;
-}
-
-/** As kubectl takes it; commander would call the option unknown. */
-function refuseEarlyOption(args: readonly string[]): void {
-  const [first = ""] = args;
-  const name = first.replace(/=.*/s, "");
-  const spec = commandList.find((one) => args.slice(1).includes(one.name));
-  const known = spec && optionsFor(spec.name).flatMap(flagsOf);
-  if (spec === undefined || !known?.some(({ short, long }) => name === short || name === long))
-    return;
-  const found = `found ${first} before the command, expected it after: lastcall ${spec.name} ${first} …`;
-  throw new LastcallError("USAGE", `Cannot read the command line: ${found}`);
 }
 
 function build(
@@ -162,9 +153,7 @@ function checkParts(
 /** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
 function flagsOf(option: Option): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
-  const value =
-    "value" in option ? option.value : option.type === "choice" ? option.choices.join("|") : "";
-  const shown = option.type === "switch" ? "" : ` <${value}>`;
+  const shown = shownValue(option);
   const long = option.type === "choice" && option.value !== undefined;
   const help = long ? `${option.help}: ${orList(option.choices)}` : option.help;
   const notes = [
@@ -191,9 +180,16 @@ function completionCommand(io: CommandIo): Command {
     .summary("Print the completion script of a shell")
     .description("Print the completion script of a shell; source it in your shell's profile.")
     .addHelpText("after", "\nExamples:\n  source <(lastcall completion bash)\n")
-    .argument("<shell>", "bash, zsh or fish")
+    .usage("bash|zsh|fish")
+    .argument("[words...]")
     .exitOverride()
-    .action((shell: string) => {
+    .action((given: string[]) => {
+      const [shell] = given;
+      if (shell === undefined || given.length > 1) {
+        const found = shell === undefined ? "no argument was given" : `found ${given.join(" ")}`;
+        const sentence = `Cannot run lastcall completion: ${found}, expected bash, zsh or fish`;
+        throw new LastcallError("USAGE", sentence);
+      }
       const words = commandList.map((spec) => ({
         name: spec.name,
         summary: spec.summary,
