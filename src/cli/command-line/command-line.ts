@@ -12,7 +12,7 @@ import { version } from "../commands/version.ts";
 import type { CommandIo } from "./command-io.ts";
 import { commandList } from "./command-list.ts";
 import type { CommandSpec } from "./command-spec.ts";
-import { completionScript } from "./completion.ts";
+import { completedCommands, completionScript } from "./completion.ts";
 import { parserFault, refuseEarlyOption, shownValue } from "./parser-fault.ts";
 
 /** What every command has; the help of each shows it after its own. */
@@ -190,11 +190,6 @@ function completionCommand(io: CommandIo): Command {
         const sentence = `Cannot run lastcall completion: ${found}, expected bash, zsh or fish`;
         throw new LastcallError("USAGE", sentence);
       }
-      const words = commandList.map((spec) => ({
-        name: spec.name,
-        summary: spec.summary,
-        flags: optionsFor(spec.name).map((option) => `--${option.name}`),
-      }));
-      io.out(completionScript(shell, words));
+      io.out(completionScript(shell, completedCommands()));
     });
 }

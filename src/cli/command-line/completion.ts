@@ -1,9 +1,53 @@
+import type { Option } from "../../config/options/option.ts";
+import { optionsFor } from "../../config/options/options.ts";
 import { LastcallError } from "../../errors.ts";
+import { commandList } from "./command-list.ts";
 
 export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
-  readonly flags: readonly string[];
+  /** What its argument may be, where that is one of a few words. */
+  readonly words: readonly string[];
+  readonly flags: readonly CompletedFlag[];
+}
+
+export interface CompletedFlag {
+  /** Without its dashes. */
+  readonly name: string;
+  /** Its letter. */
+  readonly short?: string | undefined;
+  /** None for a switch; Any: a value that the shell completes as the name of a file. */
+  readonly value: "None" | "Any" | readonly string[];
+}
+
+/** All commands, and the two that are no command of the list. */
+export function completedCommands(): readonly CompletedCommand[] {
+  const own = commandList.map((spec) => ({
+    name: spec.name,
+    summary: spec.summary,
+    words: spec.words.includes("|") ? spec.words.split("|") : [],
+    flags: optionsFor(spec.name).map((option) => ({
+      name: option.name,
+      short: option.short,
+      value: valuesOf(option),
+    })),
+  }));
+  const names = own.map(({ name }) => name);
+  return [
+    ...own,
+    { name: "help", summary: "Show help for a command", words: names, flags: [] },
+    {
+      name: "completion",
+      summary: "Print the completion script of a shell",
+      words: ["bash", "zsh", "fish"],
+      flags: [],
+    },
+  ];
+}
+
+function valuesOf(option: Option): CompletedFlag["value"] {
+  if (option.type === "switch") return "None";
+  return option.type === "choice" ? option.choices : "Any";
 }
 
 /**
@@ -25,29 +69,51 @@ export function completionScript(shell: string, commands: readonly CompletedComm
   }
 }
 
+/** In bash `=` is a word of its own, so that `--output=js` is three. */
 function bashScript(commands: readonly CompletedCommand[]): string {
-  const cases = commands
-    .map((one) => `    ${one.name}) words="${one.flags.join(" ")}" ;;`)
-    .join("\n");
   return `_lastcall() {
-  local words="${commands.map((one) => one.name).join(" ")} help completion"
-  case "\${COMP_WORDS[1]}" in
-${cases}
-  esac
-  [ "$COMP_CWORD" -eq 1 ] && words="${commands.map((one) => one.name).join(" ")} help completion"
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  local cur="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words=""
+  [ "$before" = "=" ] && before="\${COMP_WORDS[COMP_CWORD-2]}"
+  [ "$cur" = "=" ] && cur=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words="${commands.map(({ name }) => name).join(" ")}"
+  else
+    case "\${COMP_WORDS[1]} $before" in
+${commands.flatMap(bashCases).join("\n")}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
 complete -o default -F _lastcall lastcall
 `;
 }
 
+/** Of equal patterns the first counts: what stands before the word says most. */
+function bashCases({ name, words, flags }: CompletedCommand): readonly string[] {
+  const values = flags.flatMap((flag) => {
+    if (flag.value === "None") return [];
+    const short = flag.short === undefined ? [] : [`-${flag.short}`];
+    const pattern = [`--${flag.name}`, ...short].map((spelled) => `"${name} ${spelled}"`).join("|");
+    return `      ${pattern}) words="${flag.value === "Any" ? "" : flag.value.join(" ")}" ;;`;
+  });
+  const all = [...words, ...flags.map((flag) => `--${flag.name}`)].join(" ");
+  return [...values, `      "${name} "*) words="${all}" ;;`];
+}
+
 function fishScript(commands: readonly CompletedCommand[]): string {
-  const lines = commands.flatMap((one) => [
-    `complete -c lastcall -n __fish_use_subcommand -a ${one.name} -d '${one.summary.replaceAll("'", "\\'")}'`,
-    ...one.flags.map(
-      (flag) =>
-        `complete -c lastcall -n '__fish_seen_subcommand_from ${one.name}' -l ${flag.slice(2)}`,
-    ),
-  ]);
+  const lines = commands.flatMap(({ name, summary, words, flags }) => {
+    const here = `complete -c lastcall -n '__fish_seen_subcommand_from ${name}'`;
+    return [
+      `complete -c lastcall -n __fish_use_subcommand -f -a ${name} -d '${summary.replaceAll("'", "\\'")}'`,
+      ...(words.length === 0 ? [] : [`${here} -f -a '${words.join(" ")}'`]),
+      ...flags.map((flag) => `${here} -l ${flag.name}${fishValue(flag)}`),
+    ];
+  });
   return `${lines.join("\n")}\n`;
+}
+
+function fishValue({ short, value }: CompletedFlag): string {
+  const letter = short === undefined ? "" : ` -s ${short}`;
+  if (value === "None") return letter;
+  return value === "Any" ? `${letter} -r` : `${letter} -x -a '${value.join(" ")}'`;
 }
