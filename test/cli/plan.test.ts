@@ -35,6 +35,12 @@ function policy(spec: object, conditions: readonly object[] = []) {
 }
 
 async function plan(items: readonly object[], more: readonly string[] = []) {
+  const { code, out, err } = await printed(items, ["-o", "json", ...more]);
+  const report = JSON.parse(out) as PlanReport;
+  return { code, forecast: report.policies[0]?.forecast, err };
+}
+
+async function printed(items: readonly object[], more: readonly string[] = []) {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
   folders.push(folder);
   const file = join(folder, "fleet.json");
@@ -46,10 +52,9 @@ async function plan(items: readonly object[], more: readonly string[] = []) {
     ...{ files: processIo().files, isTerminal: false, colour: false, columns: 100, env: {}, fetch },
     ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
   };
-  const words = ["plan", "--from", file, "--at", "2026-11-20T01:00:00Z", "-o", "json", ...more];
+  const words = ["plan", "--from", file, "--at", "2026-11-20T01:00:00Z", ...more];
   const code = await runCommandLine(words, io);
-  const report = JSON.parse(out.join("")) as PlanReport;
-  return { code, forecast: report.policies[0]?.forecast, err: err.join("") };
+  return { code, out: out.join(""), err: err.join("") };
 }
 
 const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepool": "spot" }));
@@ -99,5 +104,29 @@ describe("what the controller has found by asking the cloud", () => {
   it("is not, where it is about the deadlines", async () => {
     const { forecast } = await plan([onGce, policy({}, found("Late"))]);
     expect(forecast).not.toHaveProperty("release");
+  });
+});
+
+describe("the table of a plan", () => {
+  const held = (name: string, departAt: string) => ({
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure" },
+    metadata: { name: `${name}-x`, creationTimestamp: "2026-11-20T00:10:00Z" },
+    spec: {
+      node: { name, uid: `uid-${name}`, providerID: `gce://p/z/${name}` },
+      ...{ cause: "Planned", departAt, policy: "spot" },
+    },
+    status: { phase: "Held", reason: "BudgetSpent" },
+  });
+
+  it("calls a departure due whose time has come and that has not begun", async () => {
+    const { out } = await printed([node("n1"), policy({}), held("n1", "2026-11-20T00:57:00Z")]);
+    expect(out).toMatch(/^Policy spot: 1 node\. The departure is on schedule\.\n/);
+    expect(out).toMatch(/^n1 +due 3m ago +in 22h30m +Spaced$/m);
+  });
+
+  it("says how many departures are at another time than before", async () => {
+    const stale = ["n1", "n2"].map((name) => held(name, "2026-11-20T23:00:00Z"));
+    const { out } = await printed([node("n1"), node("n2"), policy({}), ...stale]);
+    expect(out).toContain("on schedule; 1 departure is at another time than in the plan before.\n");
   });
 });

@@ -14,6 +14,7 @@ import { commandList } from "./command-list.ts";
 import type { CommandSpec } from "./command-spec.ts";
 import { completedCommands, completionScript } from "./completion.ts";
 import { parserFault, refuseEarlyOption, shownValue } from "./parser-fault.ts";
+import { folded } from "./table.ts";
 
 /** What every command has; the help of each shows it after its own. */
 const commonOptions = commandList
@@ -103,6 +104,7 @@ function build(
     .argument("[words...]")
     .exitOverride()
     .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
+    .addHelpText("after", columnsHelp(spec.columns))
     .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
   const { own = [], common = [] } = Object.groupBy(optionsFor(spec.name), ({ name }) =>
     commonOptions.has(name) ? "common" : "own",
@@ -116,6 +118,19 @@ function build(
     checkParts(spec, { part: words[0], flags });
     await run(flags, words);
   });
+}
+
+const helpWidth = 80;
+
+/** The legend of a table, folded like the options above it. */
+function columnsHelp(columns: CommandSpec["columns"] = []): string {
+  if (columns.length === 0) return "";
+  const indent = " ".repeat(Math.max(...columns.map(([head]) => head.length)) + 4);
+  const lines = columns.map(([head, meaning]) => {
+    const text = folded(meaning, helpWidth - indent.length).join(`\n${indent}`);
+    return `  ${head}`.padEnd(indent.length) + text;
+  });
+  return `\nColumns:\n${lines.join("\n")}`;
 }
 
 /** Of `node/n1` as well, which is what `kubectl get nodes -o name` prints. */

@@ -33,6 +33,12 @@ export const commandList: readonly CommandSpec[] = [
     words: "",
     minWords: 0,
     maxWords: 0,
+    columns: [
+      ["DEPARTS", "when the node leaves; due: its time has come, and something holds it back"],
+      ["DEADLINE", "its launch time + lifetime.max - lifetime.reserve"],
+      ["WINDOW", "the Allow window in which it leaves"],
+      ["REASON", "why then; docs/troubleshooting.md explains each"],
+    ],
     examples: [
       "lastcall plan",
       "kubectl get nodes,pods,pdb -A -o json | lastcall plan -f policy.yaml --from - -o json",
@@ -46,6 +52,20 @@ export const commandList: readonly CommandSpec[] = [
     words: "NODE",
     minWords: 1,
     maxWords: 1,
+    columns: [
+      [
+        "ACTION",
+        "Evict; Delete, past its budgets; Wait, until it has gone by itself; Block, it stays as things are now",
+      ],
+      [
+        "TIER",
+        "in this order: 0 workloads, 1 critical pods and DNS, 2 DaemonSet pods that a podRule names, 3 the controller",
+      ],
+      ["START", "when it is asked to leave, counted from the start of the drain"],
+      ["GRACE", "how long it may take to end; 15s of 60s: less than it asks for"],
+      ["FORCE", "under a notice: when it is deleted although its budget still refuses"],
+      ["BUDGET", "the PodDisruptionBudget that selects it"],
+    ],
     examples: ["lastcall drain-plan n1", "lastcall drain-plan n1 --notice 120s -o json"],
     load: async () => (await import("../commands/drain-plan.ts")).runDrainPlan,
   }),

@@ -20,6 +20,8 @@ export interface CommandSpec<Of extends Command = Command> {
   readonly words: string;
   readonly minWords: number;
   readonly maxWords: number;
+  /** What the columns of its table mean, as pairs; absent: their heads say it. */
+  readonly columns?: readonly (readonly [head: string, meaning: string])[];
   /** Each a line that can be typed. */
   readonly examples: readonly string[];
   /** Loads the command's own code, which no other command pays for. */

@@ -24,3 +24,16 @@ const escapes = /\u001b\[[0-9;]*m/g;
 function widthOf(cell: string): number {
   return cell.replaceAll(escapes, "").length;
 }
+
+/** A text in lines of at most `width`; words are kept whole, however long. */
+export function folded(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

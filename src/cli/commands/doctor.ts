@@ -13,6 +13,7 @@ import { cloudParts } from "../assemble/cloud-parts.ts";
 import { connect } from "../cluster/connect.ts";
 import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { folded } from "../command-line/table.ts";
 import { gatherFacts, machineFacts, type Outside, strayMachines } from "../doctor/gather-facts.ts";
 
 type Input = CommandInput<"doctor">;
@@ -107,17 +108,4 @@ export function doctorTable(
   const { Pass: passed, Warn: warned, Fail: failed, Skip: skipped } = summary;
   const sum = `${passed} passed, ${warned} warned, ${failed} failed, ${skipped} skipped`;
   return `${checks.map(line).join("")}\n${sum}\n`;
-}
-
-/** Words are kept whole, however long. */
-function folded(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(/\s+/)) {
-    if (line !== "" && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

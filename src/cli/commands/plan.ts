@@ -1,7 +1,13 @@
 import { isKnownProviderId } from "../../core/cluster/node.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { planFleet } from "../../core/plan/plan.ts";
-import { type PlanReport, planReport, planWarnings } from "../../core/plan/plan-report.ts";
+import {
+  type DepartureReport,
+  type PlanReport,
+  type PolicyReport,
+  planReport,
+  planWarnings,
+} from "../../core/plan/plan-report.ts";
 import { answersByName, type ReleasableNode } from "../../core/policy/release-answer.ts";
 import { isKarpenters } from "../../core/policy/release-mode.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
@@ -59,20 +65,35 @@ function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
       ...[
         one.node,
         one.zone,
-        seen(one.departAt),
+        departsText(one, at),
         seen(one.deadlineAt),
         one.window ?? "",
         one.reason,
       ],
       ...(isWide ? [one.departAt, one.deadlineAt] : []),
     ]);
-    const moved = policy.moved === 0 ? "" : `, ${policy.moved} moved`;
-    const title = `Policy ${policy.name}: ${policy.matched} nodes${moved}. ${policy.forecast.explain}.\n`;
+    const title = `Policy ${policy.name}: ${counted(policy.matched, "node")}. ${policy.forecast.explain}${movedText(policy)}.\n`;
     return rows.length === 0 ? title : title + formatTable(heads, rows);
   });
   const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
   const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
   return [...policies, ...rest].join("\n");
+}
+
+/** What is due has not begun: of a node that is leaving there is no row. */
+function departsText({ departAt }: DepartureReport, at: Instant): string {
+  const text = relativeTime(parseInstant(departAt) ?? at, at);
+  return text.endsWith(" ago") ? `due ${text}` : text;
+}
+
+function movedText({ moved }: PolicyReport): string {
+  if (moved === 0) return "";
+  const verb = moved === 1 ? "is" : "are";
+  return `; ${counted(moved, "departure")} ${verb} at another time than in the plan before`;
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /**
