@@ -1,0 +1,126 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { freePort } from "../support/free-port.ts";
+
+/** Those that read a cluster and end by themselves. */
+const commands = [
+  ["plan"],
+  ["drain-plan", "n1"],
+  ["depart", "n1"],
+  ["depart", "n1", "--dry-run"],
+  ["depart", "n1", "--only-actions"],
+  ["audit"],
+  ["migrate", "estafette"],
+  ["migrate", "nth", "--apply"],
+  ["setup", "crds", "--apply"],
+  ["setup", "admission", "--apply"],
+].map((words) => ({ words, command: words.join(" ") }));
+
+let folder: string;
+let server: Server;
+/** What the API server answers to everything. */
+let answer: { readonly status: number; readonly message: string };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lastcall-faults-"));
+  server = createServer((_request, response) => {
+    const { status, message } = answer;
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify({ kind: "Status", apiVersion: "v1", code: status, message }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+
+afterAll(async () => {
+  await new Promise((resolve) => server.close(resolve));
+  await rm(folder, { recursive: true });
+});
+
+async function kubeconfigFor(port: number): Promise<string> {
+  const file = join(folder, `kubeconfig-${port}`);
+  await writeFile(
+    file,
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "c", cluster: { server: `http://127.0.0.1:${port}` } }],
+      users: [{ name: "u", user: { token: "t" } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    }),
+  );
+  return file;
+}
+
+function serving(): Promise<string> {
+  return kubeconfigFor((server.address() as AddressInfo).port);
+}
+
+async function run(words: readonly string[], env: Readonly<Record<string, string>>) {
+  let [out, err] = ["", ""];
+  const io: CommandIo = {
+    ...processIo(),
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+    ...{ isTerminal: false, colour: false, columns: 80, env },
+    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  return { exitCode: await runCommandLine(words, io), out, err };
+}
+
+/** Said once, on one line, with what to do about it. */
+function sentence(says: string) {
+  return expect.stringMatching(new RegExp(`^lastcall: Cannot [^\\n]*${says}[^\\n]*\\n$`));
+}
+
+describe("without a kubeconfig", () => {
+  it.each(commands)("$command says where one was looked for", async ({ words }) => {
+    expect(await run(words, { HOME: folder })).toEqual({
+      ...{ exitCode: 2, out: "" },
+      err: sentence("there is no --kubeconfig, no KUBECONFIG, .*set one of them"),
+    });
+  });
+});
+
+describe("with an API server that nobody listens for", () => {
+  it.each(commands)("$command names its address", async ({ words }) => {
+    const KUBECONFIG = await kubeconfigFor(await freePort());
+    expect(await run(words, { KUBECONFIG })).toEqual({
+      ...{ exitCode: 1, out: "" },
+      err: sentence("no answer from http://127.0.0.1:\\d+ \\(connection refused\\), expected "),
+    });
+  });
+});
+
+describe("with a token that has expired", () => {
+  it.each(commands)("$command says so", async ({ words }) => {
+    answer = { status: 401, message: "Unauthorized" };
+    expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
+      ...{ exitCode: 1, out: "" },
+      err: sentence("the API server rejected the credentials .*, check the kubeconfig"),
+    });
+  });
+});
+
+describe("without the right to what it reads or writes", () => {
+  it.each(commands)("$command names the right", async ({ words }) => {
+    answer = { status: 403, message: 'nodes is forbidden: User "u" cannot do that' };
+    expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
+      ...{ exitCode: 1, out: "" },
+      err: sentence("forbidden .*, grant (list|patch) on [a-z.]+"),
+    });
+  });
+});

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { commandList } from "../../src/cli/command-line/command-list.ts";
+
+interface Example {
+  /** The file, and for a page its line. */
+  readonly place: string;
+  /** From `lastcall` on, as typed. */
+  readonly line: string;
+}
+
+/** Where a command begins, and all of it up to a comment, a pipe or a redirection. */
+const inLine =
+  /(?:(?:^\s*|\| |\$ |npx |<\(|(?:run|entry): )lastcall|bin\/lastcall\.js) ((?:(?! #| \||[<>;`)]|&&).)+)/g;
+
+function commandsIn(place: string, text: string): readonly Example[] {
+  return [...text.matchAll(inLine)].map(([, words = ""]) => ({
+    place,
+    line: `lastcall ${words.replace(/ #.*/, "").trim()}`,
+  }));
+}
+
+function pages(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => join(folder, path));
+}
+
+/** Of the code blocks of a page; a line that ends in a backslash goes on in the next. */
+function blocksOf(page: string): readonly Example[] {
+  const text = readFileSync(page, "utf8").replaceAll("\\\n", " ");
+  let isCode = false;
+  return text.split("\n").flatMap((line) => {
+    if (line.trimStart().startsWith("```")) isCode = !isCode;
+    return isCode ? commandsIn(page, line) : [];
+  });
+}
+
+/** In the midst of a sentence: those that show options with their values, and leave nothing out. */
+function mentionsIn(page: string): readonly Example[] {
+  const text = readFileSync(page, "utf8");
+  return [...text.matchAll(/`(?:npx )?(lastcall [a-z-]+ [^`]*)`/g)]
+    .map(([, line = ""]) => line.replaceAll("\n", " ").replace(/ URL$/, " https://example.com"))
+    .map((line) => ({ place: page, line }))
+    .filter(({ line }) => /\s-/.test(line) && !/[…|]|\s-[a-z-]+$/.test(line))
+    .filter(({ line }) => !/ --(from|queue|only-actions)$/.test(line));
+}
+
+const helps = commandList.flatMap(({ name, examples }) =>
+  examples.flatMap((line) => commandsIn(`lastcall ${name} --help`, line)),
+);
+const documents = ["README.md", ...pages("docs"), "deploy/chart/README.md"];
+
+/** Every command with nothing behind it but the reading of its command line. */
+const commands = commandList.map((spec) => ({ ...spec, load: async () => async () => 0 }));
+
+async function refusalOf({ line }: Example): Promise<string> {
+  const words = (line.match(/"[^"]*"|'[^']*'|\S+/g) ?? []).slice(1);
+  let err = "";
+  const io = {
+    out: () => {},
+    err: (text: string) => {
+      err += text;
+    },
+    ...{ env: {}, signal: new AbortController().signal },
+  } as unknown as CommandIo;
+  await runCommandLine(
+    words.map((word) => word.replaceAll(/^["']|["']$/g, "")),
+    io,
+    commands,
+  );
+  return err;
+}
+
+describe("the command line takes what", () => {
+  it.each(helps)("$place shows: $line", async (example) => {
+    expect(await refusalOf(example)).toBe("");
+  });
+
+  it.each(documents.flatMap(blocksOf))("$place has in a block: $line", async (example) => {
+    expect(await refusalOf(example)).toBe("");
+  });
+
+  it.each(documents.flatMap(mentionsIn))("$place mentions: $line", async (example) => {
+    expect(await refusalOf(example)).toBe("");
+  });
+});
+
+it("every command has an example of itself in its help", () => {
+  const shown = commandList.filter(({ name }) =>
+    helps.some(({ place, line }) => place.includes(` ${name} `) && line.includes(` ${name}`)),
+  );
+  expect(shown).toEqual(commandList);
+});
