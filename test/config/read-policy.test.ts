@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
 import { readPolicies } from "../../src/config/policy/read-policy.ts";
@@ -82,6 +83,29 @@ describe("a bad policy file", () => {
     expect(refusalOf(`# ${"x".repeat(5 * 1024 * 1024)}`).message).toBe(
       "Cannot read the policy: a.yaml:1: found a file of 6 MiB, expected at most 4 MiB of YAML",
     );
+  });
+});
+
+describe("a policy of the pages", () => {
+  const pages = ["README.md", ...readdirSync("docs", { recursive: true, encoding: "utf8" })]
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => (path === "README.md" ? path : `docs/${path}`));
+  const shown = pages.flatMap((page) =>
+    [...readFileSync(page, "utf8").matchAll(/```yaml\n(.*?)```/gs)]
+      .map(([, text = ""]) => ({ page, text }))
+      .filter(({ text }) => text.includes("kind: DeparturePolicy")),
+  );
+
+  it.each(shown)("is taken as it stands in $page", ({ page, text }) => {
+    expect(() => readPolicies([{ file: page, text }], { cronProblem })).not.toThrow();
+  });
+
+  it("is the same where a reader goes on from README to the first steps", () => {
+    const [readme, steps] = ["README.md", "docs/getting-started.md"].map(
+      (page) => shown.find((one) => one.page === page)?.text,
+    );
+    expect(readme).toContain("name: spot");
+    expect(steps).toBe(readme);
   });
 });
 

@@ -120,6 +120,9 @@ server 1.36.3 was seen to go on with the budget of before.
 
 ## In CI
 
+Lastcall is in no package registry yet, and \`npx lastcall\` outside of a checkout would run whatever is there by that
+name: install the package that [\`npm run release\`](../release.md) makes, from where you keep it.
+
 \`\`\`yaml
 # .github/workflows/audit.yaml
 name: audit
@@ -129,7 +132,8 @@ jobs:
     runs-on: ubuntu-latest
     steps:
     - uses: actions/checkout@v4
-    - run: npx --yes lastcall audit -f k8s/ --platform gke -o github
+    - run: npm install --global https://files.example.com/lastcall-0.1.0.tgz
+    - run: lastcall audit -f k8s/ --platform gke -o github
 \`\`\`
 
 \`-o sarif\` is for code scanning, which refuses a whole log when one finding has no file. Standard
@@ -145,7 +149,7 @@ repos:
   - id: lastcall-audit
     name: lastcall audit
     language: system
-    entry: npx --yes lastcall audit --platform gke -f k8s/
+    entry: lastcall audit --platform gke -f k8s/
     pass_filenames: false
     files: ^k8s/.*\\.ya?ml$
 \`\`\`
