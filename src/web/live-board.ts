@@ -29,7 +29,7 @@ export class LiveBoard {
   #source: EventSource | undefined;
   #stopWaiting: (() => void) | undefined;
   #isShown = true;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(state: LiveState) => void>();
 
   get state(): LiveState {
     return this.#state;
@@ -46,7 +46,12 @@ export class LiveBoard {
     return this.#clock?.told.rate ?? 1;
   }
 
-  onChange(listener: () => void): () => void {
+  /**
+   * Tells the listener the state as it is, and each change from then on: the first picture may have
+   * come between the first drawing of a page and whoever listens for the next.
+   */
+  onChange(listener: (state: LiveState) => void): () => void {
+    listener(this.#state);
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -127,7 +132,7 @@ export class LiveBoard {
 
   #set(part: Partial<LiveState>): void {
     this.#state = { ...this.#state, ...part };
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of [...this.#listeners]) listener(this.#state);
   }
 }
 

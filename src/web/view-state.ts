@@ -42,7 +42,7 @@ export function nodeLink(name: string): string {
 /** Draws again at each change of what the server tells. */
 export function useLive(live: LiveBoard): LiveState {
   const [state, setState] = useState(live.state);
-  useEffect(() => live.onChange(() => setState(live.state)), [live]);
+  useEffect(() => live.onChange(setState), [live]);
   return state;
 }
 
