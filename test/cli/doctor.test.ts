@@ -11,7 +11,7 @@ import type { DoctorReport } from "../../src/doctor/report.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
-import { ModelWorld, policies, spotPolicy } from "../support/model-world.ts";
+import { dawn, ModelWorld, policies, spotPolicy } from "../support/model-world.ts";
 
 let world: ModelWorld;
 let server: ModelServer;
@@ -128,6 +128,23 @@ describe("lastcall doctor", () => {
     ];
     for (const id of passed) expect(of.get(id)).toMatchObject({ id, status: "Pass", fix: null });
     expect(of.get("lease")?.message).toMatch(/^c-1 leads, its Lease was renewed \d s ago$/);
+  });
+
+  it("goes by the cluster's own time where that has one, as that of the demo", async () => {
+    await server.close();
+    server = await serveModel({ api: world.api, rate: () => 0 });
+    await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
+    const spec = { renewTime: formatInstant(dawn).replace("Z", "000Z") };
+    world.api.handle({
+      ...{
+        method: "PATCH",
+        path: "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases/lastcall",
+      },
+      ...{ patchType: "application/merge-patch+json", body: { spec } },
+    });
+    const { of } = await checks();
+    expect(of.get("lease")?.message).toBe("c-1 leads, its Lease was renewed 0 s ago");
+    expect(of.get("clock")?.status).toBe("Pass");
   });
 
   it("looks machines up, and asks whether they could be released", async () => {
