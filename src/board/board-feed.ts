@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
-import { type Instant, millis, seconds } from "../core/time/time.ts";
+import { type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import type { EndedDepartures } from "./outcome/ended-departures.ts";
 import { boardPicture } from "./picture.ts";
 import { PictureChanges } from "./picture-change.ts";
@@ -16,7 +16,7 @@ import type {
 } from "./stream.ts";
 
 export interface BoardFeedOptions {
-  readonly fleet: Fleet;
+  readonly fleet: Pick<Fleet, "view" | "onChange">;
   /** The time of the cluster, which in a demo goes faster than the clock on the wall. */
   readonly cluster: { now(): Instant; rate(): number };
   /** The clock on the wall: how often a picture is made is measured on it. */
@@ -54,6 +54,7 @@ export class BoardFeed {
   readonly #changes = new PictureChanges();
   readonly #kept = new KeptChanges();
   #seq = 0;
+  #tookMs = 0;
   #picture: BoardPicture | undefined;
 
   constructor(options: BoardFeedOptions) {
@@ -69,9 +70,9 @@ export class BoardFeed {
       while (!signal.aborted) {
         const startMs = clock.monotonic();
         this.#look();
-        const tookMs = clock.monotonic() - startMs;
-        const pauseMs = millis(Math.max(leastPauseMs, tookMs * pausePerWork));
-        await clock.sleep(pauseMs, signal).catch(() => undefined);
+        await clock
+          .sleep(this.#pauseMs(clock.monotonic() - startMs), signal)
+          .catch(() => undefined);
         await this.#wakeup.sleep(this.#quietMs(), signal);
       }
     } finally {
@@ -96,6 +97,13 @@ export class BoardFeed {
 
   get listeners(): number {
     return this.#listeners.size;
+  }
+
+  /** A look that took long but once, as while the machine stood still, holds up none after it. */
+  #pauseMs(tookMs: number): Millis {
+    const workMs = Math.min(tookMs, this.#tookMs);
+    this.#tookMs = tookMs;
+    return millis(Math.max(leastPauseMs, workMs * pausePerWork));
   }
 
   #quietMs() {
