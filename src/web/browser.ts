@@ -61,6 +61,11 @@ export function nextHour(at: number, hour: number, weekday?: number): number {
   return next.getTime();
 }
 
+/** By the calendar of the viewer. */
+export function isSameDay(one: number, other: number): boolean {
+  return new Date(one).toDateString() === new Date(other).toDateString();
+}
+
 export interface Answer {
   readonly status: number;
   /** Undefined where the answer was no JSON. */

@@ -1,14 +1,7 @@
 import type { ActAnswer, ActPreview, BoardAct } from "../../board/act/act.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { Instant } from "../../core/time/time.ts";
-import {
-  copyText,
-  instantOfLocal,
-  localOfInstant,
-  newKey,
-  nextHour,
-  postJson,
-} from "../browser.ts";
+import { copyText, localOfInstant, newKey, nextHour, postJson } from "../browser.ts";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
@@ -16,17 +9,12 @@ import { spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
 import type { Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
+import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-times.ts";
 
 /** What the viewer has begun to do. */
 export type Intent =
   | { readonly kind: NodeAct; readonly row: BoardRow }
   | { readonly kind: PolicyAct; readonly card: PolicyCard };
-
-interface Times {
-  /** When to begin, or until when; null: now, or for good. */
-  readonly at: number | null;
-  readonly by: number | null;
-}
 
 interface DialogProps {
   readonly view: PageView;
@@ -53,6 +41,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
       <TimeChoice view={view} intent={intent} times={times} onChange={setTimes} />
       <h3>{words.preview}</h3>
       <div class="preview" aria-live="polite">
+        {preview.kind === "Unfinished" ? <p class="dim">{words.chooseTime}</p> : null}
         {preview.kind === "Asking" ? <p class="dim">{words.previewing}</p> : null}
         {preview.kind === "Problem" ? (
           <p class="held" dir="auto">
@@ -89,8 +78,12 @@ function firstTimes({ kind }: Intent, now: number): Times {
   return { at: kind === "Freeze" ? nextHour(now, 9, 1) : null, by: null };
 }
 
-function actOf(intent: Intent, { at, by }: Times): BoardAct {
-  const time = at as Instant | null;
+/** Undefined while its time is being chosen. */
+function actOf(intent: Intent, chosen: Times): BoardAct | undefined {
+  const times = wholeTimes(intent.kind, chosen);
+  if (times === undefined) return undefined;
+  const { by } = times;
+  const time = times.at as Instant | null;
   switch (intent.kind) {
     case "Freeze":
       return { kind: "Freeze", policy: intent.card.name, until: time };
@@ -129,37 +122,44 @@ function titleOf(intent: Intent, { words }: PageView): string {
 }
 
 type Previewing =
+  | { readonly kind: "Unfinished" }
   | { readonly kind: "Asking" }
   | { readonly kind: "Problem"; readonly problem: string }
   | { readonly kind: "Shown"; readonly preview: ActPreview };
 
 interface Looking {
-  readonly act: BoardAct;
+  readonly act: BoardAct | undefined;
   /** Counts how often it has been looked at. */
   readonly look: number;
   readonly words: Words;
 }
 
+/** What was found of another act than the one that is chosen now is not shown, nor confirmed. */
 function usePreview({ act, look, words }: Looking): Previewing {
-  const [state, setState] = useState<Previewing>({ kind: "Asking" });
-  const text = JSON.stringify(act);
+  const [heard, setHeard] = useState<{ readonly of: string; readonly found: Previewing }>();
+  const text = act === undefined ? undefined : JSON.stringify(act);
+  const of = `${look} ${text}`;
   useEffect(() => {
+    if (text === undefined) return undefined;
     let isOver = false;
-    setState({ kind: "Asking" });
+    const hear = (found: Previewing): void => {
+      if (!isOver) setHeard({ of, found });
+    };
     postJson("/api/preview", JSON.parse(text))
-      .then(({ status, json }) => {
-        if (isOver) return;
-        if (status === 200) setState({ kind: "Shown", preview: json as ActPreview });
-        else setState({ kind: "Problem", problem: problemIn(json) || words.unheard });
-      })
-      .catch(() => {
-        if (!isOver) setState({ kind: "Problem", problem: words.unheard });
-      });
+      .then(({ status, json }) =>
+        hear(
+          status === 200
+            ? { kind: "Shown", preview: json as ActPreview }
+            : { kind: "Problem", problem: problemIn(json) || words.unheard },
+        ),
+      )
+      .catch(() => hear({ kind: "Problem", problem: words.unheard }));
     return () => {
       isOver = true;
     };
-  }, [text, look]);
-  return state;
+  }, [of]);
+  if (text === undefined) return { kind: "Unfinished" };
+  return heard?.of === of ? heard.found : { kind: "Asking" };
 }
 
 type Sent = ActAnswer | { readonly kind: "Sending"; readonly says: string };
@@ -211,8 +211,7 @@ function TimeChoice({ view, intent, times, onChange }: ChoiceProps): VNode | nul
     ...(isDepart
       ? []
       : [[spanText(4 * 3_600_000, language), minute(now) + 4 * 3_600_000] as const]),
-    [words.tomorrowMorning, nextHour(now, 9)],
-    [words.mondayMorning, nextHour(now, 9, 1)],
+    ...mornings(now, words),
   ];
   return (
     <fieldset>
@@ -229,29 +228,31 @@ function TimeChoice({ view, intent, times, onChange }: ChoiceProps): VNode | nul
           </button>
         ))}
       </div>
-      <label>
-        {words.atTime}
-        <input
-          type="datetime-local"
-          value={times.at === null ? "" : localOfInstant(times.at)}
-          onInput={({ currentTarget }) =>
-            onChange({ ...times, at: instantOfLocal(currentTarget.value) ?? null })
-          }
-        />
-      </label>
+      <TimeField name={words.atTime} at={times.at} onChange={(at) => onChange({ ...times, at })} />
       {isDepart ? (
-        <label>
-          {words.by}
-          <input
-            type="datetime-local"
-            value={times.by === null ? "" : localOfInstant(times.by)}
-            onInput={({ currentTarget }) =>
-              onChange({ ...times, by: instantOfLocal(currentTarget.value) ?? null })
-            }
-          />
-        </label>
+        <TimeField name={words.by} at={times.by} onChange={(by) => onChange({ ...times, by })} />
       ) : null}
     </fieldset>
+  );
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly at: Chosen;
+  readonly onChange: (at: Chosen) => void;
+}
+
+/** While it is being typed its value is empty: what is set then leaves the typing as it is. */
+function TimeField({ name, at, onChange }: FieldProps): VNode {
+  return (
+    <label>
+      {name}
+      <input
+        type="datetime-local"
+        value={typeof at === "number" ? localOfInstant(at) : ""}
+        onInput={({ currentTarget }) => onChange(chosenIn(currentTarget))}
+      />
+    </label>
   );
 }
 

@@ -5,7 +5,7 @@ import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
-import { clockText, momentText, spanText } from "../words/format.ts";
+import { momentText, spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { PolicyStanding } from "./policy-standing.tsx";
 import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
@@ -171,7 +171,7 @@ function LaneTable({
               <td>{row.zone}</td>
               <td>{moment(row.bornAt)}</td>
               <td>{moment(row.earliestAt)}</td>
-              <td>{row.departAt === null ? "–" : clockText(row.departAt)}</td>
+              <td>{moment(row.departAt)}</td>
               <td>{moment(row.deadlineAt)}</td>
               <td class="why">
                 <Sentence view={view} text={row.explain} /> {waveText(row, view)}

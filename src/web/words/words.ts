@@ -153,10 +153,12 @@ export interface Words {
   readonly until: string;
   readonly by: string;
   readonly forGood: string;
+  readonly todayMorning: string;
   readonly tomorrowMorning: string;
   readonly mondayMorning: string;
   readonly atOnce: string;
   readonly atTime: string;
+  readonly chooseTime: string;
   readonly preview: string;
   readonly previewing: string;
   readonly unheard: string;
