@@ -4,7 +4,7 @@ import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.t
 import { DrainLog } from "../../board/drain-log.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
-import type { PageFile, PageRoutes, PageServer } from "../../contracts/board/page-route.ts";
+import type { PageFile, PageRoute, PageRoutes, PageServer } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
@@ -33,6 +33,8 @@ export interface BoardParts {
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;
   readonly counted?: BoardRoutesOptions["counted"];
+  /** Called whenever a page asks for something. */
+  readonly onLook?: (() => void) | undefined;
   /** What else there is on this board. */
   readonly moreRoutes?: PageRoutes | undefined;
 }
@@ -68,10 +70,10 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
     counted: parts.counted,
   });
-  const { moreRoutes } = parts;
+  const { moreRoutes, onLook } = parts;
   const routes = {
-    get: { ...get, ...moreRoutes?.get },
-    post: { ...post, ...moreRoutes?.post },
+    get: looking({ ...get, ...moreRoutes?.get }, onLook),
+    post: looking({ ...post, ...moreRoutes?.post }, onLook),
   };
   const server: PageServer = await servePage({ address, command, routes, files });
   const over = new AbortController();
@@ -88,6 +90,21 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
       await Promise.allSettled([running, server.close()]);
     },
   };
+}
+
+function looking(
+  routes: PageRoutes["get"],
+  onLook: (() => void) | undefined,
+): PageRoutes["get"] {
+  if (onLook === undefined) return routes;
+  const told = Object.entries(routes).map(([path, route]): [string, PageRoute] => [
+    path,
+    (request) => {
+      onLook();
+      return route(request);
+    },
+  ]);
+  return Object.fromEntries(told);
 }
 
 /** The files of the page by the path under which they are served; tools/bundle.ts makes them. */

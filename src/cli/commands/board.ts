@@ -10,7 +10,7 @@ import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
 import { loopbackOf } from "../../server/page-server.ts";
 import { openHistory } from "../board/board-history.ts";
-import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
+import { RightsWatch } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
 import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
 import { showTerminalBoard } from "../board/show-terminal-board.ts";
@@ -34,9 +34,9 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     url === undefined ? undefined : new PrometheusOutcomes({ url, fetch: io.fetch, clock });
   const { api, access, close } = await connect({ ...options, probesConnections: true }, io);
   let shown: ShownBoard | undefined;
-  let known: CallerRights = unknownRights;
   const refresh = () => shown?.refresh();
   const seen = new PermittedApi({ api, clock, onMissing: refresh });
+  const rights = new RightsWatch({ api, clock, onChange: refresh });
   const clusterClock = new ClusterClock(api, clock);
   await clusterClock.find(io.signal);
   const connection = new ConnectionWatch({ api, clock: clusterClock, onChange: refresh });
@@ -49,15 +49,13 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     cluster: access.context ?? new URL(access.server).host,
     isDemo: false,
     connection: connection.state(),
-    missing: [...seen.missing(), ...known.missing],
-    rights: known.rights,
+    missing: [...seen.missing(), ...rights.known().missing],
+    rights: rights.known().rights,
     isCounted: counted !== undefined,
   });
   // On a terminal nothing is done, and no drain plan shown.
   const askRights = async (): Promise<void> => {
-    if (options.tui) return;
-    known = (await callerRights(api)) ?? known;
-    refresh();
+    if (!options.tui) await rights.ask();
   };
   const over = new AbortController();
   const signal = AbortSignal.any([io.signal, over.signal]);
@@ -70,7 +68,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
       : await serve({
           ...{ ...served, api, fleet, state, rng, io, ended },
-          ...{ clusterClock, counted: counting },
+          ...{ clusterClock, counted: counting, onLook: () => rights.look() },
         });
     if (!options.tui) await tell(shown.url ?? "", { options, io });
     const watching = Promise.all([
