@@ -4,11 +4,14 @@ import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { endQuietlyOnClosedPipe, processIo, silenceWarnings } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line/command-line.ts";
+import { onTerminalLine } from "./terminal/keyboard.ts";
 
 endQuietlyOnClosedPipe();
 silenceWarnings("MetadataLookupWarning");
+const io = processIo();
 process.exitCode = await runCommandLine(process.argv.slice(2), {
-  ...processIo(),
+  ...io,
+  onLine: io.isTerminal ? onTerminalLine : undefined,
   clock: realClock,
   rng: seededRng(realClock.now()),
   signal: interruptSignal(),

@@ -14,24 +14,31 @@ export type Admission =
   | { readonly kind: "Refused"; readonly status: number; readonly problem: string };
 
 /**
- * Who may see the board: a browser that came by the printed address, whose token counts once and is
- * exchanged for a cookie. A page of another site, or one whose name was pointed at loopback, has no
- * business here, whatever cookies the browser would send along.
+ * Who may see the board: a browser that came by a printed address, whose token counts once and is
+ * exchanged for a cookie. There is a token only once somebody has asked for an address. A page of
+ * another site, or one whose name was pointed at loopback, has no business here, whatever cookies
+ * the browser would send along.
  */
 export class PageGuard {
-  readonly token = secret();
   readonly #session = secret();
   readonly #hosts: ReadonlySet<string>;
   readonly #cookie: string;
-  readonly #command: string;
-  #isTokenSpent = false;
+  readonly #entry: string;
+  #token: string | undefined;
+  readonly #spent: string[] = [];
 
-  /** `command` is what serves it, such as `lastcall board`: it is named to whoever has no token. */
-  constructor(port: number, command: string) {
-    this.#command = command;
+  /** `entry` is how to come by an address: it is told to whoever has none. */
+  constructor(port: number, entry: string) {
+    this.#entry = entry;
     this.#hosts = new Set(["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`));
     // Cookies know no port: two boards of one machine must not take each other's away.
     this.#cookie = `lastcall-board-${port}`;
+  }
+
+  /** For one browser; the same until it has been used. */
+  token(): string {
+    this.#token ??= secret();
+    return this.#token;
   }
 
   admit(request: GuardedRequest): Admission {
@@ -40,13 +47,25 @@ export class PageGuard {
     if (this.#hasSession(request.headers)) return { kind: "Admitted" };
     const { token, isPage, method } = request;
     // A HEAD, as programs send that only preview an address, spends nothing.
-    if (isPage && method === "GET" && token !== null && isSame(token, this.token)) {
-      if (this.#isTokenSpent) return refusal(spent(this.#command));
-      this.#isTokenSpent = true;
+    if (isPage && method === "GET" && token !== null && this.#spend(token)) {
       const flags = "Path=/; HttpOnly; SameSite=Strict";
       return { kind: "Admitted", setCookie: `${this.#cookie}=${this.#session}; ${flags}` };
     }
-    return refusal(token === null ? unknown(this.#command) : wrong);
+    return { kind: "Refused", status: 401, problem: `${this.#found(token)}: ${this.#entry}` };
+  }
+
+  #spend(token: string): boolean {
+    if (this.#token === undefined || !isSame(token, this.#token)) return false;
+    this.#spent.push(this.#token);
+    this.#token = undefined;
+    return true;
+  }
+
+  #found(token: string | null): string {
+    if (token === null) return "This browser has not been let in";
+    return this.#spent.some((one) => isSame(token, one))
+      ? "The token in this address has been used, and opens the board once"
+      : "The token in this address is not this board's";
   }
 
   #strange({ method, headers }: GuardedRequest): string | undefined {
@@ -72,20 +91,6 @@ export class PageGuard {
       return name === this.#cookie && isSame(value, this.#session);
     });
   }
-}
-
-const wrong = "The token in this address is not this board's: open the address printed last";
-
-function unknown(command: string): string {
-  return `This browser has not been let in: open the address that ${command} printed, with its token`;
-}
-
-function spent(command: string): string {
-  return `The token in this address has been used: it opens the board once; run ${command} again`;
-}
-
-function refusal(problem: string): Admission {
-  return { kind: "Refused", status: 401, problem };
 }
 
 function secret(): string {

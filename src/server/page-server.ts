@@ -55,9 +55,10 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   });
   server.maxConnections = mostConnections;
   const port = await listenNear(server, { host, first });
-  guard = new PageGuard(port, options.command);
+  const own = new PageGuard(port, options.entry);
+  guard = own;
   return {
-    url: `http://${host}:${port}/?token=${guard.token}`,
+    url: () => `http://${host}:${port}/?token=${own.token()}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -161,7 +162,8 @@ function refuse(
 /** Never a blank page. */
 function refusalPage(problem: string): string {
   const text = problem.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Lastcall</title><h1>Lastcall</h1><p>${text}.</p></html>\n`;
+  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="dark light"><title>Lastcall</title>`;
+  return `<!doctype html><html lang="en">${head}<h1>Lastcall</h1><p>${text}.</p></html>\n`;
 }
 
 interface ServedFile extends PageFile {

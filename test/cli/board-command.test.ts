@@ -67,14 +67,14 @@ function startWith(world: Partial<CommandIo>, ...more: readonly string[]) {
   return { heard, ended: runCommandLine(args, io as CommandIo) };
 }
 
-async function opened() {
-  const { heard, ended } = start();
+async function opened(more: Partial<CommandIo> = {}) {
+  const { heard, ended } = startWith(more);
   const what = "the address is printed";
   await waitUntil(async () => heard.stdout.includes("\n"), { what, timeoutMs: 10_000 });
   const url = heard.stdout.split("\n")[0] as string;
   const page = await fetch(url);
   const cookie = page.headers.get("set-cookie")?.split(";")[0] ?? "";
-  return { url, page, cookie, ended, origin: new URL(url).origin };
+  return { url, page, cookie, ended, heard, origin: new URL(url).origin };
 }
 
 /** The messages of a stream until one of them is wanted. */
@@ -153,6 +153,30 @@ describe("lastcall board", () => {
     expect(await page.text()).toContain('<script type="module" src="/board.js">');
     stopping.abort();
     expect(await ended).toBe(130);
+  });
+
+  it("prints another address for the next browser at each line that is typed", async () => {
+    let type = (): void => {};
+    let isRead = true;
+    const onLine: CommandIo["onLine"] = (listener) => {
+      type = listener;
+      return () => {
+        isRead = false;
+      };
+    };
+    const { url, ended, heard } = await opened({ onLine });
+    expect(heard.stderr).toContain("press Enter for an address for another browser");
+    const again = await fetch(url);
+    expect([again.status, await again.text()]).toEqual([
+      401,
+      expect.stringContaining("press Enter where lastcall board runs"),
+    ]);
+    type();
+    const [, next = ""] = heard.stdout.split("\n");
+    expect((await fetch(next)).status).toBe(200);
+    stopping.abort();
+    await ended;
+    expect(isRead).toBe(false);
   });
 
   it("streams the rows of the cluster, and does what is asked with the caller's rights", async () => {

@@ -198,7 +198,7 @@ beforeAll(async () => {
   };
   const names = ["board.js", "what-if.js", "board.css", "icon.svg"];
   server = await servePage({
-    ...{ address: "127.0.0.1:18087", command: "lastcall board" },
+    ...{ address: "127.0.0.1:18087", entry: "run it again" },
     files: new Map([
       ["/", file("index.html")],
       ...names.map((name) => [`/${name}`, file(name)] as const),
@@ -224,7 +224,7 @@ beforeAll(async () => {
     },
   });
   browser = await startBrowser();
-  ({ page } = await openBoard(browser, server.url));
+  ({ page } = await openBoard(browser, server.url()));
 });
 afterAll(async () => {
   await browser?.close();

@@ -1,6 +1,6 @@
 /** The board in a real browser on a real control plane, with the real controller at work. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -111,6 +111,21 @@ describe("the board of somebody with every right", () => {
     expect(await holdOn("spot-5")).toBe("");
   });
 
+  test("gives a line that does the same on its own cluster, from a terminal that is on none", async () => {
+    await page.getByRole("button", { name: "Hold", exact: true }).click();
+    const line = (await page.locator("dialog .command code").textContent()) ?? "";
+    await page.getByRole("dialog").getByRole("button", { name: "Back" }).click();
+    const [program, ...args] = line.split(" ");
+    expect(program).toBe("kubectl");
+    const { code, stderr } = await world.plane.kubectl(args, { kubeconfig: "/dev/null" });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(await holdOn("spot-5")).toBe("true");
+    await page.getByText(/^Held by kubectl-annotate since .*, until released$/).waitFor();
+    await page.getByRole("button", { name: "Release hold" }).click();
+    await confirm(page);
+    expect(await holdOn("spot-5")).toBe("");
+  });
+
   test("freezes the policy, and ends the freeze", async () => {
     const freeze = () => kubectl("get", "dpol", "spot", "-o", "jsonpath={.spec.gates.freezeUntil}");
     await page.goto(`${new URL(page.url()).origin}/#/timeline`);
@@ -216,12 +231,18 @@ describe("an API server that is away for a while", () => {
 });
 
 describe("the board in a terminal", () => {
+  const program = `${process.execPath} ${join(import.meta.dirname, "../../src/cli/main.ts")}`;
+
   /** In a terminal of 80 by 24, which `script` makes; its last frame as lines of text. */
-  function openTerminal(kubeconfig: string) {
-    const program = join(import.meta.dirname, "../../src/cli/main.ts");
-    const line = `stty cols 80 rows 24; exec ${process.execPath} ${program} board --tui --kubeconfig ${kubeconfig}`;
+  function openTerminal(
+    kubeconfig: string,
+    line = `exec ${program} board --tui --kubeconfig ${kubeconfig}`,
+  ) {
     const env = { ...process.env, TERM: "xterm-256color", HOME: folder };
-    const child = spawn("script", ["-qefc", line, "/dev/null"], { env, cwd: folder });
+    const child = spawn("script", ["-qefc", `stty cols 80 rows 24; ${line}`, "/dev/null"], {
+      env,
+      cwd: folder,
+    });
     let out = "";
     child.stdout.on("data", (chunk: Buffer) => {
       out += chunk.toString("utf8");
@@ -232,7 +253,13 @@ describe("the board in a terminal", () => {
       (out.split("\u001b[H").at(-1) ?? "").replace(/\u001b\[[?\d;]*[A-Za-z]/g, "").split("\r\n");
     const shows = (text: string) =>
       expect.poll(() => lines().join("\n"), { timeout: 30_000 }).toContain(text);
-    return { lines, shows, ended, press: (keys: string) => child.stdin.write(keys) };
+    return {
+      out: () => out,
+      lines,
+      shows,
+      ended,
+      press: (keys: string) => child.stdin.write(keys),
+    };
   }
 
   test("shows the nodes in the order in which they leave, and ends at q", async () => {
@@ -248,6 +275,41 @@ describe("the board in a terminal", () => {
       .toEqual(order.toSorted());
     terminal.press("q");
     expect(await terminal.ended).toBe(0);
+  });
+
+  const served = (kubeconfig: string): string =>
+    `${program} board --address 127.0.0.1:0 --kubeconfig ${kubeconfig}`;
+
+  test("prints another address at Enter, once the one before has been used", async () => {
+    const { kubeconfig } = world.plane;
+    const terminal = openTerminal(kubeconfig, `exec ${served(kubeconfig)}`);
+    await terminal.shows("press Enter");
+    const addresses = () => terminal.out().match(/http:\S+token=[\w-]+/g) ?? [];
+    const [first = ""] = addresses();
+    terminal.press("\r");
+    await expect.poll(addresses).toEqual([first, first]);
+    expect((await fetch(first)).status).toBe(200);
+    expect((await fetch(first)).status).toBe(401);
+    terminal.press("\r");
+    await expect.poll(() => addresses().length).toBe(3);
+    expect((await fetch(addresses()[2] ?? "")).status).toBe(200);
+    terminal.press("\u0003");
+    expect(await terminal.ended).toBe(130);
+  });
+
+  test("goes on in the background, where a program that reads its terminal is stopped", async () => {
+    const { kubeconfig } = world.plane;
+    // A job of its own; the state of a process that is stopped is T.
+    const script = [
+      ...["set -m", `${served(kubeconfig)} &`, "read typed"],
+      ...["sed 's/.*) \\(.\\).*/state \\1./' /proc/$!/stat", "kill $!"],
+    ];
+    writeFileSync(join(folder, "job.sh"), script.join("\n"));
+    const terminal = openTerminal(kubeconfig, `bash ${join(folder, "job.sh")}`);
+    await terminal.shows("token=");
+    terminal.press("typed\r");
+    await expect.poll(terminal.out, { timeout: 10_000 }).toMatch(/state [^T]\./);
+    await terminal.ended;
   });
 
   test("names what somebody may not see, and shows the rest", async () => {

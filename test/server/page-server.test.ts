@@ -7,6 +7,8 @@ import { servePage } from "../../src/server/page-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let server: PageServer;
+/** The first that it gave. */
+let url: string;
 let acts: unknown[];
 let clients: Set<StreamClient>;
 
@@ -15,7 +17,7 @@ const html = new TextEncoder().encode("<!doctype html><title>page</title>");
 async function start(address = "127.0.0.1:0"): Promise<PageServer> {
   return servePage({
     address,
-    command: "lastcall demo",
+    entry: "run lastcall demo again",
     files: new Map([["/", { type: "text/html; charset=utf-8", bytes: html }]]),
     routes: {
       get: {
@@ -43,6 +45,7 @@ beforeEach(async () => {
   acts = [];
   clients = new Set();
   server = await start();
+  url = server.url();
 });
 afterEach(() => server.close());
 
@@ -55,7 +58,7 @@ interface Call {
 
 /** Unlike fetch it sends any Host and Origin, as a program would that means no good. */
 function call({ method = "GET", path, headers = {}, body }: Call) {
-  const { hostname, port } = new URL(server.url);
+  const { hostname, port } = new URL(url);
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>(
     (resolve, reject) => {
       const sent = httpRequest({ hostname, port, method, path, headers }, (response) => {
@@ -73,8 +76,9 @@ function call({ method = "GET", path, headers = {}, body }: Call) {
   );
 }
 
-const tokenPath = (): string => new URL(server.url).pathname + new URL(server.url).search;
-const origin = (): string => new URL(server.url).origin;
+const pathOf = (address: string): string => new URL(address).pathname + new URL(address).search;
+const tokenPath = (): string => pathOf(url);
+const origin = (): string => new URL(url).origin;
 
 async function letIn(): Promise<string> {
   const { headers } = await call({ path: tokenPath() });
@@ -92,8 +96,24 @@ describe("the page's server", () => {
     expect(second.status).toBe(401);
     expect(second.headers["set-cookie"]).toBeUndefined();
     expect(second.text).toContain(
-      "has been used: it opens the board once; run lastcall demo again",
+      "has been used, and opens the board once: run lastcall demo again",
     );
+  });
+
+  it("has another address once the one before has been used, each for one browser", async () => {
+    expect(server.url()).toBe(url);
+    const first = await letIn();
+    const next = server.url();
+    expect(next).not.toBe(url);
+    const other = await call({ path: pathOf(next) });
+    expect(other.status).toBe(200);
+    for (const used of [url, next]) {
+      const { status, text } = await call({ path: pathOf(used) });
+      expect([status, text]).toEqual([401, expect.stringContaining("has been used")]);
+    }
+    // Nobody has asked for a third, and none is good; who is in stays in.
+    expect((await call({ path: "/?token=" })).status).toBe(401);
+    expect((await call({ path: "/", headers: { cookie: first } })).status).toBe(200);
   });
 
   it("spends no token on a HEAD, and lets a browser in again that has the cookie", async () => {
@@ -116,11 +136,11 @@ describe("the page's server", () => {
 
   it("answers to the names of loopback alone, so that no other name can be pointed at it", async () => {
     const cookie = await letIn();
-    for (const host of ["evil.example", `evil.example:${new URL(server.url).port}`, "127.0.0.1"]) {
+    for (const host of ["evil.example", `evil.example:${new URL(url).port}`, "127.0.0.1"]) {
       const { status } = await call({ path: "/api/node", headers: { cookie, host } });
       expect([host, status]).toEqual([host, 403]);
     }
-    const host = `localhost:${new URL(server.url).port}`;
+    const host = `localhost:${new URL(url).port}`;
     expect((await call({ path: "/api/node", headers: { cookie, host } })).status).toBe(200);
   });
 
@@ -185,7 +205,7 @@ describe("the page's server", () => {
 
   it("cuts a stream off that is never read", async () => {
     const cookie = await letIn();
-    const { hostname, port, host } = new URL(server.url);
+    const { hostname, port, host } = new URL(url);
     const socket = connect(Number(port), hostname);
     socket.pause();
     socket.on("error", () => {});
@@ -214,7 +234,7 @@ describe("the address", () => {
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as AddressInfo;
     const other = await start(`127.0.0.1:${port}`);
-    expect(Number(new URL(other.url).port)).toBeGreaterThan(port);
+    expect(Number(new URL(other.url()).port)).toBeGreaterThan(port);
     await other.close();
     taken.close();
   });

@@ -33,6 +33,13 @@ export async function serveDemoBoard(parts: DemoParts): Promise<ServedBoard | un
   }
 }
 
+/** On a terminal the address that is shown is another one once it has been used. */
+function entryOf({ openScreen }: CommandIo): string {
+  return openScreen === undefined
+    ? "run lastcall demo again"
+    : "open the address that lastcall demo shows now";
+}
+
 interface DemoParts {
   readonly demo: LiveDemo;
   readonly director: Director;
@@ -57,13 +64,13 @@ async function serve({ demo, director, clock, options, io }: DemoParts): Promise
   const stage = new DemoStage(director, io.clock);
   const over = new AbortController();
   const board = await startBoard({
-    ...{ address, command: "lastcall demo", api, fleet, state, rng, io },
+    ...{ address, entry: entryOf(io), api, fleet, state, rng, io },
     clusterClock: clock,
     rate: () => director.speed(),
     moreRoutes: stage.routes(),
   });
   const showing = stage.run(board.refresh, over.signal);
-  const problem = options.open ? await openBrowser(board.url) : undefined;
+  const problem = options.open ? await openBrowser(board.url()) : undefined;
   if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
   return {
     ...board,

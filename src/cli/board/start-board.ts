@@ -4,7 +4,12 @@ import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.t
 import { DrainLog } from "../../board/drain-log.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
-import type { PageFile, PageRoute, PageRoutes, PageServer } from "../../contracts/board/page-route.ts";
+import type {
+  PageFile,
+  PageRoute,
+  PageRoutes,
+  PageServer,
+} from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
@@ -21,8 +26,8 @@ import { hasReleaser } from "../commands/plan.ts";
 
 export interface BoardParts {
   readonly address: string;
-  /** What serves it, as it is typed: `lastcall board`. */
-  readonly command: string;
+  /** How to come by an address of it; `PageServerOptions` has more. */
+  readonly entry: string;
   readonly api: KubeApi;
   readonly fleet: Fleet;
   /** The time of the cluster, which in the demo is not that of the wall. */
@@ -40,7 +45,8 @@ export interface BoardParts {
 }
 
 export interface ServedBoard {
-  readonly url: string;
+  /** Lets one browser in; another address each time that the one before has been used. */
+  url(): string;
   /** Rejects where the fleet cannot be looked at any more; resolves when it is closed. */
   readonly running: Promise<void>;
   /** Looks again, for what is not of the fleet. */
@@ -50,7 +56,7 @@ export interface ServedBoard {
 
 /** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
 export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
-  const { address, command, api, fleet, clusterClock, rate, state, rng, io } = parts;
+  const { address, entry, api, fleet, clusterClock, rate, state, rng, io } = parts;
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
   const feed = new BoardFeed({
@@ -75,7 +81,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
     get: looking({ ...get, ...moreRoutes?.get }, onLook),
     post: looking({ ...post, ...moreRoutes?.post }, onLook),
   };
-  const server: PageServer = await servePage({ address, command, routes, files });
+  const server: PageServer = await servePage({ address, entry, routes, files });
   const over = new AbortController();
   drainLog.follow(over.signal);
   const running = feed.run(over.signal);
@@ -83,7 +89,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   running.catch(() => undefined);
   return {
     running,
-    url: server.url,
+    url: () => server.url(),
     refresh: () => feed.refresh(),
     close: async () => {
       over.abort();
@@ -92,10 +98,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   };
 }
 
-function looking(
-  routes: PageRoutes["get"],
-  onLook: (() => void) | undefined,
-): PageRoutes["get"] {
+function looking(routes: PageRoutes["get"], onLook: (() => void) | undefined): PageRoutes["get"] {
   if (onLook === undefined) return routes;
   const told = Object.entries(routes).map(([path, route]): [string, PageRoute] => [
     path,

@@ -13,6 +13,11 @@ export interface CommandIo {
   readonly columns: number;
   /** Takes the whole terminal over; absent where stdout is none, or one without such a screen. */
   readonly openScreen?: (() => Screen) | undefined;
+  /**
+   * Calls back at each line that is typed on the terminal, while it is this process that is typed
+   * to; gives the way to stop it. Absent where stdout is no terminal.
+   */
+  readonly onLine?: ((listener: () => void) => () => void) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly rng: Rng;

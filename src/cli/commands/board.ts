@@ -63,14 +63,14 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   try {
     const counting = counted === undefined ? undefined : () => counted.ask();
     const rate = () => clusterClock.rate();
-    const served = { address: options.address, command: "lastcall board", rate };
+    const served = { address: options.address, entry: entryOf(io), rate };
     shown = options.tui
       ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
       : await serve({
           ...{ ...served, api, fleet, state, rng, io, ended },
           ...{ clusterClock, counted: counting, onLook: () => rights.look() },
         });
-    if (!options.tui) await tell(shown.url ?? "", { options, io });
+    if (!options.tui) await tell(shown, { options, io, signal });
     const watching = Promise.all([
       fleet.run(signal),
       connection.run(fleet, askRights, signal),
@@ -87,8 +87,8 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
 
 /** Where the board is seen: served for a browser, or on the terminal. */
 interface ShownBoard {
-  /** Of the page. */
-  readonly url?: string;
+  /** Of the page: lets one browser in, and is another one then. */
+  url?(): string;
   /** Resolves with the exit code where somebody has quit. */
   readonly running: Promise<number | undefined>;
   refresh(): void;
@@ -148,12 +148,30 @@ function showOnTerminal(parts: TerminalParts): ShownBoard {
   };
 }
 
-async function tell(
-  url: string,
-  { options, io }: { readonly options: BoardOptions; readonly io: CommandIo },
-): Promise<void> {
+/** How somebody comes in whose browser has no cookie, and whose address has been used. */
+function entryOf({ onLine }: CommandIo): string {
+  return onLine === undefined
+    ? "run lastcall board again, and open the address that it prints"
+    : "press Enter where lastcall board runs, and open the address that it prints";
+}
+
+interface Telling {
+  readonly options: BoardOptions;
+  readonly io: CommandIo;
+  readonly signal: AbortSignal;
+}
+
+/** Prints the address; on a terminal also for the next browser, when somebody asks for it. */
+async function tell(board: ShownBoard, { options, io, signal }: Telling): Promise<void> {
+  const url = board.url?.() ?? "";
   io.out(`${url}\n`);
-  if (!options.quiet) io.err("lastcall: serving the board; press Ctrl-C to stop\n");
+  const stop = io.onLine?.(() => io.out(`${board.url?.()}\n`));
+  signal.addEventListener("abort", () => stop?.(), { once: true });
+  const keys =
+    io.onLine === undefined
+      ? "press Ctrl-C to stop"
+      : "press Enter for an address for another browser, Ctrl-C to stop";
+  if (!options.quiet) io.err(`lastcall: serving the board; ${keys}\n`);
   const problem = options.open ? await openBrowser(url) : undefined;
   if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
 }

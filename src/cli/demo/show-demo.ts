@@ -65,7 +65,7 @@ async function showLines(show: Show): Promise<BoardState> {
   const { demo, director, clock, input, kubeconfig, board } = show;
   const { io, options, seed } = input;
   io.out(`KUBECONFIG=${kubeconfig}\n`);
-  if (board !== undefined) io.out(`Board: ${board.url}\n`);
+  if (board !== undefined) io.out(`Board: ${board.url()}\n`);
   io.out(
     `Lastcall demo: ${options.nodes} nodes, ${options.speed} times real time, seed ${seed}.\n`,
   );
@@ -131,5 +131,5 @@ async function showBoard(show: Show, screen: Screen): Promise<BoardState> {
 }
 
 function stateOf({ director, kubeconfig, board }: Show): BoardState {
-  return { ...director.picture(), kubeconfig, address: board?.url };
+  return { ...director.picture(), kubeconfig, address: board?.url() };
 }

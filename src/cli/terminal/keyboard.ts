@@ -1,4 +1,5 @@
-import { openSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { openSync, readFileSync } from "node:fs";
 import { ReadStream } from "node:tty";
 
 /** The keys of the terminal, until it is closed. */
@@ -37,6 +38,44 @@ const keyPattern = new RegExp(`${"\u001b"}\\[[\\d;]*[A-Za-z~]|${"\u001b"}O[A-Z]|
 /** What was typed, key by key: a terminal may give several at once, and arrows as sequences. */
 export function keysOf(text: string): readonly string[] {
   return text.match(keyPattern) ?? [];
+}
+
+/**
+ * Reads the terminal's lines while this process is in its foreground. One in the background that
+ * reads is stopped by the shell: `lastcall board &` is to go on, and after `fg` it reads again.
+ */
+export function onTerminalLine(listener: () => void): () => void {
+  let stream: ReadStream | undefined;
+  const close = (): void => {
+    stream?.destroy();
+    stream = undefined;
+  };
+  const open = (): void => {
+    close();
+    stream = isInForeground() ? openTerminal() : undefined;
+    stream?.on("data", () => listener());
+    // A terminal that went away is told by SIGHUP.
+    stream?.on("error", () => {});
+  };
+  process.on("SIGCONT", open);
+  open();
+  return () => {
+    process.off("SIGCONT", open);
+    close();
+  };
+}
+
+/** Whether what is typed on the terminal is meant for this process's group. */
+function isInForeground(): boolean {
+  try {
+    // After the name in parentheses: state, parent, group, session, terminal, its foreground group.
+    const [, fields = ""] = /\) (.*)$/.exec(readFileSync("/proc/self/stat", "utf8")) ?? [];
+    const [, , group, , , foreground] = fields.split(" ");
+    return group === foreground;
+  } catch {
+    const asked = spawnSync("ps", ["-o", "stat=", "-p", String(process.pid)], { encoding: "utf8" });
+    return String(asked.stdout).includes("+");
+  }
 }
 
 function openTerminal(): ReadStream | undefined {

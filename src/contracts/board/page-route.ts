@@ -34,14 +34,14 @@ export interface PageServerOptions {
   /** Of loopback, such as `127.0.0.1:8087`; where the port is taken one of the next is. */
   readonly address: string;
   readonly routes: PageRoutes;
-  /** What serves it, as it is typed: `lastcall board`. */
-  readonly command: string;
+  /** How to come by an address, told to whoever has none: `run lastcall board again`. */
+  readonly entry: string;
   /** By path; `/` is the page itself. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
 export interface PageServer {
-  /** With the token that opens it, once. */
-  readonly url: string;
+  /** Lets one browser in; another address each time that the one before has been used. */
+  url(): string;
   close(): Promise<void>;
 }

@@ -149,7 +149,7 @@ export const english: Words = {
   nothingCounted: "Prometheus has counted no departure in these days.",
   connecting: "Connecting to the cluster",
   reconnecting: "The board is not answering. Reconnecting.",
-  turnedAway: "The board does not know this browser. Open the address it printed.",
+  turnedAway: "The board does not know this browser. Load the page again: it says how to come in.",
   awaySince: (time) => `The cluster has not answered since ${time}. What is shown is from then.`,
   missingTitle: "Not everything can be shown",
   theme: "Dark or light",

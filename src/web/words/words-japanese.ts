@@ -145,7 +145,7 @@ export const japanese: Words = {
   nothingCounted: "この期間に数えられた出発はありません。",
   connecting: "クラスタに接続中",
   reconnecting: "ボードが応答しません。再接続しています。",
-  turnedAway: "このブラウザは許可されていません。表示されたアドレスを開いてください。",
+  turnedAway: "このブラウザは許可されていません。再読み込みすると、開き方が表示されます。",
   awaySince: (time) => `${time} からクラスタの応答がありません。表示はその時点のものです。`,
   missingTitle: "表示できないものがあります",
   theme: "配色",
