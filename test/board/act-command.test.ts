@@ -18,3 +18,11 @@ it("a name is one word of the shell, whatever is in it", () => {
   expect(named("$(reboot)")).toBe("kubectl annotate node '$(reboot)' lastcall.dev/hold-");
   expect(named("it's; rm")).toBe(`kubectl annotate node 'it'\\''s; rm' lastcall.dev/hold-`);
 });
+
+it("a line names the cluster of the board, whatever the current context is where it is typed", () => {
+  const act = { kind: "Freeze", policy: "spot", until: null } as const;
+  expect(commandOf(act, { context: "prod" })).toMatch(/ --context prod$/);
+  expect(commandOf(act, { kubeconfig: "/home/ann/my config", context: "a;b" })).toMatch(
+    / --kubeconfig '\/home\/ann\/my config' --context 'a;b'$/,
+  );
+});

@@ -2,8 +2,22 @@ import { holdAnnotation } from "../../core/cluster/hold.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import type { BoardAct } from "./act.ts";
 
-/** The line by which the same is done in a terminal. */
-export function commandOf(act: BoardAct): string {
+/** Which cluster a line is about, wherever it is typed: nobody's current context may be another. */
+export interface CommandPlace {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** The line by which the same is done in a terminal, on the same cluster. */
+export function commandOf(act: BoardAct, { kubeconfig, context }: CommandPlace = {}): string {
+  return [
+    lineOf(act),
+    ...(kubeconfig === undefined ? [] : [`--kubeconfig ${word(kubeconfig)}`]),
+    ...(context === undefined ? [] : [`--context ${word(context)}`]),
+  ].join(" ");
+}
+
+function lineOf(act: BoardAct): string {
   switch (act.kind) {
     case "Hold":
       return `kubectl annotate node ${word(act.node)} --overwrite ${word(`${holdAnnotation}=${holdValue(act.until)}`)}`;

@@ -14,7 +14,7 @@ import { between, type Instant, minus, parseInstant, plus } from "../../core/tim
 import { messageOf } from "../../errors.ts";
 import { withLaunchTimes } from "../launch-times.ts";
 import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
-import { briefInstant, commandOf, holdValue } from "./act-command.ts";
+import { briefInstant, type CommandPlace, commandOf, holdValue } from "./act-command.ts";
 
 export interface OperatorActsOptions {
   readonly fleet: Fleet;
@@ -22,6 +22,8 @@ export interface OperatorActsOptions {
   readonly store: Pick<DepartureStore, "create" | "move">;
   readonly writes: OperatorWrites;
   readonly now: () => Instant;
+  /** Of the lines for a terminal. */
+  readonly place?: CommandPlace | undefined;
 }
 
 /** What is found out about an act before it is shown or done. */
@@ -51,7 +53,7 @@ export class OperatorActs {
 
   async preview(act: BoardAct): Promise<ActPreview> {
     const { says, refusal = null, drain = null, seen } = await this.#look(act);
-    return { says, refusal, drain, seen, command: commandOf(act) };
+    return { says, refusal, drain, seen, command: commandOf(act, this.#options.place) };
   }
 
   perform(request: ActRequest): Promise<ActAnswer> {

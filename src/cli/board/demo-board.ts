@@ -46,9 +46,12 @@ interface DemoParts {
   readonly clock: Clock;
   readonly options: OptionsOf<"demo">;
   readonly io: CommandIo;
+  /** The path of the demo's own. */
+  readonly kubeconfig: string;
 }
 
-async function serve({ demo, director, clock, options, io }: DemoParts): Promise<ServedBoard> {
+async function serve(parts: DemoParts): Promise<ServedBoard> {
+  const { demo, director, clock, options, io, kubeconfig } = parts;
   const state = (): Omit<FleetState, "days"> => ({
     cluster: "demo",
     isDemo: true,
@@ -64,7 +67,7 @@ async function serve({ demo, director, clock, options, io }: DemoParts): Promise
   const stage = new DemoStage(director, io.clock);
   const over = new AbortController();
   const board = await startBoard({
-    ...{ address, entry: entryOf(io), api, fleet, state, rng, io },
+    ...{ address, entry: entryOf(io), place: { kubeconfig }, api, fleet, state, rng, io },
     clusterClock: clock,
     rate: () => director.speed(),
     moreRoutes: stage.routes(),

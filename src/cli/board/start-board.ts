@@ -1,3 +1,4 @@
+import type { CommandPlace } from "../../board/act/act-command.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
 import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.ts";
@@ -33,6 +34,8 @@ export interface BoardParts {
   /** The time of the cluster, which in the demo is not that of the wall. */
   readonly clusterClock: Clock;
   readonly rate: () => number;
+  /** Where a line that is copied from the board finds the same cluster. */
+  readonly place: CommandPlace;
   readonly state: () => Omit<FleetState, "days">;
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
@@ -56,7 +59,7 @@ export interface ServedBoard {
 
 /** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
 export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
-  const { address, entry, api, fleet, clusterClock, rate, state, rng, io } = parts;
+  const { address, entry, place, api, fleet, clusterClock, rate, state, rng, io } = parts;
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
   const feed = new BoardFeed({
@@ -66,7 +69,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   });
   const pods = new KubeNodePods({ api, clock: clusterClock, rng });
   const acts = new OperatorActs({
-    ...{ fleet, pods, now },
+    ...{ fleet, pods, now, place },
     store: new KubeDepartureStore(api),
     writes: new KubeOperatorWrites(api),
   });

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
@@ -63,7 +64,12 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   try {
     const counting = counted === undefined ? undefined : () => counted.ask();
     const rate = () => clusterClock.rate();
-    const served = { address: options.address, entry: entryOf(io), rate };
+    const { kubeconfig } = options;
+    const place = {
+      kubeconfig: kubeconfig === undefined ? undefined : resolve(kubeconfig),
+      context: access.context,
+    };
+    const served = { address: options.address, entry: entryOf(io), place, rate };
     shown = options.tui
       ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
       : await serve({

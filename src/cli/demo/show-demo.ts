@@ -41,7 +41,7 @@ export async function showDemo(input: Input, tools: Tools = {}): Promise<number>
     let board: ServedBoard | undefined;
     try {
       file = writeDemoFile("config", face.kubeconfig);
-      board = await serveDemoBoard({ demo, director, clock, options, io });
+      board = await serveDemoBoard({ demo, director, clock, options, io, kubeconfig: file.path });
       const show = { demo, director, clock, input, kubeconfig: file.path, board, ...tools };
       const screen = io.openScreen?.();
       const last = await (screen === undefined ? showLines(show) : showBoard(show, screen));
