@@ -69,7 +69,7 @@ describe("The board", () => {
   it("keeps window, forecast, figures, events and keys on a terminal of 80 by 24", () => {
     const text = textOf({ ...fleet, hasKeys: true }, { columns: 80, rows: 24 });
     expect(text).toContain("KUBECONFIG=/tmp/k");
-    expect(text).toContain(" spot  open for departures until 11:00");
+    expect(text).toContain(" policy spot  open for departures until 11:00");
     expect(text).toContain("All 18 departures are on schedule");
     expect(text).toMatch(/without it +\S+ +8 +9 +20 +14$/m);
     expect(text).toMatch(/with Lastcall +\S+ +0 +2 +0 +15$/m);
@@ -184,19 +184,16 @@ describe("The board", () => {
 
   it.each<[WindowState, string]>([
     [{ state: "Open" }, "open for departures at any time"],
-    [
-      { state: "Open", until: plus(now, hours(1)) },
-      "open for departures until 07:00, 1h00m from now",
-    ],
+    [{ state: "Open", until: plus(now, hours(1)) }, "open for departures until 07:00, in 1h00m"],
     [
       { state: "Shut", until: plus(now, hours(1)), window: "sale" },
-      "closed for departures until 07:00, 1h00m from now (window sale)",
+      "closed for departures until 07:00, in 1h00m (window sale)",
     ],
     [{ state: "Shut" }, "closed for departures"],
   ])("says of %j: %s", (windows, expected) => {
     const policies = [{ name: "spot", forecast: "", windows }];
     const lines = textOf({ ...fleet, policies }, { columns: 120, rows: 30 }).split("\n");
-    expect(lines).toContain(` spot  ${expected}`);
+    expect(lines).toContain(` policy spot  ${expected}`);
   });
 
   it("says what the audit found, as soon as there is one", () => {

@@ -23,7 +23,7 @@ const figures: readonly Figure[] = [
 
 /** What the figures mean. */
 export const figureHelp: StyledLine = [
-  cell(" Nodes lost at 24 h; at once: most within an hour. Killed: not yet terminated.", "dim"),
+  cell(" Nodes lost at 24 h; most lost within 1 h; pods killed before they terminated.", "dim"),
 ];
 
 const legend = "▁new █old ×lost ↓leaving";

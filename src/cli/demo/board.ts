@@ -114,9 +114,14 @@ function speedCells({ speed, moment, paused }: BoardState): StyledLine {
 /** The windows and the forecast of each policy. */
 function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
   return policies.flatMap(({ name, windows, forecast }) => [
-    [cell(` ${name}  `, "strong"), cell(windowText(windows, now), windowTone(windows))],
-    [cell(` ${" ".repeat(name.length)}  ${forecast}`, "dim")],
+    [cell(` policy ${name}  `, "strong"), cell(windowText(windows, now), windowTone(windows))],
+    [cell(`${indentOf(name)}${forecast}`, "dim")],
   ]);
+}
+
+/** As far as what stands beside the name of a policy. */
+function indentOf(name: string): string {
+  return " ".repeat(` policy ${name}  `.length);
 }
 
 function windowText({ state, until, window }: WindowState, now: Instant): string {
@@ -124,7 +129,7 @@ function windowText({ state, until, window }: WindowState, now: Instant): string
   if (until === undefined) {
     return state === "Open" ? "open for departures at any time" : `closed for departures${name}`;
   }
-  const clock = `${timeText(until).slice(11, 16)}, ${spanText(between(now, until))} from now`;
+  const clock = `${timeText(until).slice(11, 16)}, in ${spanText(between(now, until))}`;
   return `${state === "Open" ? "open" : "closed"} for departures until ${clock}${name}`;
 }
 
@@ -161,7 +166,7 @@ function parted(lines: readonly StyledLine[]): readonly StyledLine[] {
 /** What the audit says of each policy's workloads, where it costs no node its line. */
 function auditLines({ policies, nodes }: BoardState, rows: number): readonly StyledLine[] {
   const lines = policies.flatMap(({ name, audit }) =>
-    audit === undefined ? [] : [[cell(` ${" ".repeat(name.length)}  ${audit}`, "dim")]],
+    audit === undefined ? [] : [[cell(`${indentOf(name)}${audit}`, "dim")]],
   );
   return rows >= nodes.length + lines.length + 4 ? lines : [];
 }

@@ -140,7 +140,7 @@ function japaneseStory(story: Story, now: number): string {
   const span = (at: number): string => spanText(at - now, "ja");
   switch (story.kind) {
     case "Together":
-      return `Spot ノード ${story.nodes} 台を同時に起動した、同じ条件の二つのノード群。クラウドは遅くとも 24 時間で中断する。全台がその時刻を迎えるまで${span(story.limitAt)}。`;
+      return `Spot ノード ${story.nodes} 台ずつ、同時に起動した二つのノード群。24 時間（あと${span(story.limitAt)}）で、残っているノードはすべてクラウドに中断される。Lastcall ありでは、その前に一台ずつ退避する。`;
     case "Notice":
       return `クラウドが両方の ${story.node} を中断する。Lastcall ありでは通知の間に Pod が退避し、なしではシャットダウンまで動き続ける。`;
     case "NoticeOver":
