@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { type BoardRow, noRights } from "../../src/board/stream.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { nodeActs } from "../../src/web/act/act-buttons.tsx";
 
 const every = {
@@ -23,6 +24,13 @@ it("a planned node can be held, or made to depart", () => {
 it("a hold that is ours can be released, and no other's", () => {
   const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
   expect(nodeActs({ ...row, hold }, every)).toEqual(["ReleaseHold", "Depart"]);
+  expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
+});
+
+it("a hold that ends can be given another end, also when it has ended, if it is ours", () => {
+  const untilAt = instant(Date.UTC(2026, 10, 20, 9));
+  const hold = { mark: "lastcall.dev/hold", untilAt, isOurs: true, by: null, sinceAt: null };
+  expect(nodeActs({ ...row, hold }, every)).toEqual(["Hold", "ReleaseHold", "Depart"]);
   expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
 });
 
