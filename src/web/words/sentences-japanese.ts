@@ -20,7 +20,8 @@ export const explained: Readonly<Record<Reason, string>> = {
   UnknownProvider:
     "の providerID {detail} は gce://、aws:///、azure:/// のいずれでもないため計画されません",
   NoLaunchTime: "はマシンにもノードにも起動時刻がないため計画されません",
-  OnHold: "は[注釈 {detail} による保留中のため計画されません][{until} に保留が終わるまで待ちます]",
+  OnHold:
+    "は[アノテーション {detail} による保留中のため計画されません][{until} に保留が終わるまで待ちます]",
   MachineStayed: "は前回のドレイン後にマシンが残ったため、{detail} まで再びドレインされません",
   LeftToOthers: "は他のツールが処理中のため対象外です: {detail}",
   NodeTerminating: "はすでに削除中です",
@@ -96,7 +97,7 @@ export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
     "ポリシー {policy} に lifetime.max がないため、{node} は通知があったときだけ出発します",
   NodeTerminating: "{node} はすでに削除中です",
   LeftToOthers: "{node} はすでに {detail} が処理しています",
-  OnHold: "{node} は注釈 {detail} により保留中です",
+  OnHold: "{node} はアノテーション {detail} により保留中です",
   MachineStayed:
     "{node} はドレインされましたがマシンが終了されませんでした。{detail} まで再びドレインされません",
   NoProviderID: "{node} にはマシンを特定する providerID がありません",
@@ -236,11 +237,11 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^grace period truncated from (\S+) s to (\S+) s$/, "猶予は $1 秒から $2 秒に短縮されます"],
   [
     /^(.+) has no planned departure while it has the annotation (.+)$/,
-    "注釈 $2 がある間、$1 に予定された出発はありません",
+    "アノテーション $2 がある間、$1 に予定された出発はありません",
   ],
   [
     /^(.+) leaves although its annotation (.+) holds it$/,
-    "$1 は注釈 $2 により保留中ですが、それでも出発します",
+    "$1 はアノテーション $2 により保留中ですが、それでも出発します",
   ],
   [
     /^(.+) leaves although it is held until (\S+)$/,
