@@ -22,8 +22,8 @@ describe("The clock of the demo", () => {
     ["Losses", "while the cloud takes machines that nobody drains", { losses: 3 }],
     ["Notice", "while pods leave before a deadline", { podsUnderNotice: 1, draining: 1 }],
     ["Aftermath", "while the machine shuts down", { shutdownAt: now, losses: 1 }],
-    ["Aftermath", "and a little after", { shutdownAt: minus(now, seconds(74)) }],
-    ["Quiet", "but not for long", { shutdownAt: minus(now, seconds(75)) }],
+    ["Aftermath", "and until it can be read", { shutdownAt: minus(now, seconds(114)) }],
+    ["Quiet", "but not for long", { shutdownAt: minus(now, seconds(115)) }],
     ["Losses", "until then", { shutdownAt: plus(now, seconds(1)), losses: 1 }],
     ["Losses", "once they have left", { podsUnderNotice: 0, losses: 1 }],
   ])("knows %s %s", (moment, _, pulse) => {

@@ -23,8 +23,8 @@ describe("The story of the demo", () => {
   it.each<[Story["kind"], string, Partial<StoryFacts>]>([
     ["Together", "before anything has happened", {}],
     ["Notice", "while a notice runs on both fleets", { notice }],
-    ["NoticeOver", "for a minute after the machine has gone", { notice: goneAt(60) }],
-    ["Together", "but no longer", { notice: goneAt(61) }],
+    ["NoticeOver", "while it is read, after the machine has gone", { notice: goneAt(80) }],
+    ["Together", "but no longer", { notice: goneAt(81) }],
     ["OneByOne", "once a node has left as planned", { departures: 1, nodesLeft: 17 }],
     [
       "OneByOne",

@@ -4,6 +4,8 @@ import { type Cell, cell, type StyledLine } from "../terminal/styled-line.ts";
 import { machineLifeMs } from "./board-row.ts";
 
 interface Figure {
+  /** What a promise is about is bad where there is any; what it costs is not. */
+  readonly isLoss: boolean;
   readonly head: string;
   /** On a narrow terminal. */
   readonly short: string;
@@ -15,10 +17,10 @@ interface Figure {
  * machines. With the marks of 18 nodes they fit into 80 columns.
  */
 const figures: readonly Figure[] = [
-  { head: "AT 24 H", short: "24 H", of: (counts) => counts.lostAtLimit },
-  { head: "AT ONCE", short: "AT ONCE", of: (counts) => counts.lostAtOnce },
-  { head: "PODS KILLED", short: "KILLED", of: (counts) => counts.podsKilled },
-  { head: "REPLACED", short: "REPLACED", of: (counts) => counts.replacements },
+  { isLoss: true, head: "AT 24 H", short: "24 H", of: (counts) => counts.lostAtLimit },
+  { isLoss: true, head: "AT ONCE", short: "AT ONCE", of: (counts) => counts.lostAtOnce },
+  { isLoss: true, head: "PODS KILLED", short: "KILLED", of: (counts) => counts.podsKilled },
+  { isLoss: false, head: "REPLACED", short: "REPLACED", of: (counts) => counts.replacements },
 ];
 
 /** What the figures mean. */
@@ -49,9 +51,11 @@ export function totalLines(
   const line = (name: string, cells: readonly Cell[], counts: FleetFigures): StyledLine => [
     cell(` ${name.padEnd(nameWidth)}`, "strong"),
     ...strip(cells),
-    cell(
-      figures.map((figure) => String(figure.of(counts)).padStart(headOf(figure).length)).join(gap),
-    ),
+    ...figures.map((figure, place) => {
+      const count = figure.of(counts);
+      const text = String(count).padStart(headOf(figure).length);
+      return cell(`${place === 0 ? "" : gap}${text}`, figure.isLoss && count > 0 ? "bad" : "plain");
+    }),
   ];
   const headText = hasMarks ? `${legend.padEnd(marks)}${gap}` : "";
   return [

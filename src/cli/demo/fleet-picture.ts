@@ -178,8 +178,8 @@ export class FleetNews {
   }
 }
 
-/** What became of a notice is told for so long after the power went. */
-export const aftermathMs = 60_000;
+/** What became of a notice is told for so long after the power went: four seconds of a person's. */
+export const aftermathMs = 80_000;
 
 export interface StoryFacts {
   readonly now: Instant;

@@ -24,8 +24,8 @@ export interface Pulse {
 
 /** Time to read what is on the screen before anything happens. */
 const openingMs = 240_000;
-/** From the shutdown until the power is off, and a while to see what came of it. */
-const shutdownMs = 75_000;
+/** From the shutdown until the power is off, and a while to read what came of it. */
+const shutdownMs = 115_000;
 /** So long before a node leaves the clock slows down, to be seen. */
 const soonMs = 30_000;
 /** After so many departures, and one notice, everybody knows what one looks like. */
