@@ -64,6 +64,17 @@ describe("A notice", () => {
       { twinPods: [{ name: "web", terminatingAt: now, endedAt: now, isKilled: true }] },
       "without Lastcall: 1 of 1 pods killed",
     ],
+    ["has a twin without pods", { twinPods: [] }, "without Lastcall: no pods"],
+    [
+      "has a twin with one pod",
+      { twinPods: [{ name: "web" }] },
+      "without Lastcall: 1 pod keeps running, unaware of the notice",
+    ],
+    [
+      "has a twin whose pods had ended by themselves",
+      { goneAt: now, twinPods: [{ name: "web", terminatingAt: noticedAt, endedAt: now }] },
+      "without Lastcall: no pod killed",
+    ],
     ["killed one itself", { pods: [{ name: "web", isKilled: true }] }, "  killed"],
   ])("says of a machine that %s what came of it", (_, more, text) => {
     expect(textOf({ ...notice, ...more }, 10).join("\n")).toContain(text);

@@ -108,22 +108,22 @@ function podState(
 
 /** What becomes of the same pods where nobody hears the notice. */
 function twinLine(pods: readonly BoardPod[]): StyledLine {
+  const { text, tone } = twinState(pods);
+  return [cell(`   without Lastcall: ${text}`, tone)];
+}
+
+function twinState(pods: readonly BoardPod[]): { readonly text: string; readonly tone: Tone } {
   const running = pods.filter(({ terminatingAt }) => terminatingAt === undefined).length;
   const killed = pods.filter(({ isKilled }) => isKilled).length;
+  if (pods.length === 0) return { text: "no pods", tone: "plain" };
   if (running > 0) {
-    return [
-      cell(`   without Lastcall: ${running} pods keep running, unaware of the notice`, "warn"),
-    ];
+    const keep = running === 1 ? "1 pod keeps" : `${running} pods keep`;
+    return { text: `${keep} running, unaware of the notice`, tone: "warn" };
   }
-  if (killed === 0) {
-    return [
-      cell(
-        "   without Lastcall: the shutdown terminates its pods, with 15 s for all of them",
-        "warn",
-      ),
-    ];
-  }
-  return [cell(`   without Lastcall: ${killed} of ${pods.length} pods killed`, "bad")];
+  if (killed > 0) return { text: `${killed} of ${pods.length} pods killed`, tone: "bad" };
+  return pods.every(hasEnded)
+    ? { text: "no pod killed", tone: "plain" }
+    : { text: "the shutdown terminates its pods, with 15 s for all of them", tone: "warn" };
 }
 
 function hasEnded({ endedAt }: BoardPod): boolean {
