@@ -23,6 +23,8 @@ interface App {
   readonly exitAfter?: string;
   /** Of a budget that keeps its one pod. */
   readonly unhealthy?: "AlwaysAllow" | "IfHealthyBudget";
+  /** Put on its node past the scheduler, and so again when it was evicted. */
+  readonly nodeName?: "leaving";
 }
 
 /** What a node may have on it that does not go as it should. */
@@ -32,6 +34,7 @@ const apps: readonly App[] = [
   { name: "crash", graceSeconds: 30, labels: crashes },
   { name: "crash-free", graceSeconds: 30, labels: crashes, unhealthy: "AlwaysAllow" },
   { name: "crash-held", graceSeconds: 5, labels: crashes, unhealthy: "IfHealthyBudget" },
+  { name: "pinned", graceSeconds: 2, nodeName: "leaving" },
 ];
 
 interface Drain {
@@ -72,7 +75,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a node with a slow, a deaf and three crash-looping pods", () => {
+describe("a node with a slow, a deaf, three crash-looping pods and one that is put back", () => {
   let deadlineAt: number;
 
   test("loses all but the one that its budget keeps, which is named", async () => {
@@ -82,7 +85,7 @@ describe("a node with a slow, a deaf and three crash-looping pods", () => {
       return isHeld(status.drain) && status;
     });
     expect(departure.message).toContain("crash-held");
-    expect((await podsOn("leaving")).map(appOf)).toEqual(["crash-held"]);
+    expect((await podsOn("leaving")).map(appOf).toSorted()).toEqual(["crash-held", "pinned"]);
   });
 
   test("loses that one, too, before the deadline of a notice", async () => {
@@ -101,7 +104,9 @@ describe("a node with a slow, a deaf and three crash-looping pods", () => {
       "-p",
       patch,
     ]);
-    await until("the node is empty", async () => (await podsOn("leaving")).length === 0);
+    await until("only what was put back is left", async () =>
+      (await podsOn("leaving")).every((pod) => appOf(pod) === "pinned"),
+    );
     expect(Date.now()).toBeLessThan(deadlineAt);
   });
 
@@ -134,18 +139,28 @@ describe("a node with a slow, a deaf and three crash-looping pods", () => {
     });
     const deaf = partings().get("deaf")?.metadata?.name;
     expect(status.drain).toMatchObject({
-      ...{ total: 5, left: 0, evicted: 4, forced: 1, cut: 0 },
-      ...{ cleanExit: 4, killed: 1, leftBehind: 0 },
+      ...{ total: 6, left: 0, evicted: 5, forced: 1, cut: 0 },
+      ...{ cleanExit: 5, killed: 1, leftBehind: 0 },
       notClean: [{ namespace: "default", name: deaf, outcome: "Killed" }],
     });
   });
+
+  test("was asked once for the one that is put back past the scheduler", async () => {
+    const leaving = onlooker
+      .changes()
+      .filter(({ kind, object }) => kind === "Pod" && appOf(object as Pod) === "pinned")
+      .filter(({ object }) => object.metadata?.deletionTimestamp !== undefined);
+    expect(new Set(leaving.map(({ object }) => object.metadata?.uid)).size).toBe(1);
+    expect((await podsOn("leaving")).map(appOf)).toEqual(["pinned"]);
+  });
 });
 
-function objectsOf({ name, graceSeconds, labels = {}, exitAfter, unhealthy }: App): object[] {
+function objectsOf({ name, graceSeconds, exitAfter, unhealthy, ...more }: App): object[] {
+  const { labels = {}, nodeName } = more;
   const app = { app: name };
   const annotations = exitAfter === undefined ? {} : { "e2e.lastcall.dev/exit-after": exitAfter };
   const containers = [{ name, image: `registry.example/${name}:1` }];
-  const spec = { terminationGracePeriodSeconds: graceSeconds, containers };
+  const spec = { terminationGracePeriodSeconds: graceSeconds, containers, nodeName };
   const template = { metadata: { labels: { ...app, ...labels }, annotations }, spec };
   const workload = {
     apiVersion: "apps/v1",

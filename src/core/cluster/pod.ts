@@ -45,6 +45,8 @@ export interface PodFacts extends PodIdentity {
   readonly hostPath: boolean;
   readonly volumeClaims: readonly string[];
   readonly tolerations: readonly Toleration[];
+  /** It was created with its node's name in it; absent where a scheduler chose that. */
+  readonly bypassesScheduler?: true | undefined;
   /** What it asks of a place; absent where nobody has looked, which asks nothing. */
   readonly placement?: PodPlacement | undefined;
   readonly startedAt?: Instant | undefined;

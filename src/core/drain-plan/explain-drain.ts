@@ -18,7 +18,7 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   Finished: () => "is skipped, because it has finished",
   PolicySkip: () => "is skipped, because a podRule of the policy says Skip",
   ComesBack: () =>
-    "is skipped, because it came in mid-drain and tolerates the cordon: another would come after it",
+    "is skipped, because it came in mid-drain in spite of the cordon: another would come after it",
   Evictable: (f) => `is evicted${grace(f)}`,
   WillBeCut: (f) =>
     `is evicted with ${f.graceSeconds ?? "?"} s of grace instead of ` +

@@ -100,12 +100,14 @@ function skipReason(
 }
 
 /**
- * It came to a node that is cordoned, and is let: evicted, it would come again, and again each time
- * the next one is evicted. kubectl does not look at the pods that come, either.
+ * It came to a node that is cordoned, and is let, or its controller asks no scheduler: evicted, it
+ * would come again, and again each time the next one is evicted. kubectl does not look at the pods
+ * that come, either.
  */
 function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   if (beganWith === undefined || beganWith.has(pod.uid)) return false;
   if (pod.controller === undefined || pod.deletionAt !== undefined) return false;
+  if (pod.bypassesScheduler) return true;
   return repellingTaint(cordonTaints, pod.tolerations) === undefined;
 }
 

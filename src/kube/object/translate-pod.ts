@@ -44,6 +44,7 @@ export function translatePod(pod: KubeObject): PodFacts {
     mirror: "kubernetes.io/config.mirror" in annotations,
     ...volumesOf(spec, textOf(meta.name) ?? ""),
     tolerations: listOf(spec.tolerations).map(toToleration),
+    bypassesScheduler: bypassesScheduler(meta.managedFields) || undefined,
     placement: translatePlacement(spec),
     startedAt: instantOf(status.startTime),
     deletionAt: instantOf(meta.deletionTimestamp),
@@ -118,6 +119,17 @@ function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): b
     .flatMap((container) => listOf(fieldsOf(container).volumeMounts))
     .map(fieldsOf)
     .some(({ name, readOnly }) => name === volume && readOnly !== true);
+}
+
+/**
+ * Whoever creates a pod with its node's name owns that field; a scheduler's binding leaves no trace
+ * there. Source: kubernetes pkg/registry/core/pod/storage/storage.go, setPodNodeAndMetadata.
+ */
+function bypassesScheduler(managed: unknown): boolean {
+  return listOf(managed).some((entry) => {
+    const { fieldsV1 } = fieldsOf(entry);
+    return "f:nodeName" in fieldsOf(fieldsOf(fieldsV1)["f:spec"]);
+  });
 }
 
 function isThere(value: unknown): boolean {

@@ -116,7 +116,7 @@ export const drained: Readonly<Record<DrainReason, string>> = {
   Finished: "終了しているため対象外",
   PolicySkip: "ポリシーの podRule が Skip のため対象外",
   ComesBack:
-    "ドレイン中にこのノードに作られ、cordon を許容する（退避してもまた作られる）ため対象外",
+    "ドレイン中に cordon にかかわらずこのノードに作られた（退避してもまた作られる）ため対象外",
   Evictable: "退避[（猶予 {graceSeconds} 秒）]",
   WillBeCut:
     "期限がそれ以上を許さないため、{wantedGraceSeconds} 秒でなく {graceSeconds} 秒の猶予で退避",

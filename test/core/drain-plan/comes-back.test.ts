@@ -14,20 +14,39 @@ function fate(one: PodFacts, changes: Partial<DrainQuestion>): string {
   return [...acting, ...skipped.map(({ reason }) => `Skip ${reason}`)].join(", ");
 }
 
-it.each<[string, PodFacts["tolerations"], string]>([
-  ["everything", [{ operator: "Exists" }], "Skip ComesBack"],
-  ["every NoSchedule", [{ operator: "Exists", effect: "NoSchedule" }], "Skip ComesBack"],
-  ["what is unschedulable alone", [{ key: unschedulable, operator: "Exists" }], "Evict Evictable"],
-  ["every NoExecute", [{ operator: "Exists", effect: "NoExecute" }], "Evict Evictable"],
-  ["nothing", [], "Evict Evictable"],
-])("a pod that came in mid-drain and tolerates %s", (_, tolerations, fateOfLate) => {
-  const late = pod("late", { tolerations });
+type How = Pick<PodFacts, "tolerations" | "bypassesScheduler">;
+
+it.each<[string, How, string]>([
+  ["tolerates everything", { tolerations: [{ operator: "Exists" }] }, "Skip ComesBack"],
+  [
+    "tolerates every NoSchedule",
+    { tolerations: [{ operator: "Exists", effect: "NoSchedule" }] },
+    "Skip ComesBack",
+  ],
+  [
+    "tolerates what is unschedulable alone",
+    { tolerations: [{ key: unschedulable, operator: "Exists" }] },
+    "Evict Evictable",
+  ],
+  [
+    "tolerates every NoExecute",
+    { tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
+    "Evict Evictable",
+  ],
+  ["tolerates nothing", { tolerations: [] }, "Evict Evictable"],
+  [
+    "was put there past the scheduler",
+    { tolerations: [], bypassesScheduler: true },
+    "Skip ComesBack",
+  ],
+])("a pod that came in mid-drain and %s", (_, how, fateOfLate) => {
+  const late = pod("late", how);
   expect(fate(late, { beganWith: new Set(["uid-a"]) })).toBe(fateOfLate);
   expect(fate(late, { beganWith: new Set(["uid-a"]), notice })).toBe(fateOfLate);
   expect(fate(late, { beganWith: new Set([late.uid]) })).toBe("Evict Evictable");
   expect(fate(late, {})).toBe("Evict Evictable");
-  const bare = pod("late", { tolerations, controller: undefined });
+  const bare = pod("late", { ...how, controller: undefined });
   expect(fate(bare, { beganWith: new Set(["uid-a"]) })).toBe("Evict NoController");
-  const leaving = pod("late", { tolerations, deletionAt: plus(startAt, seconds(20)) });
+  const leaving = pod("late", { ...how, deletionAt: plus(startAt, seconds(20)) });
   expect(fate(leaving, { beganWith: new Set(["uid-a"]) })).toBe("Wait Terminating");
 });

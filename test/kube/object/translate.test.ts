@@ -210,6 +210,17 @@ describe("the facts of a pod", () => {
     });
   });
 
+  it("tell one that was created with its node's name from one that a scheduler has bound", () => {
+    const created = (spec: object) => {
+      const fieldsV1 = { "f:metadata": { "f:labels": {} }, "f:spec": spec };
+      const kubelet = { manager: "kubelet", fieldsV1: { "f:status": { "f:phase": {} } } };
+      const managedFields = [{ manager: "kube-controller-manager", fieldsV1 }, kubelet];
+      return translatePod({ metadata: { managedFields }, spec: { nodeName: "n1" } });
+    };
+    expect(created({ "f:containers": {}, "f:nodeName": {} }).bypassesScheduler).toBe(true);
+    expect(created({ "f:containers": {} }).bypassesScheduler).toBeUndefined();
+  });
+
   it("of a bare object are defaults", () => {
     expect(translatePod({ metadata: { name: "p" } })).toMatchObject({
       namespace: "default",
