@@ -27,7 +27,8 @@ export interface DepartureStore {
 
 export interface MoveOrder {
   readonly departAt: Instant;
-  readonly deadlineAt?: Instant | undefined;
+  /** Absent: it stays; null: there is none any more. */
+  readonly deadlineAt?: Instant | null | undefined;
   /** Absent: it stays. */
   readonly policy?: string | undefined;
 }

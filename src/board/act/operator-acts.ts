@@ -159,7 +159,7 @@ export class OperatorActs {
         const result =
           step.kind === "Create"
             ? await store.create(step.order)
-            : await store.move(step.departure, wish);
+            : await store.move(step.departure, step.to);
         if (result.kind === "Done") return { kind: "Done" };
         const found = result.kind === "Gone" ? "the departure is gone" : "it is being written";
         return { kind: "Changed", found };

@@ -44,7 +44,7 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   const wish = wishOf(input, fleet.readAt);
   const steps = stepsFor(input.words, wish, fleet);
   if (!options.quiet) for (const text of lateWarnings(steps, wish, fleet)) io.err(text);
-  const { written, faults } = await carryOut(steps, wish, input);
+  const { written, faults } = await carryOut(steps, input);
   await show(written, input);
   for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
   if (faults[0] !== undefined) throw faults[0];
@@ -115,11 +115,11 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
 }
 
 /** A dry run speaks to nobody. */
-async function carryOut(steps: Steps, wish: DepartWish, { options, io }: Depart) {
-  if (options.dryRun) return writeAll(steps, { wish });
+async function carryOut(steps: Steps, { options, io }: Depart) {
+  if (options.dryRun) return writeAll(steps);
   const { api, close } = await connect(options, io);
   try {
-    return await writeAll(steps, { wish, api });
+    return await writeAll(steps, api);
   } finally {
     close();
   }
@@ -127,15 +127,15 @@ async function carryOut(steps: Steps, wish: DepartWish, { options, io }: Depart)
 
 async function writeAll(
   steps: Steps,
-  { wish, api }: { readonly wish: DepartWish; readonly api?: KubeApi },
+  api?: KubeApi,
 ): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
   const { departureObject } = await import("../../kube/object/translate-departure.ts");
   const written: Written[] = [];
   const faults: LastcallError[] = [];
   for (const { node, step } of steps) {
     try {
-      const departure = api === undefined ? undefined : await write(step, wish, api);
-      const order = departure ?? planned(step, wish);
+      const departure = api === undefined ? undefined : await write(step, api);
+      const order = departure ?? planned(step);
       const { name, source = "", ...rest } = order;
       const object = departureObject({ ...rest, name, source });
       written.push({ node: node.name, step, object });
@@ -148,23 +148,21 @@ async function writeAll(
 }
 
 /** What would be there, had it been written. */
-function planned(step: DepartStep, wish: DepartWish) {
+function planned(step: DepartStep) {
   if (step.kind === "Create") return step.order;
-  return step.kind === "Move" ? { ...step.departure, ...given(wish) } : step.departure;
+  if (step.kind === "Leave") return step.departure;
+  const { departAt, deadlineAt = step.departure.deadlineAt } = step.to;
+  return { ...step.departure, departAt, deadlineAt: deadlineAt ?? undefined };
 }
 
-function given({ departAt, deadlineAt }: DepartWish): DepartWish {
-  return deadlineAt === undefined ? { departAt } : { departAt, deadlineAt };
-}
-
-async function write(step: DepartStep, wish: DepartWish, api: KubeApi): Promise<Departure> {
+async function write(step: DepartStep, api: KubeApi): Promise<Departure> {
   const { KubeDepartureStore } = await import("../../kube/departure-store.ts");
   const store = new KubeDepartureStore(api);
   switch (step.kind) {
     case "Create":
       return doneOr(step.order.name, await store.create(step.order));
     case "Move":
-      return doneOr(step.departure.name, await store.move(step.departure, wish));
+      return doneOr(step.departure.name, await store.move(step.departure, step.to));
     case "Leave":
       return step.departure;
   }

@@ -16,9 +16,14 @@ export interface DepartWish {
 export type DepartStep =
   | { readonly kind: "Create"; readonly order: DepartureOrder }
   /** A person has asked before: the same departure, at the new instants. */
-  | { readonly kind: "Move"; readonly departure: Departure }
+  | { readonly kind: "Move"; readonly departure: Departure; readonly to: DepartMove }
   /** It is leaving already, because the cloud or a person said so. */
   | { readonly kind: "Leave"; readonly departure: Departure };
+
+/** The new instants of a request; a deadline that is absent stays, and one that is null goes. */
+interface DepartMove extends Pick<DepartWish, "departAt" | "policy"> {
+  readonly deadlineAt?: Instant | null | undefined;
+}
 
 /**
  * A departure that is only planned stays as it is: it is held while the person's own is live, and
@@ -39,7 +44,8 @@ export function departStep(
   if (asked !== undefined) {
     const sameDeadline = wish.deadlineAt === undefined || wish.deadlineAt === asked.deadlineAt;
     const same = asked.departAt === wish.departAt && sameDeadline;
-    return { kind: same ? "Leave" : "Move", departure: asked };
+    if (same) return { kind: "Leave", departure: asked };
+    return { kind: "Move", departure: asked, to: moveOf(asked, wish) };
   }
   const { name, uid, providerID, bootID } = node;
   return {
@@ -54,4 +60,10 @@ export function departStep(
       message: explain("Requested", { node: name }),
     },
   };
+}
+
+/** The deadline of the wish before, past which the node would now begin, would force it out. */
+function moveOf({ deadlineAt: former }: Departure, wish: DepartWish): DepartMove {
+  const isOver = former !== undefined && former <= wish.departAt;
+  return { ...wish, deadlineAt: wish.deadlineAt ?? (isOver ? null : undefined) };
 }

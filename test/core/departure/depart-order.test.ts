@@ -29,7 +29,17 @@ describe("a person's wish that a node departs", () => {
 
   it("moves what a person asked for before", () => {
     const asked = aDeparture(n1, { cause: "Manual", departAt: plus(now, hours(5)) });
-    expect(departStep(n1, wish, [asked])).toEqual({ kind: "Move", departure: asked });
+    expect(departStep(n1, wish, [asked])).toEqual({ kind: "Move", departure: asked, to: wish });
+  });
+
+  it("keeps the deadline that was asked for before, unless it would begin after that", () => {
+    const by = { departAt: now, deadlineAt: plus(now, hours(3)) };
+    const asked = aDeparture(n1, { cause: "Manual", ...by });
+    const moved = (inHours: number) => {
+      const step = departStep(n1, { departAt: plus(now, hours(inHours)) }, [asked]);
+      return step.kind === "Move" ? step.to.deadlineAt : step.kind;
+    };
+    expect([moved(2), moved(3), moved(4)]).toEqual([undefined, null, null]);
   });
 
   it.each([
