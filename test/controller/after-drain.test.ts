@@ -72,6 +72,21 @@ describe("a node whose last pod has left", () => {
     await running;
   });
 
+  it("keeps it as well where the next controller takes the departure up meanwhile", async () => {
+    const world = await database();
+    depart(world, "n0");
+    await told(world, () => ledgerOf(world, "n0").reason === "VolumeWait", minutes(1));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(60));
+    expect(world.released).toEqual([]);
+    detach(world, "pv-data");
+    await world.passUntil(hasEnded(world, "n0"), minutes(1));
+    expect(world.released).toHaveLength(1);
+    stop.abort();
+    await running;
+  });
+
   it("waits no longer than the drain may take, and names what is still attached", async () => {
     const world = await database();
     depart(world, "n0");

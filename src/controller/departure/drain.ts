@@ -2,8 +2,18 @@ import type { FollowedPods } from "../../contracts/node-pods.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodIdentity } from "../../core/cluster/pod.ts";
-import { cloudDeadline, type Departure, type DrainCounts } from "../../core/departure/departure.ts";
-import { drainBeganAt, hasReserved, type PhaseResult } from "../../core/departure/ledger.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  type DrainCounts,
+  isNoticed,
+} from "../../core/departure/departure.ts";
+import {
+  drainBeganAt,
+  hasReserved,
+  type PhaseResult,
+  reasonSince,
+} from "../../core/departure/ledger.ts";
 import { drainAccount } from "../../core/drain/drain-account.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
 import {
@@ -59,6 +69,15 @@ export async function drain(
   }
 }
 
+/**
+ * Whether pods that left before a drain was taken up may have had volumes of their own. A look at
+ * them lists all of the cluster, so that in a burst of notices one is not worth it without a sign.
+ */
+function mayHaveHadVolumes(departure: Departure, counted: DrainCounts | undefined): boolean {
+  const hasWaited = reasonSince(departure.status, "VolumeWait") !== undefined;
+  return hasWaited || (counted !== undefined && !isNoticed(departure));
+}
+
 interface Begun {
   readonly followed: FollowedPods;
   readonly machine: MachineCheck;
@@ -82,7 +101,7 @@ class NodeDrain {
   readonly #countedBefore: DrainCounts | undefined;
   #reportAgainAt: Instant | undefined;
   #heldBy: string | undefined;
-  #volumes: DrainEnd["volumes"] = "None";
+  #volumes: DrainEnd["volumes"];
   #begun: Begun | undefined;
   /** When this drain began or was taken up; by the monotonic clock. */
   readonly #startedAtMs: number;
@@ -97,6 +116,7 @@ class NodeDrain {
     this.#node = targetOf(context);
     this.#rule = drainRuleOf(departure, { rule: policy.drain, now: clock.now() });
     this.#countedBefore = context.memory.counts ?? departure.status.drain;
+    this.#volumes = mayHaveHadVolumes(departure, this.#countedBefore) ? "Some" : "None";
     this.#wakeup = new Wakeup(clock);
     this.#driver = new DrainDriver({
       ...{ node: this.#node, actor: executor, rng, self, terminations },
