@@ -184,6 +184,25 @@ describe("a notice for a node whose departure is under way", () => {
   });
 });
 
+describe("a notice that comes as the end of a roll-back is being written", () => {
+  it("begins the departure anew", async () => {
+    const { on, end } = await world({ byHand: {} });
+    let isTold = false;
+    on.beforeWrite = ({ path, body }) => {
+      const status = (body as { status?: { phase?: string } } | undefined)?.status;
+      if (isTold || !path.endsWith("/status") || status?.phase !== "Ended") return;
+      isTold = true;
+      interrupt(on);
+    };
+    patch(on, { hold: true });
+    await on.pass(seconds(20));
+    expect(isTold).toBe(true);
+    expect(on.marksOf("n1")).toContain("unschedulable");
+    expect(["Draining", "Releasing"]).toContain(shown(on).status.phase);
+    await end();
+  });
+});
+
 describe("a person's deadline, after a notice that names none", () => {
   it("forces no pod past its budget", async () => {
     const by = (span: Millis) => formatInstant(plus(dawn, span));

@@ -102,6 +102,7 @@ export class MarkUpkeep {
   }
 }
 
-function noticeOf({ cause, deadlineAt, noticedAt }: Departure): string {
+/** What the cloud has said of it, by which news is known. */
+export function noticeOf({ cause, deadlineAt, noticedAt }: Departure): string {
   return `${cause} ${deadlineAt} ${noticedAt}`;
 }

@@ -29,7 +29,7 @@ import {
 } from "../action/action-steps.ts";
 import { awaitLoadBalancers, awaitVolumes, drained } from "./after-drain.ts";
 import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
-import { cordon, MarkUpkeep, rolledBack, uncordon } from "./cordon.ts";
+import { cordon, MarkUpkeep, noticeOf, rolledBack, uncordon } from "./cordon.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drain } from "./drain.ts";
 import { checkRelease, identifyNode, isToCordonAtOnce, lookAhead, prepared } from "./prepare.ts";
@@ -120,11 +120,14 @@ export class DepartureRun {
     const policyNow = () => this.#policy;
     const { executor, clock, rng } = tools;
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
+  /** What the cloud had said as its phase began. */
+  #toldBefore: string;
     this.#upkeep = new MarkUpkeep(executor, telemetry);
     const statusWriter = new StatusWriter(tools);
     const retry: StepContext["retry"] = (work, signal, isEnough) =>
       retrying(work, {
         ...{ clock, rng, signal, isEnough },
+    this.#toldBefore = noticeOf(departure);
         longestPause: () => longestPause(this.#departure),
         onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
       });
@@ -283,11 +286,14 @@ export class DepartureRun {
     if (!isUnderWay(before)) this.#beginning = statusAfter(before, change);
     const after = this.#isUrgent(result)
       ? this.#advanceUnwritten(change)
-      : await statusWriter.write(before, (fresh) => statusAfter(fresh, change));
+      : await statusWriter.write(before, (fresh) => this.#statusAfter(fresh, change));
     this.#beginning = undefined;
     if (after === undefined) return false;
     this.#departure = after;
-    if (after.status.phase !== before.status.phase) telemetry.phaseChanged(before, after);
+    if (after.status.phase !== before.status.phase) {
+      this.#toldBefore = noticeOf(after);
+      telemetry.phaseChanged(before, after);
+    }
     return true;
   }
 
@@ -300,6 +306,13 @@ export class DepartureRun {
   async #report(reason: Reason, detail: string | undefined): Promise<void> {
     const { statusWriter, telemetry } = this.#context;
     const after = await statusWriter.report(this.#departure, { reason, detail });
+  /** A notice that came while a roll-back was coming to its end is not lost with that. */
+  #statusAfter(fresh: Departure, change: PhaseChange): DepartureStatus | undefined {
+    const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#toldBefore;
+    const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
+    return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
+  }
+
     if (after === undefined) return;
     const { status } = after;
     this.#departure = { ...this.#departure, resourceVersion: after.resourceVersion, status };
