@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
   capacityStory,
@@ -127,6 +127,22 @@ describe("two departures that need the same two budgets", () => {
     return world;
   }
 
+  /** Its departure as one that the plan has begun, and the controller before this one. */
+  function beginPlanned(world: ModelWorld, node: string): void {
+    const now = world.clock.now();
+    const path = `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(node)?.metadata?.name}`;
+    const at = formatInstant(now);
+    const deadlineAt = formatInstant(plus(now, hours(12)));
+    const timeline = [{ at, step: "Preparing", result: "Due" }];
+    for (const [where, body] of [
+      ["", { spec: { cause: "Planned", departAt: at, deadlineAt } }],
+      ["/status", { status: { phase: "Preparing", startedAt: at, timeline } }],
+    ] as const) {
+      const patchType = "application/merge-patch+json";
+      world.api.handle({ method: "PATCH", path: `${path}${where}`, patchType, body });
+    }
+  }
+
   const waits = (world: ModelWorld) => (name: string) =>
     stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));
 
@@ -144,6 +160,27 @@ describe("two departures that need the same two budgets", () => {
     expect(entry?.result).toContain(`${first}-`);
     expect(entry?.result).toContain("over default/db and default/web");
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
+  });
+
+  it("wait for a freeze that comes while the second waits for the first", async () => {
+    const world = await entangled();
+    world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
+    for (const name of ["n0", "n1"]) beginPlanned(world, name);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ["n0", "n1"].some(waits(world)), minutes(1));
+    const [second = ""] = ["n0", "n1"].filter(waits(world));
+    const first = second === "n0" ? "n1" : "n0";
+    const freezeUntil = formatInstant(plus(world.clock.now(), hours(2)));
+    world.patchPolicy({ spec: { gates: { freezeUntil } } });
+    await world.passUntil(hasEnded(world, first), minutes(10));
+    await world.pass(minutes(2));
+    expect(world.marksOf(second)).toEqual([]);
+    expect(ledgerOf(world, second).timeline?.map(({ result }) => result)).toContain(
+      `Blocked: ${second} waits until the freeze ends at ${freezeUntil}.`,
+    );
+    stop.abort();
+    await running;
   });
 
   it("do not wait for each other once the cloud takes one of them", async () => {

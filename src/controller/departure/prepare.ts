@@ -4,9 +4,10 @@ import type { PodFacts } from "../../core/cluster/pod.ts";
 import { isNoticed, isPressing } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
-import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
+import { innerHold } from "../../core/limits/gate.ts";
 import { departureAnnotation } from "../../core/notice/interruption.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
@@ -79,6 +80,24 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
     signal.throwIfAborted();
     context.telemetry.faulted("look-ahead-failed", departure, error);
   }
+}
+
+/**
+ * A wait for another drain may outlast the window, and a freeze may have come meanwhile: what is
+ * planned waits for that as one that has not begun.
+ */
+export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
+  const { departure, clock, policy, view } = context;
+  const { name, cause, deadlineAt, status } = departure();
+  const now = clock.now();
+  if (cause !== "Planned" || isNoticed(departure()) || (deadlineAt ?? now) <= now) return undefined;
+  const node = context.node() ?? targetOf(context);
+  const isMarked = node.annotations[departureAnnotation] === name;
+  if (isMarked || reasonSince(status, "ConflictWait") === undefined) return undefined;
+  const newest = view().policies.find((one) => one.name === policy.name) ?? policy;
+  const held = innerHold({ policy: newest, node, now });
+  if (held === undefined) return undefined;
+  return { event: "Blocked", reason: held.reason, detail: held.detail, until: held.retryAt };
 }
 
 /**

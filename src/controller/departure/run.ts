@@ -32,12 +32,21 @@ import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
 import { cordon, MarkUpkeep, noticeOf, rolledBack, uncordon } from "./cordon.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drain } from "./drain.ts";
-import { checkRelease, identifyNode, isToCordonAtOnce, lookAhead, prepared } from "./prepare.ts";
+import {
+  checkGates,
+  checkRelease,
+  identifyNode,
+  isToCordonAtOnce,
+  lookAhead,
+  prepared,
+} from "./prepare.ts";
 import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
 import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } from "./step.ts";
 
+/** What a departure that has the time looks at before its cordon. */
+const looking: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
 /** What a departure that has the time makes before its drain. */
 const making: readonly Step[] = [reserveCapacity, awaitRequiredActions];
 const draining: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
@@ -53,7 +62,7 @@ function stepsOf(context: StepContext): readonly Step[] {
     case "Preparing":
       return isToCordonAtOnce(context)
         ? [beginActions, cordon, prepared]
-        : [identifyNode, lookAhead, checkRelease, cordon, beginActions, ...making, prepared];
+        : [...looking, cordon, beginActions, ...making, prepared];
     case "Draining":
       return isOnlyCordoned(context)
         ? [beginActions, awaitMachine]
@@ -111,23 +120,23 @@ export class DepartureRun {
   /** Whether its node was known when its policy was chosen. */
   #isNodeKnown: boolean;
   readonly #observers = new Set<() => void>();
+  /** What the cloud had said as its phase began. */
+  #toldBefore: string;
 
   constructor({ departure, policy, node }: RunSubject, tools: RunTools) {
     this.#departure = departure;
     this.#node = node;
     this.#policy = policy;
+    this.#toldBefore = noticeOf(departure);
     this.#isNodeKnown = node?.uid === departure.node.uid;
     const policyNow = () => this.#policy;
     const { executor, clock, rng } = tools;
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
-  /** What the cloud had said as its phase began. */
-  #toldBefore: string;
     this.#upkeep = new MarkUpkeep(executor, telemetry);
     const statusWriter = new StatusWriter(tools);
     const retry: StepContext["retry"] = (work, signal, isEnough) =>
       retrying(work, {
         ...{ clock, rng, signal, isEnough },
-    this.#toldBefore = noticeOf(departure);
         longestPause: () => longestPause(this.#departure),
         onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
       });
@@ -297,6 +306,13 @@ export class DepartureRun {
     return true;
   }
 
+  /** A notice that came while a roll-back was coming to its end is not lost with that. */
+  #statusAfter(fresh: Departure, change: PhaseChange): DepartureStatus | undefined {
+    const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#toldBefore;
+    const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
+    return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
+  }
+
   /** What completes its machine's lifecycle hook may have to know it after its node is gone. */
   get #policyOfHook(): string | undefined {
     const { name, instance } = this.#policy;
@@ -306,13 +322,6 @@ export class DepartureRun {
   async #report(reason: Reason, detail: string | undefined): Promise<void> {
     const { statusWriter, telemetry } = this.#context;
     const after = await statusWriter.report(this.#departure, { reason, detail });
-  /** A notice that came while a roll-back was coming to its end is not lost with that. */
-  #statusAfter(fresh: Departure, change: PhaseChange): DepartureStatus | undefined {
-    const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#toldBefore;
-    const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
-    return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
-  }
-
     if (after === undefined) return;
     const { status } = after;
     this.#departure = { ...this.#departure, resourceVersion: after.resourceVersion, status };

@@ -82,7 +82,7 @@ export function newestStarts(
 /** One that had to wait for another drain before its node was marked left as that wait was over. */
 function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
   const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");
-  return waited < 0 ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
+  return waited <= began ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
 }
 
 function urgency(departure: Departure): number {
@@ -90,3 +90,4 @@ function urgency(departure: Departure): number {
   if (isUnderWay(departure)) return 2;
   return departure.cause === "Manual" ? 1 : 0;
 }
+  const began = timeline.findLastIndex(({ step }) => step === "Preparing");

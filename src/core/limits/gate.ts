@@ -65,6 +65,13 @@ export function gateHolds(question: GateQuestion): readonly GateHold[] {
   return holds.filter((hold) => hold !== undefined);
 }
 
+/** What holds a node now of all that nobody outside has to be asked about. */
+export function innerHold(question: Omit<GateQuestion, "answer" | "window">): GateHold | undefined {
+  const { policy, now } = question;
+  const inside = { ...question, answer: undefined, window: undefined };
+  return nodeGate(inside) ?? policyGate(inside) ?? windowHold(policy, now);
+}
+
 /** How far ahead a closed window looks for its next opening. */
 const lookAheadMs = hours(8 * 24);
 
