@@ -5,7 +5,7 @@ import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";
-import type { Departure } from "../core/departure/departure.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
 import { hasLostPolicy, policyFor } from "../core/notice/reaction.ts";
@@ -16,6 +16,7 @@ import { isReleaseReason } from "../core/policy/release-answer.ts";
 import { earliest, type Instant, type Millis, millis, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
+import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
@@ -200,21 +201,14 @@ export class PlanReconciler {
   }
 
   async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {
-    const { executor, activeDepartures, clock } = this.#options;
+    const { executor, activeDepartures } = this.#options;
     switch (decision.kind) {
       case "Schedule":
         return executor.schedule(decision.order);
       case "Move":
         return executor.move(decision.departure, decision);
       case "Note":
-        // What somebody has changed since, such as a notice, is decided again on the next picture.
-        await executor.record(decision.departure, (fresh) =>
-          fresh === decision.departure
-            ? statusAfter(fresh, { ...decision, at: clock.now() })
-            : undefined,
-        );
-        this.#sayProblem(decision);
-        return;
+        return this.#note(decision);
       case "Begin":
         return activeDepartures.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
@@ -235,6 +229,23 @@ export class PlanReconciler {
       case "Leave":
         return;
     }
+  }
+
+  async #note(decision: Extract<Decision, { kind: "Note" }>): Promise<void> {
+    const { executor, clock } = this.#options;
+    const { departure } = decision;
+    let written: DepartureStatus | undefined;
+    // What somebody has changed since, such as a notice, is decided again on the next picture.
+    await executor.record(departure, (fresh) => {
+      const isSame = fresh === departure;
+      written = isSame ? statusAfter(fresh, { ...decision, at: clock.now() }) : undefined;
+      return written;
+    });
+    if (written?.outcome === "Preempted") {
+      const telemetry = new DepartureTelemetry(executor.telemetry, clock);
+      telemetry.lostUnbegun({ ...departure, status: written });
+    }
+    this.#sayProblem(decision);
   }
 
   /**

@@ -12,7 +12,7 @@ export const counters: Readonly<Record<CounterName, Described>> = {
     labels: ["cloud", "kind", "source"],
   },
   lastcall_departures_total: {
-    help: "Departures that ended, by outcome.",
+    help: "Departures that ended, by outcome; of those that had not begun, the preempted ones.",
     labels: ["policy", "cause", "outcome"],
   },
   lastcall_evictions_total: {

@@ -53,6 +53,23 @@ describe("a node that is gone", () => {
     });
   });
 
+  it("counts as preempted, once, where its departure had not begun", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1"]) world.addNode(name, name);
+    spotPolicy(world, { lifetime: { max: "24h" } });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(10));
+    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+    await world.pass(minutes(2));
+    stop.abort();
+    await running;
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+    expect(world.counted.filter((one) => one.startsWith("lastcall_departures_total"))).toEqual([
+      "lastcall_departures_total policy=spot cause=Planned outcome=Preempted",
+    ]);
+  });
+
   it("has left those behind that a fresh look finds", async () => {
     const world = await noticed(0, async () => {});
     expect(world.statusOf("n1")).toMatchObject({

@@ -8,6 +8,7 @@ import {
   cloudDeadline,
   type Departure,
   type DepartureStatus,
+  type Phase,
   type UncleanPod,
 } from "../../core/departure/departure.ts";
 import { ruleOfLoss, ruleReference } from "../../core/drain/drain-account.ts";
@@ -35,24 +36,35 @@ export class DepartureTelemetry {
 
   phaseChanged(before: Departure, after: Departure): void {
     const { status } = after;
+    this.#log(before.status.phase, after);
+    if (status.phase === "Preparing") this.#say(after, "DepartureStarted", "Normal");
+    if (status.phase !== "Ended") return;
+    const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
+    this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
+    this.#count(after);
+  }
+
+  /** Its machine is gone, and it had not begun: an autoscaler may have taken it, so no Event. */
+  lostUnbegun(departure: Departure): void {
+    this.#log("Scheduled", departure);
+    this.#count(departure);
+  }
+
+  #log(from: Phase, { name, node, status }: Departure): void {
     this.#telemetry.log.info("departure", {
-      node: after.node.name,
-      departure: after.name,
-      from: before.status.phase,
+      node: node.name,
+      departure: name,
+      from,
       to: status.phase,
       reason: status.reason,
       message: status.message,
       outcome: status.outcome,
     });
-    if (status.phase === "Preparing") this.#say(after, "DepartureStarted", "Normal");
-    if (status.phase !== "Ended") return;
-    const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
-    this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
-    this.#telemetry.metrics.count("lastcall_departures_total", {
-      policy: after.policy ?? "",
-      cause: after.cause,
-      outcome: status.outcome ?? "",
-    });
+  }
+
+  #count({ policy = "", cause, status }: Departure): void {
+    const labels = { policy, cause, outcome: status.outcome ?? "" };
+    this.#telemetry.metrics.count("lastcall_departures_total", labels);
   }
 
   cordoned(departure: Departure): void {
