@@ -8,6 +8,7 @@ import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
+import { isGraver } from "../core/departure/departure.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import {
   activeNotice,
@@ -131,6 +132,8 @@ export class Agent implements NoticeSink {
       if (await this.#rebootRecheck.isRefuted(signal)) this.#reported = "Unknown";
       const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
       if (!failed) this.#failures = 0;
+      // What was told before is off: what stands is told by itself.
+      if (!failed && !this.#isReported(wanted)) continue;
       await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
     }
   }
@@ -148,14 +151,15 @@ export class Agent implements NoticeSink {
   /** Whether it failed, and is to be tried again. */
   async #report(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<boolean> {
     const { log, dryRun } = this.#options;
+    const told = isLess(wanted, this.#reported) ? undefined : wanted;
     try {
       if (dryRun)
         log.info("dry-run", {
-          would: wanted === undefined ? "withdraw" : "tell",
-          ...fieldsOf(wanted),
+          would: told === undefined ? "withdraw" : "tell",
+          ...fieldsOf(told),
         });
-      else await this.#write(wanted, signal);
-      this.#reported = wanted ?? "Nothing";
+      else await this.#write(told, signal);
+      this.#reported = told ?? "Nothing";
       return false;
     } catch (error) {
       if (!signal.aborted) this.#troubles.report("cluster", faultOf(error));
@@ -242,6 +246,19 @@ export class Agent implements NoticeSink {
   #quietMs(): number {
     return this.#allHeardMs === undefined ? 0 : this.#options.clock.monotonic() - this.#allHeardMs;
   }
+}
+
+/**
+ * Whether what was reported is off, and only something less sure stands: it is withdrawn first, for
+ * a departure keeps the gravest cause that it had, and the node would be taken for that.
+ */
+function isLess(
+  wanted: MachineNotice | undefined,
+  reported: MachineNotice | "Nothing" | "Unknown",
+): boolean {
+  return (
+    wanted !== undefined && typeof reported === "object" && isGraver(reported.cause, wanted.cause)
+  );
 }
 
 function fieldsOf(notice: MachineNotice | undefined): Record<string, string | undefined> {

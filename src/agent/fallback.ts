@@ -90,7 +90,8 @@ export class Fallback {
         actor: undefined,
       };
       this.#open = { notice, sinceMs, ...nothing, isOver: false };
-      this.#putBack = undefined;
+      // What takes nobody out, and stands on when a graver one is off, keeps no cordon either.
+      if (reactionTo(notice, defaultPolicy) !== "Ignore") this.#putBack = undefined;
     } else if (JSON.stringify(notice) !== JSON.stringify(this.#open.notice)) {
       this.#open.notice = notice;
       this.#open.isOver = false;

@@ -267,6 +267,34 @@ describe("an agent whose cloud takes a notice back", () => {
     expect(sent.length).toBe(before);
   });
 
+  it("takes it back as well where a lesser one stands, which is told by itself", async () => {
+    await start();
+    const advice: Notice = {
+      ...{ noticedAt: clock.now(), source: "aws/b", eventId: "rebalance-1" },
+      cause: "RebalanceRecommendation",
+    };
+    const maintenance: Notice = { ...spot(3600), cause: "ScheduledMaintenance" };
+    const hear = async (off: { withdrawn?: true }) => {
+      source.say("aws/b", [advice]);
+      source.say("aws/a", [{ ...maintenance, ...off }]);
+      await clock.advance(1000);
+    };
+    await hear({});
+    expect(await made()).toMatchObject([{ cause: "ScheduledMaintenance" }]);
+    await hear({ withdrawn: true });
+    expect((await made())[0]).toHaveProperty("withdrawnAt");
+    // The controller puts the node back.
+    await api.send({
+      ...{ method: "PATCH", path: `${departures}/n1-0b1f7a3e/status` },
+      ...{ patchType: "application/merge-patch+json", body: { status: { phase: "Ended" } } },
+    });
+    for (let second = 0; second < 3; second += 1) await hear({ withdrawn: true });
+    expect((await made()).map(({ cause }) => cause)).toEqual([
+      "ScheduledMaintenance",
+      "RebalanceRecommendation",
+    ]);
+  });
+
   it("keeps the notice while the service is away, since no answer is no answer", async () => {
     await start();
     source.say("aws/a", [spot(120)]);

@@ -271,6 +271,19 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
+  it("puts the node back as well where only advice stands when the notice is off", async () => {
+    await withPods({ maxUnavailable: 6 });
+    await startAgent("Drain");
+    const { deadlineAt: _, ...advice } = notice(0, "RebalanceRecommendation");
+    const advised = { ...advice, eventId: "rebalance" };
+    standing = [notice(1800, "ScheduledMaintenance"), advised];
+    await pass(6);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    standing = [advised];
+    await pass(20);
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
   it("puts the node back also when it was restarted in between", async () => {
     const first = new AbortController();
     await startAgent("Drain", first.signal);

@@ -156,16 +156,18 @@ export function callsOfMarks(
 }
 
 /**
- * Whether a departure was made by a mark on its node that is no more. A node that does not know
- * takes nothing back.
+ * Whether a departure was made by a mark on its node that is no more, or of which only something
+ * less sure is left, such as advice. A node that does not know takes nothing back.
  */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
-  const { source = "", noticedAt } = departure;
+  const { source = "", noticedAt, cause } = departure;
   if (!isNodeMark(source) || noticedAt === undefined) return false;
   const isUnclear = node.noticeConditions?.some(
     ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
   );
-  return isUnclear !== true && noticeOfNode(node, noticedAt) === undefined;
+  if (isUnclear === true) return false;
+  const standing = noticeOfNode(node, noticedAt);
+  return standing === undefined || isGraver(cause, standing.cause);
 }
 
 /** What the message of a condition or an Event of AKS says. */

@@ -311,6 +311,20 @@ describe("a departure that a node's mark calls for", () => {
     expect(interruptionOf(live, node())).toEqual({ event: "Withdrawn", reason: "NoticeWithdrawn" });
   });
 
+  it("is undone when only advice is left of the mark, which is judged by itself", () => {
+    const source = "node/PreemptionScheduled/e1";
+    const told = { source, cause: "SpotInterruption", noticedAt: nowAt } as const;
+    const said = { type: "PreemptionScheduled", reason: "PreemptScheduled" };
+    const message = "SpotRebalanceRecommendation Advisory: .";
+    const onlyAdvised = node({ noticeConditions: [{ ...said, message }] });
+    const live = departure({ ...told, phase: "Draining" });
+    expect(interruptionOf(live, node(evicted))).toBeUndefined();
+    expect(interruptionOf(live, onlyAdvised)).toMatchObject({ event: "Withdrawn" });
+    expect(calls(onlyAdvised, [departure(told)])).toMatchObject([
+      { kind: "Make", order: { cause: "RebalanceRecommendation" } },
+    ]);
+  });
+
   it.each([
     ["does not know", { isUnknown: true }],
     ["could not ask", { message: "IMDS query failed, exit code: 28" }],
