@@ -13,7 +13,7 @@ import { type PhaseEvent, phaseAfter } from "../departure/phase.ts";
 import type { Cause } from "../policy/cause.ts";
 import { explain } from "../reason/explain.ts";
 import type { Reason } from "../reason/reason.ts";
-import type { Instant } from "../time/time.ts";
+import { earlier, type Instant } from "../time/time.ts";
 import { isMarkGone } from "./node-notice.ts";
 
 export interface Interruption {
@@ -84,13 +84,15 @@ function takenBack(departure: Departure, node: NodeFacts): Interruption | undefi
  * A hold that was over when the departure began, or that its deadline went past, is none that was
  * set anew.
  */
-function isHeldAnew({ departAt, deadlineAt, status }: Departure, node: NodeFacts): boolean {
+function isHeldAnew(departure: Departure, node: NodeFacts): boolean {
+  const { createdAt, departAt, deadlineAt, status } = departure;
   const hold = holdOf(node);
   if (hold.kind !== "Until") return hold.kind === "Always" && hold.mark === holdAnnotation;
   const startedAt = status.startedAt ?? hold.until;
-  const dueAt = departAt ?? startedAt;
-  const byDeadline = deadlineAt !== undefined && dueAt <= deadlineAt && startedAt >= deadlineAt;
-  return hold.until > startedAt && !byDeadline;
+  if (hold.until <= startedAt) return false;
+  // What was planned in time may have missed its instant, and have got one past the deadline.
+  const plannedAt = earlier(departAt ?? startedAt, createdAt ?? startedAt);
+  return deadlineAt === undefined || plannedAt > deadlineAt || startedAt < deadlineAt;
 }
 
 function cancelled(detail: string): Interruption {

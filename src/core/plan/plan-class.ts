@@ -96,8 +96,16 @@ function jobOf(
   when: { readonly open: OpenTime; readonly at: Instant },
 ): Job {
   const { zone, keptAt, deadlineAt } = candidate;
-  const release = rested(candidate, when);
+  const release = isForced(candidate, when.at) ? when.at : rested(candidate, when);
   return { candidate, zone, rank, release, deadline: deadlineAt, keptAt };
+}
+
+/**
+ * What was planned in time is put off no more once its deadline has come, by no hold until a later
+ * instant and no rest.
+ */
+function isForced({ keptAt, plannedInTime, deadlineAt, endsAt }: Candidate, at: Instant): boolean {
+  return keptAt !== undefined && plannedInTime && deadlineAt <= at && at <= endsAt;
 }
 
 /** The rest after a departure that was undone: as much of it as the deadline leaves. */
