@@ -207,6 +207,8 @@ function advised(departure: Departure, pass: Pass): Decision[] {
     return [{ kind: "Move", departure, departAt, policy: policy.name, ...words }];
   }
   const planned = { reason: "Spaced", deadlineAt: never, endsAt: never } as const;
+  // It would be handed over to that one, whose machine would be left to the cloud from then on.
+  if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   return due(departure, { policy, planned }, pass);
 }
 

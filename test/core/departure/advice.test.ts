@@ -180,6 +180,20 @@ describe("a recommendation", () => {
   });
 });
 
+describe("maintenance of a node that leaves by the plan already", () => {
+  it("is left to that while there is time, since the machine would be left to the cloud with it", () => {
+    const node = nodes[0] ?? aNode("n1");
+    const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
+    const planned = aDeparture(node, { uid: "planned", status });
+    const advice = (deadlineAt: Instant) => {
+      const departures = [planned, maintenance(0, deadlineAt)];
+      return said(scene({ departures })).filter((one) => one.startsWith("n1 Note"));
+    };
+    expect(advice(plus(now, hours(2)))).toEqual(["n1 Note Blocked Started"]);
+    expect(advice(plus(now, minutes(59)))).toEqual([]);
+  });
+});
+
 describe("maintenance whose time is known", () => {
   const frozen = spot({ gates: { blockingPods: [], freezeUntil: plus(now, hours(48)) } });
   const beginsAt = plus(now, hours(3));
