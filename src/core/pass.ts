@@ -1,6 +1,12 @@
-import type { NodeFacts } from "./cluster/node.ts";
+import { mayBeSameMachine, type NodeFacts } from "./cluster/node.ts";
 import type { Decision, Snapshot } from "./departure/decision.ts";
-import { type Departure, isUnderWay, pressingFrom } from "./departure/departure.ts";
+import {
+  type Departure,
+  isLive,
+  isNoticed,
+  isUnderWay,
+  pressingFrom,
+} from "./departure/departure.ts";
 import type { BudgetUsage } from "./limits/budget.ts";
 import type { GateHold } from "./limits/gate.ts";
 import type { WaveStanding } from "./limits/wave.ts";
@@ -29,13 +35,15 @@ export interface Pass {
   readonly named: ReadonlyMap<string, Departure>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   /** By node; advice that waits is none of them. */
-  readonly live: ReadonlyMap<string, Departure>;
+  readonly live: ReadonlyMap<string, readonly Departure[]>;
   /** Policies that cannot be read, by name. */
   readonly bad: ReadonlyMap<string, BadPolicy>;
   /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
   ledger: BudgetUsage;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
+  /** The uids of the nodes that begin to leave in this pass. */
+  readonly leaving: Set<string>;
   /** Where the waves of each policy stand. */
   readonly waves: ReadonlyMap<string, WaveStanding | undefined>;
   /** What the windows of a policy say now, asked once. */
@@ -44,6 +52,35 @@ export interface Pass {
   wakeAt: Instant | undefined;
   /** What the clouds are to be asked before more can be decided. */
   readonly asks: ReleasabilityQuestion[];
+}
+
+/** Whether another departure has begun to take the node away, be it in this pass. */
+export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
+  const { uid } = departure.node;
+  if (pass.leaving.has(uid)) return true;
+  const others = pass.former.get(uid) ?? [];
+  return others.some((one) => one.uid !== departure.uid && isLive(one) && isUnderWay(one));
+}
+
+/**
+ * The other departure of the machine with which it went: the one that only stood by has no part in
+ * it. Of several that all stood by one tells of the loss, the cloud's word before the plan. A Node
+ * object may have had other machines before.
+ */
+export function leftBy(departure: Departure, { former }: Pass): string | undefined {
+  const others = former.get(departure.node.uid) ?? [];
+  return others.find((one) => {
+    const { startedAt, outcome } = one.status;
+    const stayed = outcome === "RolledBack" || outcome === "Cancelled" || outcome === "Failed";
+    if (one.uid === departure.uid || stayed) return false;
+    if (startedAt === undefined && standing(one) <= standing(departure)) return false;
+    return mayBeSameMachine(one.node, departure.node);
+  })?.name;
+}
+
+function standing(departure: Departure): number {
+  if (isNoticed(departure)) return 2;
+  return departure.cause === "Planned" ? 1 : 0;
 }
 
 /** A held departure is looked at again at least this often. */

@@ -60,6 +60,14 @@ export function compareIdentity(then: NodeIdentity, now: NodeIdentity): Identity
   return "Same";
 }
 
+/** Whether two records may be of one machine: what only one of them knows is not compared. */
+export function mayBeSameMachine(one: NodeIdentity, other: NodeIdentity): boolean {
+  const agree = (a: string | undefined, b: string | undefined): boolean =>
+    a === undefined || b === undefined || a === b;
+  if (one.uid !== other.uid || !agree(one.bootID, other.bootID)) return false;
+  return agree(one.providerID, other.providerID);
+}
+
 export interface Taint {
   readonly key: string;
   readonly value?: string | undefined;
