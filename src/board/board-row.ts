@@ -30,7 +30,7 @@ export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[]
     }
   }
   const left = new Map(plan.notPlanned.map((one) => [one.node.uid, one]));
-  const live = liveByNode(view.departures);
+  const live = liveByNode(view.departures, (uid) => planned.has(uid));
   const rows = view.nodes.map((node) =>
     nodeRow(node, {
       planned: planned.get(node.uid),
@@ -67,20 +67,26 @@ interface NodeStory {
 }
 
 /** Of several live departures of a node the one that makes it leave, or will. */
-function liveByNode(departures: readonly Departure[]): ReadonlyMap<string, Departure> {
+function liveByNode(
+  departures: readonly Departure[],
+  isPlanned: (uid: string) => boolean,
+): ReadonlyMap<string, Departure> {
   const found = new Map<string, Departure>();
   for (const one of departures) {
     if (!isLive(one)) continue;
     const other = found.get(one.node.uid);
-    if (other === undefined || weightOf(one) > weightOf(other)) found.set(one.node.uid, one);
+    const weight = (of: Departure): number => weightOf(of, isPlanned(of.node.uid));
+    if (other === undefined || weight(one) > weight(other)) found.set(one.node.uid, one);
   }
   return found;
 }
 
-function weightOf(departure: Departure): number {
+/** A request for a time past the node's deadline has the plan before it. */
+function weightOf(departure: Departure, isPlanned: boolean): number {
   if (isUnderWay(departure)) return 3;
   if (isNoticed(departure)) return 2;
-  return departure.cause === "Manual" ? 1 : 0;
+  if (departure.cause === "Manual") return isPlanned ? 0 : 1;
+  return isPlanned ? 1 : 0;
 }
 
 function nodeRow(node: NodeFacts, { planned, left, departure }: NodeStory): BoardRow {

@@ -33,6 +33,7 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   BlockingPod: { en: "Waits for a blocking pod", ja: "ブロックする Pod を待機" },
   BlockingPodsUnknown: { en: "Blocking pods are unknown", ja: "ブロックする Pod が不明" },
   HeldByPerson: { en: "Held by a user", ja: "利用者が保留" },
+  DeadlineFirst: { en: "Leaves by plan before that", ja: "期限があるため先に計画どおり出発" },
   CordonedByOthers: { en: "Cordoned by somebody else", ja: "他者が cordon 済み" },
   ReleaseImpossible: { en: "Its machine could not be released", ja: "マシンを解放できない" },
   CloudUnreachable: { en: "Its cloud does not answer", ja: "クラウドが応答なし" },

@@ -92,6 +92,10 @@ export const clusterEvents = {
     ...{ type: "Warning", about: aboutNode },
     tells: "It is not drained, because its cloud cannot be asked whether its machine can go.",
   },
+  DeadlineFirst: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "It was requested to leave at a time past its deadline, and leaves by plan before.",
+  },
   DepartureStarted: { type: "Normal", about: aboutNode, tells: "The departure has started." },
   DepartureEnded: {
     ...{ type: "Normal or Warning", about: aboutNode },

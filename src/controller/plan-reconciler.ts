@@ -249,10 +249,12 @@ export class PlanReconciler {
   }
 
   /**
-   * What keeps a machine from being released is seldom for Lastcall to mend: people are to see it.
+   * What keeps a machine from being released is seldom for Lastcall to mend: people are to see it,
+   * and that a node will not be there any more at the time that they asked for.
    */
   #sayProblem({ event, departure, reason, explain }: Extract<Decision, { kind: "Note" }>): void {
-    if (event !== "Blocked" || !isReleaseReason(reason)) return;
+    if (event !== "Blocked") return;
+    if (!isReleaseReason(reason) && reason !== "DeadlineFirst") return;
     const { name, uid } = departure.node;
     const about = { kind: "Node", name, uid } as const;
     this.#options.executor.emit({ type: "Warning", reason, message: explain, about });

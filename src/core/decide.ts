@@ -8,14 +8,22 @@ import {
   isPressing,
   isVoluntary,
   isWaitingAdvice,
+  isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
 import { isForgettable } from "./departure/former-departure.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
 import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
-import { departureAnnotation, interruptionOf } from "./notice/interruption.ts";
+import { interruptionOf, orphanOn } from "./notice/interruption.ts";
 import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
-import { nextLook, type Pass, type Planned, questionOf } from "./pass.ts";
+import {
+  isLeavingByAnother,
+  leftBy,
+  nextLook,
+  type Pass,
+  type Planned,
+  questionOf,
+} from "./pass.ts";
 import { explainPlan } from "./plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { planFleet } from "./plan/plan.ts";
@@ -24,7 +32,7 @@ import type { Policy } from "./policy/policy.ts";
 import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
 import { explain, type ReasonFacts } from "./reason/explain.ts";
 import type { Reason } from "./reason/reason.ts";
-import { earlier, type Instant, instant } from "./time/time.ts";
+import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
 
 /**
  * What to do now, for every node and every departure, each with its reason; and when to ask again.
@@ -40,10 +48,11 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
-    live: new Map(snapshot.departures.filter(isInForce(now)).map((one) => [one.node.uid, one])),
+    live: Map.groupBy(snapshot.departures.filter(isInForce(now)), (one) => one.node.uid),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
+    leaving: new Set(),
     windows: windowsAt(now),
     wakeAt: undefined,
     asks: [],
@@ -97,7 +106,8 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
   // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
   if (found?.event === "Noticed") return [];
-  const leader = found?.event === "NodeGone" ? leftBy(departure, pass) : undefined;
+  const isGone = found?.event === "NodeGone" || found?.event === "MachineReplaced";
+  const leader = isGone ? leftBy(departure, pass) : undefined;
   if (leader !== undefined) {
     const detail = `it left by departure ${leader}`;
     return [note(departure, "Cancelled", { reason: "PlanChanged", detail })];
@@ -125,27 +135,18 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * The other departure of the node with which it went: the one that only stood by has no part in it.
- */
-function leftBy(departure: Departure, { former }: Pass): string | undefined {
-  const others = former.get(departure.node.uid) ?? [];
-  return others.find((one) => {
-    const { startedAt, outcome } = one.status;
-    const stayed = outcome === "RolledBack" || outcome === "Cancelled" || outcome === "Failed";
-    return one.uid !== departure.uid && startedAt !== undefined && !stayed;
-  })?.name;
-}
-
-/**
  * What a person asked for waits for its own instant, for the budgets and until its machine can be
- * released, for no window or gate.
+ * released, for no window or gate. The plan goes before it where it names an instant past the
+ * node's deadline; whichever begins first has the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
   const { now, snapshot } = pass;
   if (held) return hold(departure, { reason: "HeldByPerson" }, pass);
   const node = pass.nodes.get(departure.node.name);
-  if (node === undefined || (departAt !== undefined && departAt > now)) return [];
+  if (node === undefined) return [];
+  if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
+  if (departAt !== undefined && departAt > now) return early(departure, pass);
   const policy = policyFor(departure, node, snapshot.policies);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
@@ -160,6 +161,17 @@ function manual(departure: Departure, pass: Pass): Decision[] {
     if (budget.kind === "Held") return hold(departure, budget, pass);
   }
   return release.kind === "NotAsked" ? ask(node, release, pass) : [begin(start, pass)];
+}
+
+/** Before its instant a request is held only where the plan goes before it. */
+function early(departure: Departure, pass: Pass): Decision[] {
+  const plan = pass.planned.get(departure.node.uid);
+  if (plan !== undefined && !plan.policy.dryRun) {
+    const detail = formatInstant(plan.entry.deadlineAt);
+    return hold(departure, { reason: "DeadlineFirst", detail }, pass);
+  }
+  const isFree = departure.status.phase === "Held";
+  return isFree ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
@@ -195,6 +207,8 @@ function advised(departure: Departure, pass: Pass): Decision[] {
   if (isPressing(departure, now)) {
     return [begin({ departure, reason: "DeadlineForces", policy, node }, pass)];
   }
+  // It would be handed over to that one, whose machine would be left to the cloud from then on.
+  if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   const bad = pass.bad.get(policy.name);
   if (bad !== undefined) {
     const detail = `${bad.name}: ${bad.problem}`;
@@ -207,8 +221,6 @@ function advised(departure: Departure, pass: Pass): Decision[] {
     return [{ kind: "Move", departure, departAt, policy: policy.name, ...words }];
   }
   const planned = { reason: "Spaced", deadlineAt: never, endsAt: never } as const;
-  // It would be handed over to that one, whose machine would be left to the cloud from then on.
-  if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   return due(departure, { policy, planned }, pass);
 }
 
@@ -217,6 +229,7 @@ type Due = Pick<StartQuestion, "policy" | "planned">;
 function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
+  if (pass.leaving.has(node.uid)) return [];
   const { ledger, now, snapshot } = pass;
   const isOurs = isVoluntary(departure.cause);
   const question: StartQuestion = {
@@ -278,6 +291,7 @@ const retoldHolds: ReadonlySet<Reason> = new Set([
   "OutsideWindow",
   "OnHold",
   "ReleaseImpossible",
+  "DeadlineFirst",
 ]);
 
 function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
@@ -292,14 +306,15 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
 }
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
-  if (pass.live.has(node.uid)) return [];
-  const orphan = node.annotations[departureAnnotation];
-  if (orphan !== undefined) {
-    const words = explain("OrphanedCordon", { node: node.name });
-    return [
-      { kind: "ClearOrphan", node, departure: orphan, reason: "OrphanedCordon", explain: words },
-    ];
+  const live = pass.live.get(node.uid) ?? [];
+  const departure = orphanOn(node, live);
+  if (departure !== undefined) {
+    const reason = "OrphanedCordon";
+    const words = explain(reason, { node: node.name });
+    return [{ kind: "ClearOrphan", node, departure, reason, explain: words }];
   }
+  // A request that the plan does not wait for is no plan.
+  if (live.some((one) => !isWaitingRequest(one) || !pass.planned.has(node.uid))) return [];
   const found = pass.planned.get(node.uid);
   if (found !== undefined) return schedule(node, found, pass);
   const left = pass.left.get(node.uid);
@@ -341,6 +356,7 @@ interface Start {
 /** Whoever is asked about after it finds the start in the budgets, also one that waits for none. */
 function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision {
   pass.begun.add(policy.name);
+  pass.leaving.add(node.uid);
   pass.ledger = withStart(pass.ledger, { policy, node });
   return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }

@@ -71,6 +71,17 @@ it("gives a node one deadline, that of its departure, in its row as in its sente
   expect(row?.explain).toContain(`launched ${formatInstant(launchedAt)} according to the cloud`);
 });
 
+it("shows the plan of a node that a person asked to leave after its deadline, and else the request", () => {
+  const requested = (departAt: Instant) => {
+    const asked = planned("n1", { name: "n1-2", uid: "asked", cause: "Manual", departAt });
+    const [row] = pictureAt(now, { departures: [asked, planned("n1")] }).rows;
+    return [row?.departure, row?.cause, row?.departAt];
+  };
+  const early = plus(now, hours(1));
+  expect(requested(plus(deadlineAt, hours(6)))).toEqual(["n1-1", "Planned", deadlineAt]);
+  expect(requested(early)).toEqual(["n1-2", "Manual", early]);
+});
+
 it("says who holds a node, since when and until when, as far as it is known", () => {
   const writer = { manager: "kubectl-annotate", at: minus(now, hours(1)) };
   const holdOf = (value: string, holdWriter: NodeFacts["holdWriter"]) => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 /** A running controller over three nodes, each planned for a day later; ended after each test. */
@@ -65,6 +65,37 @@ describe("a departure that a person asked for", () => {
     expect(world.stepsOf("n1")).toEqual([]);
     await world.pass(minutes(2));
     expect(world.stepsOf("n1")).toContain("release");
+  });
+
+  it("for an instant past the node's deadline is told that the plan goes before it, and ends with that", async () => {
+    const world = await fleet();
+    ask(world, "n1", { departAt: formatInstant(plus(world.clock.now(), hours(30))) });
+    await world.pass(minutes(1));
+    expect(endsOf(world, "n1").toSorted()).toEqual(["Manual Held", "Planned Scheduled"]);
+    const told = world.events.filter(({ reason }) => reason === "DeadlineFirst");
+    expect(told.map(({ type, about }) => `${type} ${about.kind} ${about.name}`)).toEqual([
+      "Warning Node n1",
+    ]);
+    await world.pass(hours(24));
+    expect(endsOf(world, "n1").toSorted()).toEqual([
+      "Manual Ended Cancelled",
+      "Planned Ended Planned",
+    ]);
+  });
+
+  it("leaves no cordon where it is deleted in mid-drain, though the planned one waits", async () => {
+    const world = await fleet();
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    ask(world, "n1");
+    await world.pass(minutes(1));
+    expect(world.marksOf("n1")).not.toEqual([]);
+    const asked = world
+      .list(departures)
+      .find(({ spec }) => (spec as { cause: string }).cause === "Manual");
+    world.api.handle({ method: "DELETE", path: `${departures}/${asked?.metadata?.name}` });
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(endsOf(world, "n1")).toEqual(["Planned Scheduled"]);
   });
 
   it("waits for the budgets, and says so", async () => {

@@ -1,76 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
-import type { Departure } from "../../src/core/departure/departure.ts";
-import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
+import type { Snapshot } from "../../src/core/departure/decision.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
-import { daily, everyMachine } from "./fleet-builder.ts";
-
-const now = instant(Date.UTC(2026, 10, 20, 12));
-const uid = "0123456789abcdef";
-
-const spot: Policy = {
-  ...defaultPolicy,
-  name: "spot",
-  lifetime: { minMs: hours(0), maxMs: hours(24), reserveMs: minutes(30) },
-};
-
-function node(more: Partial<NodeFacts> = {}): NodeFacts {
-  return {
-    name: "n1",
-    uid,
-    providerID: "gce://p/z/n1",
-    bootID: "b1",
-    labels: { "cloud.google.com/gke-spot": "true" },
-    annotations: {},
-    taints: [],
-    unschedulable: false,
-    ready: true,
-    createdAt: plus(now, hours(-1)),
-    ...more,
-  };
-}
-
-function departure(more: Partial<Departure> = {}): Departure {
-  return {
-    name: "n1-01234567",
-    uid: "d1",
-    resourceVersion: "1",
-    node: { name: "n1", uid, providerID: "gce://p/z/n1", bootID: "b1" },
-    cause: "Planned",
-    policy: "spot",
-    departAt: now,
-    deadlineAt: plus(now, hours(22.5)),
-    hold: false,
-    status: { phase: "Scheduled", timeline: [] },
-    ...more,
-  };
-}
-
-function world(more: Partial<Snapshot> = {}): Snapshot {
-  return {
-    nodes: [node()],
-    policies: [spot],
-    departures: [],
-    badPolicies: [],
-    gateAnswers: {},
-    releaseAnswers: everyMachine,
-    ...more,
-  };
-}
-
-function decided(snapshot: Snapshot, at: Instant = now): readonly Decision[] {
-  return decide(snapshot, at).decisions;
-}
-
-/** Each decision in short: what, and why. */
-function inShort(snapshot: Snapshot, at?: Instant): readonly string[] {
-  return decided(snapshot, at).map((one) => {
-    const event = "event" in one ? ` ${one.event}` : "";
-    return `${one.kind}${event}: ${one.reason}`;
-  });
-}
+import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
+import { daily } from "./fleet-builder.ts";
 
 describe("a node without a departure", () => {
   it("is scheduled under the name that the contract pins", () => {

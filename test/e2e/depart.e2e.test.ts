@@ -77,3 +77,48 @@ describe("a node that a person asks to depart in twenty minutes", () => {
     await world.until("no node has it", async () => (await tainted()).length === 0);
   });
 });
+
+describe("a node that a person asks to depart after its deadline", () => {
+  const departuresOf = async (uid: string | undefined) =>
+    (await world.departures()).filter(({ spec }) => spec?.node?.uid === uid);
+
+  test("leaves by the plan before that, and is told so", async () => {
+    const { kubeconfig } = world.plane;
+    const { body } = await world.plane.request({ path: "/api/v1/nodes" });
+    const node: Node = body.items[0];
+    const name = nameOf(node);
+    const { uid, creationTimestamp = "" } = node.metadata ?? {};
+    const ageSeconds = Math.round((Date.now() - Date.parse(creationTimestamp)) / 1000);
+    await mustRun(world.plane, ["label", "node", name, "e2e.lastcall.dev/late=true"]);
+    await mustRun(world.plane, ["apply", "-f", "-"], {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "DeparturePolicy",
+      metadata: { name: "late" },
+      spec: {
+        nodeSelector: {
+          nodeSelectorTerms: [
+            { matchExpressions: [{ key: "e2e.lastcall.dev/late", operator: "Exists" }] },
+          ],
+        },
+        // Its deadline comes in a minute.
+        lifetime: { max: `${ageSeconds + 120}s`, reserve: "60s" },
+      },
+    });
+    await world.until("it is planned", async () => (await departuresOf(uid)).length > 0);
+    const at = new Date(Date.now() + 2 * 3_600_000).toISOString();
+    const args = ["depart", name, "--at", at, "--kubeconfig", kubeconfig];
+    const { code, stderr } = await runLastcall(args, { folder });
+    expect(code).toBe(0);
+    expect(stderr).toContain("leaves by plan before that");
+    await world.until("the request says so", async () =>
+      (await departuresOf(uid)).some(({ status }) => status?.reason === "DeadlineFirst"),
+    );
+    const ended = await world.until("both have ended", async () => {
+      const found = await departuresOf(uid);
+      return found.every(({ status }) => status?.phase === "Ended") && found;
+    });
+    expect(ended.map(({ spec, status }) => `${spec?.cause} ${status?.outcome}`).toSorted()).toEqual(
+      ["Manual Cancelled", "Planned Planned"],
+    );
+  });
+});

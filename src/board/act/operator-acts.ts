@@ -276,7 +276,7 @@ function departSays(
     `${name} leaves ${wish.isNow ? "now" : `at ${briefInstant(wish.departAt)}`}${by}${moved}`,
     ...(lastAt !== undefined && departAt > lastAt
       ? [
-          `That is after its deadline ${briefInstant(lastAt)}: the cloud may take ${name} before it leaves`,
+          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves by plan before that, unless something holds it`,
         ]
       : []),
     ...passedSays(node, wish),

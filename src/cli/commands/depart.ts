@@ -92,7 +92,7 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
   });
 }
 
-/** What a person asks for goes before the plan, which is held while it waits. */
+/** What a person asks for goes before the plan, but not past the node's deadline. */
 function lateWarnings(
   steps: Steps,
   { departAt }: DepartWish,
@@ -105,7 +105,7 @@ function lateWarnings(
     }
     const told = `${node.name} is to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
     return [
-      `lastcall: ${told}, and its planned departure is held until then: the cloud may take it first, name an earlier --at\n`,
+      `lastcall: ${told}, and so leaves by plan before that: to choose the time, name an earlier --at\n`,
     ];
   });
 }

@@ -7,6 +7,7 @@ import {
   isUnderWay,
   isVoluntary,
   isWaitingAdvice,
+  isWaitingRequest,
 } from "./departure.ts";
 
 /** The departures of a fleet: the live ones found by node, and apart those that wait no more. */
@@ -16,18 +17,28 @@ export interface DepartureIndex {
   /** Those that have ended, by the uid of the node. */
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   /**
-   * The live departure that concerns the node; of several the one that is furthest, of advice only
-   * what has begun.
+   * The live departure that concerns the node; of several the one that is furthest, of advice and
+   * of requests only what has begun.
    */
   of(node: NodeFacts): Departure | undefined;
+  /** A person's request that has not begun; of several the first. */
+  requestOf(node: NodeFacts): Departure | undefined;
 }
 
 export function indexDepartures(departures: readonly Departure[], at: Instant): DepartureIndex {
   const byUid = new Map<string, Departure>();
+  const requests = new Map<string, Departure>();
   const begun: Departure[] = [];
   for (const departure of departures) {
     if (isUnderWay(departure)) begun.push(departure);
     if (!isLive(departure) || isWaitingAdvice(departure, at)) continue;
+    if (isWaitingRequest(departure)) {
+      const former = requests.get(departure.node.uid);
+      if (former === undefined || startOf(departure) < startOf(former)) {
+        requests.set(departure.node.uid, departure);
+      }
+      continue;
+    }
     const other = byUid.get(departure.node.uid);
     if (other === undefined || urgency(departure) > urgency(other)) {
       byUid.set(departure.node.uid, departure);
@@ -35,7 +46,16 @@ export function indexDepartures(departures: readonly Departure[], at: Instant): 
   }
   const ended = begun.filter((departure) => !isLive(departure));
   const former = Map.groupBy(ended, (departure) => departure.node.uid);
-  return { begun, former, of: (node) => byUid.get(node.uid) };
+  return {
+    ...{ begun, former },
+    of: (node) => byUid.get(node.uid),
+    requestOf: (node) => requests.get(node.uid),
+  };
+}
+
+/** Of one that a person holds nobody knows when. */
+function startOf({ hold, departAt, createdAt }: Departure): number {
+  return hold ? Number.POSITIVE_INFINITY : (departAt ?? createdAt ?? 0);
 }
 
 /**
@@ -81,13 +101,12 @@ export function newestStarts(
 
 /** One that had to wait for another drain before its node was marked left as that wait was over. */
 function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
+  const began = timeline.findLastIndex(({ step }) => step === "Preparing");
   const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");
   return waited <= began ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
 }
 
 function urgency(departure: Departure): number {
-  if (!isVoluntary(departure.cause)) return 3;
-  if (isUnderWay(departure)) return 2;
-  return departure.cause === "Manual" ? 1 : 0;
+  if (!isVoluntary(departure.cause)) return 2;
+  return isUnderWay(departure) ? 1 : 0;
 }
-  const began = timeline.findLastIndex(({ step }) => step === "Preparing");

@@ -297,3 +297,8 @@ export function pressingFrom({ cause, deadlineAt }: NoticeFields): Instant | und
 export function isWaitingAdvice(departure: Departure, now: Instant): boolean {
   return isAdvice(departure, now) && !isUnderWay(departure);
 }
+
+/** A person's request whose time has not come, or that something holds. */
+export function isWaitingRequest(departure: Departure): boolean {
+  return departure.cause === "Manual" && !isNoticed(departure) && !isUnderWay(departure);
+}

@@ -106,6 +106,17 @@ export function mayShowMark({ name, status }: Departure, node: NodeFacts): boole
   return isLeaving && node.annotations[departureAnnotation] === name;
 }
 
+/** The departure that a mark on the node names, where that is over and no other has the node. */
+export function orphanOn(
+  { annotations }: NodeFacts,
+  live: readonly Departure[],
+): string | undefined {
+  const named = annotations[departureAnnotation];
+  if (named === undefined) return undefined;
+  const isKept = live.some((one) => one.name === named || isUnderWay(one) || isNoticed(one));
+  return isKept ? undefined : named;
+}
+
 /** Whether the taint on the node names another cause: a notice has come since. */
 export function isMarkOutdated({ cause }: Departure, { taints }: NodeFacts): boolean {
   const taint = taints.find(({ key }) => key === departingTaint);

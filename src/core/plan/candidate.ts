@@ -11,7 +11,7 @@ import type { BadPolicy, Policy } from "../policy/policy.ts";
 import { isKarpenters } from "../policy/release-mode.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";
 import type { Reason } from "../reason/reason.ts";
-import { formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
+import { earliest, formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
 import type { LaunchTimeSource, NotPlanned } from "./fleet-plan.ts";
 
 /** A node that gets a planned departure, and between which instants. */
@@ -79,16 +79,17 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   const policy = choice?.policy;
   const tiedWith = choice?.tiedWith ?? [];
   const departure = context.departures.of(node);
+  const request = context.departures.requestOf(node);
   const former = context.departures.former.get(node.uid) ?? [];
+  const leaving = leavingAlready(departure);
   const refused =
-    leavingAlready(departure) ??
-    refusal(node, policy, context.badPolicies) ??
-    resting(node, former, context.at);
+    leaving ?? refusal(node, policy, context.badPolicies) ?? resting(node, former, context.at);
   const born = bornAt(node);
   if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
     const { minMs, maxMs, reserveMs } = policy.lifetime;
     const endsAt = plus(born, maxMs);
     const deadlineAt = minus(endsAt, reserveMs);
+    const plannedAt = earliest(departure?.createdAt, request?.createdAt) ?? deadlineAt;
     const candidate: Candidate = {
       node,
       zone: zoneOf(node),
@@ -98,16 +99,35 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
       ...{ deadlineAt, endsAt },
       restUntil: retryAt(former),
       keptAt: keptInstant(departure, node),
-      plannedInTime: (departure?.createdAt ?? deadlineAt) <= deadlineAt,
+      plannedInTime: plannedAt <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),
     };
-    return { kind: "Candidate", policy, tiedWith, candidate };
+    const isFree = request === undefined || isTooLate(request, candidate, context.at);
+    if (isFree) return { kind: "Candidate", policy, tiedWith, candidate };
   }
-  const { reason, detail, blockedBy }: Refusal = refused ?? { reason: "NoLaunchTime" };
+  const asked: Refusal | undefined = request && { reason: "Requested", detail: request.name };
+  const why: Refusal = leaving ?? asked ?? refused ?? { reason: "NoLaunchTime" };
+  const { reason, detail, blockedBy } = why;
   const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
-  const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
+  const requestedAt = leaving === undefined ? startOf(request, context.at) : undefined;
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
+}
+
+/**
+ * A person's request goes before the plan, unless the node might be lost for it: one for an instant
+ * past its deadline, or that has waited until then, has the plan beside it. One that a person holds
+ * keeps the node as any hold of a person does; and one that is due needs no plan of an overdue
+ * node, which would wait as it does.
+ */
+function isTooLate(
+  { hold, departAt, createdAt }: Departure,
+  { deadlineAt, plannedInTime }: Candidate,
+  at: Instant,
+): boolean {
+  const startAt = departAt ?? createdAt ?? at;
+  if (hold || later(startAt, at) <= deadlineAt) return false;
+  return startAt > at || plannedInTime;
 }
 
 function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
@@ -129,7 +149,7 @@ function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
  * time.
  */
 function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
-  if (departure === undefined || departure.hold || isUnderWay(departure)) return undefined;
+  if (departure === undefined || departure.hold) return undefined;
   return departure.departAt ?? departure.createdAt ?? at;
 }
 

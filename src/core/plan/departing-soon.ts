@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
-import { between, earliest, type Instant, type Millis, minus } from "../time/time.ts";
+import { between, earlier, earliest, type Instant, type Millis, minus } from "../time/time.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
 
 /** Its effect is PreferNoSchedule: the scheduler places pods elsewhere where they fit. */
@@ -63,7 +63,10 @@ export function soonChanges(question: SoonQuestion): {
   };
 }
 
-/** When each node leaves by the plan of a policy that acts, or because a person asked for it. */
+/**
+ * When each node leaves by the plan of a policy that acts, or because a person asked for it:
+ * whichever is first.
+ */
 function expected({ plan, departures }: SoonQuestion): ReadonlyMap<string, Instant> {
   const planned = plan.policies
     .filter(({ policy }) => !policy.paused && !policy.dryRun)
@@ -73,5 +76,9 @@ function expected({ plan, departures }: SoonQuestion): ReadonlyMap<string, Insta
     .flatMap(({ node, departAt }) =>
       departAt === undefined ? [] : [[node.uid, departAt] as const],
     );
-  return new Map([...planned, ...asked]);
+  const first = new Map(planned);
+  for (const [uid, departAt] of asked) {
+    first.set(uid, earlier(departAt, first.get(uid) ?? departAt));
+  }
+  return first;
 }

@@ -58,6 +58,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   HeldByPerson: () => "waits, because its Departure has spec.hold set",
+  DeadlineFirst: (f) =>
+    `leaves by plan before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,
   CordonedByOthers: () => "waits, because somebody else cordoned it",
   ReleaseImpossible: (f) =>
     `is not drained, because its machine could not be released afterwards${after(f)}`,

@@ -34,6 +34,7 @@ export const reasons = [
   "BlockingPod",
   "BlockingPodsUnknown",
   "HeldByPerson",
+  "DeadlineFirst",
   "CordonedByOthers",
   "ReleaseImpossible",
   "CloudUnreachable",

@@ -38,6 +38,8 @@ export const explained: Readonly<Record<Reason, string>> = {
   BlockingPod: "はブロックする Pod を待ちます: {detail}",
   BlockingPodsUnknown: "はブロックする Pod を一覧できなかったため待ちます",
   HeldByPerson: "は Departure の spec.hold が設定されているため待ちます",
+  DeadlineFirst:
+    "は依頼された時刻 {at} が期限[ {detail} ]を過ぎているため、それより前に計画どおり出発します",
   CordonedByOthers: "は他者が cordon したため待ちます",
   ReleaseImpossible: "は後でマシンを解放できないためドレインされません[: {detail}]",
   CloudUnreachable: "はマシンを解放できるかクラウドが答えないため待ちます[: {detail}]",
@@ -286,8 +288,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^(\S+) leaves now(?:, by (\S+?))?$/, "$1 はすぐに出発します[（期限 $2）]"],
   [/^(\S+) leaves at (\S+?)(?:, by (\S+?))?$/, "$1 は $2 に出発します[（期限 $3）]"],
   [
-    /^That is after its deadline (\S+): the cloud may take (.+) before it leaves$/,
-    "期限 $1 より後です。出発前にクラウドが $2 を回収するかもしれません",
+    /^That is after its deadline (\S+): (.+) leaves by plan before that, unless something holds it$/,
+    "期限 $1 より後です。保留されていなければ、$2 はそれより前に計画どおり出発します",
   ],
   [
     /^No planned departure of policy (.+) starts before (\S+), unless its deadline forces it$/,

@@ -4,7 +4,7 @@ import type { Departure } from "../../../src/core/departure/departure.ts";
 import { soonChanges } from "../../../src/core/plan/departing-soon.ts";
 import type { FleetPlan } from "../../../src/core/plan/fleet-plan.ts";
 import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
-import { instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20));
 const soonTaint = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" } as const;
@@ -90,6 +90,13 @@ describe("a node that leaves soon", () => {
       changes({ nodes: [nodeOf("n1")], plan, departures: [departureOf("n1", { ...asked, hold })] });
     expect(told(false).changes).toEqual(["n1 Soon"]);
     expect(told(true).changes).toEqual([]);
+  });
+
+  it("is the planned one where a person has asked for a later time", () => {
+    const asked = { cause: "Manual", departAt: plus(at, hours(26)) } as const;
+    const departures = [departureOf("n1", asked)];
+    const plan = planOf({ n1: 20 });
+    expect(changes({ nodes: [nodeOf("n1")], plan, departures }).changes).toEqual(["n1 Soon"]);
   });
 
   it.each<[string, Partial<NodeFacts>, Partial<Departure> | undefined]>([

@@ -50,6 +50,27 @@ describe("planned departures and one that a person has asked for", () => {
     );
   });
 
+  it("are planned for its own node as well where it comes after the deadline of that", () => {
+    const times = (departAt: string) => {
+      const request = asked("00:00", { departAt: at(departAt) });
+      return plan({ nodes: [], departures: [request] }).times;
+    };
+    expect(times("2026-11-20T23:30:00Z")).toEqual([]);
+    expect(times("2026-11-20T23:30:01Z")).toEqual(["byhand 23:30"]);
+  });
+
+  it("are none for an overdue node that is to leave now in any case", () => {
+    const old = aNode("byhand", { createdAt: instant(now - hours(30)) });
+    const request = aDeparture(old, { cause: "Manual", departAt: now, createdAt: now });
+    const all = { policies: [aPolicy()], badPolicies: [], nodes: [old], at: now };
+    const planned = (departAt: number) => {
+      const departures = [{ ...request, departAt: instant(departAt) }];
+      return planFleet({ ...all, departures }).policies[0]?.departures.length;
+    };
+    expect(planned(now)).toBe(0);
+    expect(planned(now + hours(1))).toBe(1);
+  });
+
   it("are not pushed along by one that has waited two hours for a budget", () => {
     const near = aDeparture(nodes[0] as NodeFacts, { departAt: at("2026-11-20T00:05:00Z") });
     const waiting = asked("00:00", { departAt: at("2026-11-19T22:00:00Z") });

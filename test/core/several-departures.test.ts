@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
+
+describe("a departure that stands by while another one takes its node", () => {
+  const taken = { startedAt: plus(now, minutes(-5)), timeline: [] } as const;
+  const leader = departure({
+    ...{ name: "n1-asked", uid: "d0", cause: "Manual" },
+    status: { phase: "Ended", outcome: "Planned", endedAt: now, ...taken },
+  });
+  const said = (snapshot: Snapshot) =>
+    decided(snapshot).flatMap((one) => (one.kind === "Note" ? `${one.event}: ${one.explain}` : []));
+
+  it.each([
+    ["the Node object is gone", []],
+    ["the group's new machine has taken the Node object over", [node({ bootID: "b2" })]],
+  ])("is cancelled with it where %s", (_, nodes) => {
+    expect(said(world({ nodes, departures: [leader, departure()] }))).toEqual([
+      "Cancelled: n1 is no longer planned: it left by departure n1-asked.",
+    ]);
+  });
+
+  it("is lost with its own machine, though another had left under the same Node object before", () => {
+    const former = { ...leader, node: { ...leader.node, bootID: "b0" } };
+    expect(said(world({ nodes: [], departures: [former, departure()] }))).toEqual([
+      "NodeGone: n1 is gone: its Node object was deleted.",
+    ]);
+  });
+
+  it("is cancelled with the plan where the machine was lost before either began", () => {
+    const request = departure({ ...{ name: "n1-asked", uid: "d0", cause: "Manual" } });
+    expect(said(world({ nodes: [], departures: [request, departure()] }))).toEqual([
+      "NodeGone: n1 is gone: its Node object was deleted.",
+      "Cancelled: n1 is no longer planned: it left by departure n1-01234567.",
+    ]);
+  });
+
+  it("does not keep the mark of one that is deleted on the node", () => {
+    const marked = node({ annotations: { "lastcall.dev/departure": "n1-asked" } });
+    const waiting = departure({ departAt: plus(now, hours(5)) });
+    const orphan = (phase: Departure["status"]["phase"], more: Partial<Departure> = {}) => {
+      const other = { ...waiting, ...more, status: { phase, timeline: [] } };
+      return inShort(world({ nodes: [marked], departures: [other] }));
+    };
+    expect(orphan("Scheduled")).toContain("ClearOrphan: OrphanedCordon");
+    expect(orphan("Held")).toContain("ClearOrphan: OrphanedCordon");
+    expect(orphan("Scheduled", { name: "n1-asked" })).not.toContain("ClearOrphan: OrphanedCordon");
+    // One that has the node, or is about to, puts its own mark there.
+    expect(orphan("Preparing")).not.toContain("ClearOrphan: OrphanedCordon");
+    expect(orphan("Scheduled", { noticedAt: now })).not.toContain("ClearOrphan: OrphanedCordon");
+  });
+});
+
+describe("a person's request for an instant past the node's deadline", () => {
+  const late = plus(now, hours(30));
+  const request = departure({ uid: "d2", cause: "Manual", source: "person", departAt: late });
+  const plan = departure({ name: "n1-01234567-2" });
+  const notes = (snapshot: Snapshot, at?: Instant) =>
+    decided(snapshot, at).flatMap((one) =>
+      one.kind === "Note" ? `${one.departure.uid} ${one.event}: ${one.reason}` : [],
+    );
+
+  it("leaves the node in the plan, and says that this goes before it", () => {
+    const [held, scheduled] = decided(world({ departures: [request] }));
+    expect(scheduled).toMatchObject({ kind: "Schedule", order: { name: "n1-01234567-2" } });
+    expect(held).toMatchObject({
+      ...{ kind: "Note", event: "Blocked", reason: "DeadlineFirst" },
+      explain:
+        "n1 leaves by plan before the requested time 2026-11-21T18:00:00.000Z, because that is past its deadline: 2026-11-21T10:30:00.000Z.",
+    });
+  });
+
+  it("says so once, and is free again where it is moved before the deadline", () => {
+    const { explain } = decided(world({ departures: [request] }))[0] as Decision;
+    const status = { phase: "Held", reason: "DeadlineFirst", timeline: [] } as const;
+    const held = { ...request, status: { ...status, message: explain } };
+    const waits = { ...plan, departAt: plus(now, hours(22)) };
+    expect(notes(world({ departures: [held, waits] }))).toEqual([]);
+    const moved = { ...held, departAt: plus(now, hours(2)) };
+    expect(notes(world({ departures: [moved, waits] }))).toEqual([
+      "d2 Unblocked: NotYet",
+      "d1 Blocked: Requested",
+    ]);
+  });
+
+  it("waits while the node leaves by the plan, and is cancelled with it", () => {
+    const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
+    const going = { ...plan, status };
+    const due = { ...request, departAt: now };
+    expect(notes(world({ departures: [due, going] }))).toEqual(["d2 Blocked: Started"]);
+    const gone = world({ nodes: [], departures: [due, going] });
+    expect(notes(gone)).toContain("d2 Cancelled: PlanChanged");
+  });
+
+  it("begins at its instant where the plan has not, and never together with it", () => {
+    const old = node({ createdAt: plus(now, hours(-23.75)) });
+    const begins = (departures: readonly Departure[]) =>
+      decided(world({ nodes: [old], departures })).flatMap((one) =>
+        one.kind === "Begin" ? one.departure.uid : [],
+      );
+    const deadlineAt = plus(now, minutes(-15));
+    const due = { ...request, departAt: now };
+    expect(begins([due, { ...plan, departAt: deadlineAt, deadlineAt }])).toHaveLength(1);
+    expect(begins([due, { ...plan, departAt: deadlineAt, deadlineAt, hold: true }])).toEqual([
+      "d2",
+    ]);
+  });
+
+  it("has no plan beside it that a dry run would not carry out", () => {
+    const policies = [{ ...spot, dryRun: true }];
+    expect(notes(world({ policies, departures: [request] }))).toEqual([]);
+  });
+
+  it("keeps the node while a person holds it, as any hold does", () => {
+    const held = { ...request, hold: true };
+    expect(inShort(world({ departures: [held] }))).toEqual(["Note Blocked: HeldByPerson"]);
+  });
+});
+
+describe("a person's request that waits for a budget until the node's deadline is over", () => {
+  it("leaves the rest to the plan, which the end of the lifetime forces past the budget", () => {
+    const policies = [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] as const }];
+    const recent = departure({
+      ...{ name: "n0-1", uid: "d0", node: { name: "n0", uid: "u0" } },
+      status: { phase: "Ended", startedAt: plus(now, minutes(-10)), timeline: [] },
+    });
+    const request = departure({
+      ...{ name: "n1-asked", uid: "d2", cause: "Manual", departAt: plus(now, hours(-1)) },
+      status: { phase: "Held", reason: "BudgetSpent", timeline: [] },
+    });
+    const planned = departure({
+      ...{ departAt: plus(now, minutes(-31)), createdAt: plus(now, hours(-20)) },
+      deadlineAt: plus(now, minutes(-30)),
+      status: { phase: "Held", reason: "Requested", timeline: [] },
+    });
+    const old = node({ createdAt: plus(now, hours(-24)) });
+    const departures = [recent, request, planned];
+    const begun = decided(world({ nodes: [old], policies, departures })).flatMap((one) =>
+      one.kind === "Begin" ? `${one.departure.uid} ${one.reason}` : [],
+    );
+    expect(begun).toEqual(["d1 DeadlineForces"]);
+  });
+});
+
+describe("a departure whose node is to rest, or is on hold, until after its deadline", () => {
+  const deadlineAt = plus(now, minutes(30));
+  const createdAt = plus(now, hours(-20));
+  const due = departure({ departAt: deadlineAt, deadlineAt, createdAt, uid: "due" });
+  const hold = { "lastcall.dev/hold": "2026-11-20T20:00:00Z" };
+  const undone = departure({
+    departAt: plus(now, minutes(20)),
+    status: {
+      ...{ phase: "Ended", outcome: "RolledBack", endedAt: plus(now, minutes(25)) },
+      ...{ startedAt: plus(now, minutes(20)), timeline: [] },
+    },
+  });
+  const begun = (more: Partial<Snapshot>, lateMs: number) => {
+    const old = node({ createdAt: plus(now, hours(-23)), annotations: hold });
+    const at = instant(deadlineAt + lateMs);
+    const snapshot = world({ nodes: [old], departures: [due], ...more });
+    return decided(snapshot, at).flatMap((one) => {
+      if (one.kind === "Move") return "Moved";
+      return one.kind === "Begin" ? `${one.departure.uid} ${one.reason}` : [];
+    });
+  };
+
+  it.each([0, 50, 70_000])("is forced %i ms after its deadline, past the hold", (lateMs) => {
+    expect(begun({}, lateMs)).toContain("due DeadlineForces");
+  });
+
+  it.each([0, 50, 70_000])("begins %i ms after its deadline, without more rest", (lateMs) => {
+    const nodes = [node({ createdAt: plus(now, hours(-23)) })];
+    expect(begun({ nodes, departures: [undone, due] }, lateMs)).toContain("due Spaced");
+  });
+
+  it("has the hold back where it was first planned after the deadline", () => {
+    const late = { ...due, departAt: plus(deadlineAt, minutes(1)) };
+    const departures = [{ ...late, createdAt: plus(deadlineAt, seconds(1)) }];
+    expect(begun({ departures }, minutes(2))).toEqual(["Moved"]);
+  });
+});
