@@ -54,10 +54,15 @@ function readFile(file: string): KubeConfig {
   try {
     config.loadFromFile(file);
   } catch (error) {
-    const found = error instanceof TypeError ? "it is not a kubeconfig" : firstLine(error);
-    throw invalid(file, found, "a readable kubeconfig", error);
+    throw invalid(file, unreadableBy(error), "a readable kubeconfig", error);
   }
   return config;
+}
+
+function unreadableBy(error: unknown): string {
+  if (error instanceof TypeError) return "it is not a kubeconfig";
+  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+  return isMissing ? "there is no such file" : firstLine(error);
 }
 
 function mergeConfigs(configs: readonly KubeConfig[]) {
@@ -142,13 +147,30 @@ async function credentialsOf(
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
+    const user = config.getCurrentUser();
+    const problem = missingPlugin(user?.exec, error) ?? {
+      found: firstLine(error),
+      wanted: "a working plugin or identity provider",
+    };
     throw new LastcallError(
       "API_UNAUTHORIZED",
-      `Cannot get credentials of the user ${config.getCurrentUser()?.name} in ${source.files.join(", ")}: ${firstLine(error)}, expected a working plugin or identity provider`,
+      `Cannot get credentials of the user ${user?.name} in ${source.files.join(", ")}: ${problem.found}, expected ${problem.wanted}`,
       { cause: error, retryable: true },
     );
   }
   return toCredentials(options, config.getCurrentCluster()?.proxyUrl);
+}
+
+/** What a kubeconfig of GKE or EKS lacks most often: the program that it names. */
+function missingPlugin(
+  exec: { readonly command?: string; readonly installHint?: string } | undefined,
+  error: unknown,
+): { readonly found: string; readonly wanted: string } | undefined {
+  if (exec?.command === undefined) return undefined;
+  if (!messageOf(error).includes(`spawn ${exec.command} ENOENT`)) return undefined;
+  const hint = exec.installHint?.trim().replaceAll(/\s+/g, " ");
+  const found = `its plugin ${exec.command} is not installed`;
+  return { found, wanted: `it on the PATH${hint ? ` (${hint})` : ""}` };
 }
 
 function toCredentials(options: RequestOptions, proxyUrl: string | undefined): KubeCredentials {

@@ -41,7 +41,8 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
     return unreachable(error, `${lead(asked)}: ${found}, expected a TLS server`);
   }
   const found = `no answer from ${asked.server} (${reasonOf(code, error)})`;
-  return unreachable(error, `${lead(asked)}: ${found}, expected a reachable API server`);
+  const wanted = "expected a reachable API server, check its address and the network";
+  return unreachable(error, `${lead(asked)}: ${found}, ${wanted}`);
 }
 
 /** The exchange took longer than it may. */

@@ -252,6 +252,17 @@ describe("the credentials of a kubeconfig", () => {
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer exec-2" });
   });
 
+  it("that come from a plugin which is not installed are told with the hint of the kubeconfig", async () => {
+    const hint = "installHint: Install gke-plugin for use with kubectl";
+    const exec = `apiVersion: client.authentication.k8s.io/v1, command: gke-plugin, ${hint}`;
+    const file = write("config", kubeconfig({ name: "x", user: `{exec: {${exec}}}` }));
+    const access = await loadKubeAccess({ kubeconfig: file, env: {} });
+    await expect(access.credentials()).rejects.toMatchObject({
+      code: "API_UNAUTHORIZED",
+      message: `Cannot get credentials of the user x in ${file}: its plugin gke-plugin is not installed, expected it on the PATH (Install gke-plugin for use with kubectl)`,
+    });
+  });
+
   it("that a plugin does not give are told with the plugin's own words", async () => {
     const text = kubeconfig({
       name: "x",

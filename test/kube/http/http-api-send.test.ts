@@ -197,7 +197,7 @@ describe("a lost connection", () => {
     await expect(api.send(post)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
       retryable: true,
-      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), expected a reachable API server`,
+      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), expected a reachable API server, check its address and the network`,
     });
     expect(server.seen).toHaveLength(1);
   });
