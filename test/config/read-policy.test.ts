@@ -73,6 +73,12 @@ describe("a bad policy file", () => {
     expect(refusalOf(policy("{lifetime: {min: long, max: 1h}}")).details).toHaveLength(1);
   });
 
+  it("of another kind is told by its kind alone", () => {
+    expect(refusalOf("apiVersion: v1\nkind: Namespace\n").message).toBe(
+      'Cannot read the policy: a.yaml:2: kind: found "Namespace", expected DeparturePolicy',
+    );
+  });
+
   it("may not use a name that another file has", () => {
     expect(refusalOf(policy("{}"), policy("{}")).message).toBe(
       'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, expected a name of its own (a.yaml:4 has it)',

@@ -106,7 +106,7 @@ function claimOf({ spec }: PolicyDocument, problems: readonly Problem[]): Policy
   };
 }
 
-/** Of an object of another kind every other mistake would be noise. */
+/** Of an object of another kind every other mistake would be noise, its version too. */
 function kindProblems(object: unknown): readonly Problem[] {
   if (typeof object !== "object" || object === null || Array.isArray(object)) {
     const found = describeValue(object);
@@ -120,7 +120,8 @@ function kindProblems(object: unknown): readonly Problem[] {
       found: describeValue((object as Record<string, unknown>)[name]),
       wanted: wanted[name],
       unknownField: false,
-    }));
+    }))
+    .slice(0, 1);
 }
 
 /** What is allowed and yet seldom meant. */
