@@ -1,7 +1,7 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { LastcallError, messageOf } from "../errors.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
@@ -20,7 +20,7 @@ export function processIo() {
     fetch: globalThis.fetch,
     files: {
       readText,
-      stdin: () => text(process.stdin),
+      stdin: async () => decodeText(await buffer(process.stdin)),
       stdinBytes: () => process.stdin,
       writeText,
       appendText,
@@ -53,10 +53,16 @@ export function silenceWarnings(...names: readonly string[]): void {
 
 async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return decodeText(await readFile(path));
   } catch (error) {
     throw unreadable(path, error);
   }
+}
+
+/** UTF-8, or the UTF-16 that a redirect of PowerShell writes; without a byte order mark. */
+export function decodeText(bytes: Uint8Array): string {
+  const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  return new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
 }
 
 async function writeText(path: string, content: string): Promise<void> {

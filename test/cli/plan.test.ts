@@ -130,3 +130,45 @@ describe("the table of a plan", () => {
     expect(out).toContain("on schedule; 1 departure is at another time than in the plan before.\n");
   });
 });
+
+describe("the input of a plan", () => {
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" } };
+
+  it.each([
+    ["policies alone", [policy({})], "DeparturePolicy"],
+    ["pods and policies", [policy({}), pod], "DeparturePolicy, Pod"],
+    ["a refusal", [{ apiVersion: "v1", kind: "Status", status: "Failure" }], "Status"],
+  ])("that holds %s and no node is refused: no fleet was meant", async (_, items, kinds) => {
+    const { code, out, err } = await printed(items);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(
+      new RegExp(`^lastcall: Cannot read .*: found ${kinds} and no Node, expected [^\\n]+\\n$`),
+    );
+  });
+
+  it("that is an empty list is a cluster without nodes", async () => {
+    expect(await printed([])).toMatchObject({ code: 0 });
+  });
+
+  it("may have its policies in a folder, and in UTF-16 as PowerShell writes them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
+    folders.push(folder);
+    writeFileSync(join(folder, "a.json"), JSON.stringify(policy({})));
+    const other = { ...policy({}), metadata: { name: "other" } };
+    writeFileSync(join(folder, "b.yaml"), `\ufeff${JSON.stringify(other)}`, "utf16le");
+    writeFileSync(join(folder, ".hidden.yaml"), "{");
+    writeFileSync(join(folder, "README.md"), "{");
+    const { out } = await printed([node("n1")], ["-f", folder]);
+    expect(out).toMatch(/^Policy other: 1 node\..*\nPolicy spot: 0 nodes\./s);
+  });
+
+  it("is refused with a folder that has no policy", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
+    folders.push(folder);
+    const { code, err } = await printed([node("n1")], ["-f", folder]);
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `lastcall: Cannot read ${folder}: found no .yaml, .yml or .json file, expected one of policies\n`,
+    });
+  });
+});

@@ -3,18 +3,19 @@ import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
+import { nameOf } from "../../core/json/shown-value.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { isLastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import { nodeFiles } from "./node-files.ts";
 import { checkObject } from "./object-check.ts";
 import { readPolicyFiles } from "./policy-files.ts";
-import { readObjects } from "./read-objects.ts";
+import { type ReadObject, readObjects } from "./read-objects.ts";
 
 /** Everything that a command decides upon, read once, from files or from the cluster. */
 export interface FleetSnapshot {
@@ -73,7 +74,23 @@ export async function readFleet(
 async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
   const read = await readObjects(from, nodeFiles(io.files.stdinBytes()));
   for (const one of read) checkObject(one);
+  checkForNodes(read);
   return read.map(({ object }) => object);
+}
+
+/**
+ * Policies, workloads or the Status of a refusal: whoever named them meant another file. Throws
+ * INPUT_INVALID. An empty List is a cluster without nodes.
+ */
+function checkForNodes(read: readonly ReadObject[]): void {
+  const kinds = new Set(read.map(({ object }) => object.kind ?? ""));
+  if (kinds.size === 0 || kinds.has("Node") || kinds.has("NodeList")) return;
+  const files = [...new Set(read.map(({ file }) => file))].join(", ");
+  const found = nameOf([...kinds].toSorted().join(", "));
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot read ${files}: found ${found} and no Node, expected the output of kubectl get nodes,pods,pdb -A -o json`,
+  );
 }
 
 /**

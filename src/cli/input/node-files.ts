@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
+import { decodeText } from "../../runtime/process-io.ts";
 import type { FileContent, ManifestFiles } from "./read-manifests.ts";
 
 /** The real file system and standard input, for commands that read manifests. */
@@ -20,13 +21,13 @@ async function readLimited(path: string, limitBytes: number): Promise<FileConten
     }
     const { size } = found;
     if (size > limitBytes) return { kind: "TooLarge", sizeBytes: size };
-    return { kind: "Text", text: decode(await readFile(path)) };
+    return { kind: "Text", text: decodeText(await readFile(path)) };
   } catch (error) {
     return { kind: "Unreadable", why: reasonOf(error) };
   }
 }
 
-async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
+export async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),
     () => false,
@@ -50,13 +51,7 @@ async function readStream(
     if (sizeBytes > limitBytes) return { kind: "TooLarge", sizeBytes };
     chunks.push(chunk);
   }
-  return { kind: "Text", text: decode(Buffer.concat(chunks)) };
-}
-
-/** UTF-8, or the UTF-16 that a redirect of PowerShell writes. */
-function decode(bytes: Uint8Array): string {
-  const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
-  return new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
+  return { kind: "Text", text: decodeText(Buffer.concat(chunks)) };
 }
 
 function reasonOf(error: unknown): string {

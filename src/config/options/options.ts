@@ -119,10 +119,10 @@ export const options = [
     name: "filename",
     short: "f",
     type: "text",
-    value: "POLICY.yaml",
+    value: "FILE|DIR|-",
     list: true,
     commands: ["run", "plan", "drain-plan"],
-    help: "File of policies to use instead of those in the cluster; may be repeated",
+    help: "Policies to use instead of those in the cluster; may be repeated",
   },
   {
     name: "filename",
