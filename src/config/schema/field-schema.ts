@@ -168,15 +168,13 @@ export function ruleOn<Value>(rule: {
 
 const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$";
 
-/** Go, and CEL with it, counts a duration in 63 bits of nanoseconds: 292 years. */
-const longestMs = 9_223_372_036_854;
-
 /**
- * The span of a text that has passed the schema; a text that has not gives NaN, which no rule
- * passes.
+ * The span of a text that has passed the schema, infinite where it is longer than any; a text that
+ * has not gives NaN, which no rule passes.
  */
 export function spanOf(text: string): Millis {
-  return parseDuration(text) ?? (Number.NaN as Millis);
+  const tooLong = new RegExp(durationPattern).test(text) ? Number.POSITIVE_INFINITY : Number.NaN;
+  return parseDuration(text) ?? (tooLong as Millis);
 }
 
 interface DurationOptions {
@@ -191,7 +189,7 @@ export function durationField<Options extends DurationOptions>(
   return duration(options, {
     cel: "duration(self) >= duration('0s')",
     wanted: "a duration under 292 years",
-    holds: (text) => spanOf(text) <= longestMs,
+    holds: (text) => Number.isFinite(spanOf(text)),
   });
 }
 
@@ -204,7 +202,7 @@ export function positiveDurationField<Options extends DurationOptions>(
   return duration(options, {
     cel: "duration(self) >= duration('1s')",
     wanted: "a duration of at least 1s and under 292 years",
-    holds: (text) => spanOf(text) >= 1000 && spanOf(text) <= longestMs,
+    holds: (text) => spanOf(text) >= 1000 && Number.isFinite(spanOf(text)),
   });
 }
 

@@ -149,8 +149,12 @@ const unitMs: Readonly<Record<string, number>> = {
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 const whole = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 
+/** Go, and CEL with it, counts a duration in 63 bits of nanoseconds: 292 years. */
+const longestMs = 9_223_372_036_854;
+
 /**
- * Reads a Go-style duration such as `12h30m`, `90s` or `0`; undefined for anything else.
+ * Reads a Go-style duration such as `12h30m`, `90s` or `0`; undefined for anything else, also for
+ * one that is longer than Go knows: an instant so far ahead may be one that cannot be written.
  * Negative durations are not durations here: nothing in Lastcall lasts less than no time.
  */
 export function parseDuration(text: string): Millis | undefined {
@@ -160,7 +164,7 @@ export function parseDuration(text: string): Millis | undefined {
   for (const [, count, unit] of text.matchAll(part)) {
     totalMs += Number(count) * (unitMs[unit as string] as number);
   }
-  return millis(Math.round(totalMs));
+  return totalMs > longestMs ? undefined : millis(Math.round(totalMs));
 }
 
 /** Writes a span as Go does, without zero parts: `24h`, `12h30m`, `1m5s`, `250ms`, `0s`. */

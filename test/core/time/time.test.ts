@@ -47,9 +47,16 @@ describe("a duration", () => {
     expect(parseDuration(text)).toBe(spanMs);
   });
 
-  it.each(["", "5", "1d", "h", "-5m", "1h 30m", "5 m", "1e3s"])("is not read from %j", (text) => {
-    expect(parseDuration(text)).toBeUndefined();
+  it("is read up to the longest that Go knows", () => {
+    expect(parseDuration("2562047h47m16s")).toBe(9_223_372_036_000);
   });
+
+  it.each(["", "5", "1d", "h", "-5m", "1h 30m", "5 m", "1e3s", "2562048h", `${"9".repeat(400)}h`])(
+    "is not read from %j",
+    (text) => {
+      expect(parseDuration(text)).toBeUndefined();
+    },
+  );
 
   it.each([
     [0, "0s"],
