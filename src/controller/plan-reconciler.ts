@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { LaunchTimes } from "../contracts/cloud/launch-times.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";
@@ -13,7 +14,15 @@ import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/policy-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
-import { earliest, type Instant, type Millis, millis, plus, seconds } from "../core/time/time.ts";
+import {
+  earliest,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
@@ -45,6 +54,8 @@ export interface PlanReconcilerOptions {
 
 /** Decisions of a pass are carried out so many at a time. */
 const actsAtOnce = 16;
+/** A pass that failed is tried again after this, or when something changes. */
+const failedAgainMs = minutes(1);
 /** Even a quiet fleet is looked at this often. */
 const quietMs: Millis = millis(10 * 60_000);
 
@@ -59,6 +70,7 @@ export class PlanReconciler {
   readonly #reporter: PlanReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
+  readonly #faults = new Sampler();
   /** What the last pass logged of the decisions that do nothing. */
   #logged: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
@@ -87,7 +99,9 @@ export class PlanReconciler {
     try {
       for (;;) {
         signal.throwIfAborted();
-        const askAgainAt = await this.#pass(signal);
+        const askAgainAt = await this.#pass(signal).catch((error: unknown) =>
+          this.#passFailed(error, signal),
+        );
         const restsSince = clock.monotonic();
         const quietUntil = plus(clock.now(), quietMs);
         const woken = await this.#wakeup.sleepUntil(earlierOf(askAgainAt, quietUntil), signal);
@@ -98,6 +112,22 @@ export class PlanReconciler {
     } finally {
       for (const stop of stops) stop();
     }
+  }
+
+  /**
+   * A defect of ours, or an input that nobody thought of, must not end the process: the notices are
+   * handled beside the plan, and a restart would meet the same.
+   */
+  #passFailed(error: unknown, signal: AbortSignal): Instant {
+    signal.throwIfAborted();
+    const { clock, executor, health } = this.#options;
+    const { log, metrics } = executor.telemetry;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    const said = this.#faults.admit(code, clock.monotonic());
+    if (said) log.error("plan-failed", { code, error: messageOf(error), ...said });
+    health.passEnded();
+    return plus(clock.now(), failedAgainMs);
   }
 
   async #pass(signal: AbortSignal): Promise<Instant | undefined> {

@@ -124,3 +124,32 @@ describe("a node whose mark could not be written down at first", () => {
     await running;
   });
 });
+
+describe("a plan that fails", () => {
+  it("keeps no notice waiting, ends nothing, and is tried again", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1"]) world.addNode(name, name);
+    spotPolicy(world, {});
+    let asked = 0;
+    const gates = {
+      ask: async () => {
+        asked += 1;
+        if (asked < 4) throw new RangeError("Invalid time value");
+        return {};
+      },
+    };
+    const stop = new AbortController();
+    const running = world.startController(stop.signal, { gates });
+    await world.pass(seconds(1));
+    world.notice("n1", seconds(120));
+    await world.pass(seconds(1));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(seconds(120));
+    expect(asked).toBeGreaterThan(3);
+    const said = world.logged.filter((line) => line.includes("plan-failed"));
+    expect(said).toHaveLength(1);
+    expect(world.counted).toContain("lastcall_errors_total code=UNEXPECTED");
+    stop.abort();
+    await running;
+  });
+});
