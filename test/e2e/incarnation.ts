@@ -31,6 +31,8 @@ export function incarnationsOf(history: History): readonly Incarnation[] {
       continue;
     }
     const bootID = change.object.status?.nodeInfo?.bootID ?? "";
+    // Whoever makes the Node for the kubelet does not know its boot yet.
+    if (open?.bootID === "") open.bootID = bootID;
     if (open === undefined || open.bootID !== bootID) {
       if (open !== undefined) open.to = change.order;
       all.push(begin(change.object, change.order));

@@ -2,7 +2,7 @@ import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { describe, expect, it } from "vitest";
 import { type AuditEntry, unanswered } from "../support/audit-log.ts";
 import type { Change, History } from "./history.ts";
-import { judge, leftApart, zonesAlternate } from "./judge.ts";
+import { cordonedAgain, judge, leftApart, zonesAlternate } from "./judge.ts";
 
 const user = "controller";
 const charge = { rotated: ["uid-a"], user, atOnce: 1 };
@@ -40,6 +40,28 @@ describe("the judge", () => {
     const takenOver = without(good, [10, 11], [nodeAt(10, { boot: "boot-2" })]);
     const audit = good.audit.filter(({ verb }) => verb !== "delete");
     expect(judge({ ...takenOver, audit }, charge)).toEqual([]);
+  });
+
+  it("lets a Node be deleted before its machine is gone by the one that holds it until then", () => {
+    const isDeletion = ({ verb }: AuditEntry) => verb === "delete";
+    const early = withAudit(isDeletion, { user: "owner", receivedAtUs: 16_000_000 });
+    expect(judge(early, { ...charge, finalizer: "owner" })).toEqual([]);
+    expect(judge(early, { ...charge, finalizer: "another" })).toEqual([
+      "the Node object a was removed before its machine was gone",
+    ]);
+  });
+
+  it("takes the first boot of a Node that was made before it for no other one", () => {
+    const unknown = nodeAt(11, { uid: "uid-a2", boot: "" });
+    const known = nodeAt(12, { uid: "uid-a2", boot: "boot-2" });
+    expect(judge(without(good, [11], [unknown, known]), charge)).toEqual([]);
+  });
+
+  it("takes no node that had to leave for a replacement", () => {
+    const renamed = without(good, [11], [nodeAt(11, { name: "c", uid: "uid-c" })]);
+    expect(judge(renamed, { ...charge, heirs: /^[abc]$/ })).toEqual([]);
+    const none = without(good, [11]);
+    expect(judge(none, { ...charge, heirs: /^[abc]$/ })).toEqual(["nothing has replaced a"]);
   });
 
   it("takes an eviction whose answer was lost with the API server for one", () => {
@@ -152,6 +174,18 @@ describe("the judge", () => {
     expect(leftApart(both, { ...two, gapMs: 5_000 })).toEqual([
       "b was cordoned 4999 ms after a, expected 5000",
     ]);
+  });
+});
+
+describe("a node that was cordoned again", () => {
+  it("is named, with how often", () => {
+    const back = [nodeAt(6.5, { cordoned: false }), nodeAt(6.6, { cordoned: true })];
+    expect(cordonedAgain(without(good, [], back))).toEqual(["a was cordoned 2 times"]);
+  });
+
+  it("is none whose cordon stayed, nor another one of its name", () => {
+    const heir = [nodeAt(6.5, { cordoned: true }), nodeAt(12, { uid: "uid-a2", cordoned: true })];
+    expect(cordonedAgain(without(good, [], heir))).toEqual([]);
   });
 });
 

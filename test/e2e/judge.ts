@@ -20,6 +20,8 @@ export interface Charge {
   readonly atOnce: number;
   /** What a replacement is called, where it does not take the name over; absent: it does. */
   readonly heirs?: RegExp;
+  /** The user that takes a Node away with its machine, by a finalizer on it; absent: nobody. */
+  readonly finalizer?: string;
 }
 
 type Check = (facts: Facts) => readonly string[];
@@ -81,6 +83,20 @@ export function leftApart(
     return [
       `${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, expected ${gapMs}`,
     ];
+  });
+}
+
+/** Kept apart: one that was rolled back may be cordoned for its next departure. */
+export function cordonedAgain({ changes }: Pick<History, "changes">): readonly string[] {
+  const nodes = changes.filter((one) => one.kind === "Node");
+  return [...Map.groupBy(nodes, ({ object }) => keyOf(object)).values()].flatMap((ofOne) => {
+    const cordons = ofOne.filter(
+      ({ object }, place) =>
+        object.spec?.unschedulable === true &&
+        ofOne[place - 1]?.object.spec?.unschedulable !== true,
+    );
+    if (cordons.length < 2) return [];
+    return [`${nameOf(cordons[0]?.object ?? {})} was cordoned ${cordons.length} times`];
   });
 }
 
@@ -188,11 +204,12 @@ export function ages(pod: Pod, { at }: { readonly at: number }): string {
 }
 
 /** By the API server's clock and the cloud's, which are one clock here. */
-function nodeAfterMachine({ history, former }: Facts): readonly string[] {
+function nodeAfterMachine({ history, former, finalizer }: Facts): readonly string[] {
   const ends = new Map(history.machineEnds.map(({ machine, at }) => [machine, at]));
   return history.audit
     .filter(({ verb, resource, code }) => verb === "delete" && resource === "nodes" && code < 300)
     .filter(({ name }) => former.some((node) => node.name === name))
+    .filter(({ user }) => user !== finalizer)
     .filter(({ name, receivedAtUs }) => receivedAtUs / 1000 < (ends.get(name) ?? Infinity))
     .map(({ name }) => `the Node object ${name} was removed before its machine was gone`);
 }
@@ -243,7 +260,7 @@ function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
 
 function replaced({ former, lives, heirs }: Facts): readonly string[] {
   // Those of new names are told from each other by their order.
-  const fresh = lives.filter(({ name }) => heirs?.test(name) === true);
+  const fresh = lives.filter((one) => heirs?.test(one.name) === true && !former.includes(one));
   const inOrder = former.toSorted((a, b) => (a.to ?? 0) - (b.to ?? 0));
   return inOrder.flatMap((node, place) => {
     if (node.to === undefined) return [`${node.name} has not left`];
