@@ -10,7 +10,8 @@ import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-worl
 
 const user = "controller";
 const budgets = "/apis/policy/v1/poddisruptionbudgets";
-const paths: Readonly<Record<WatchedKind, string>> = {
+type Kind = Exclude<WatchedKind, "NodeClaim">;
+const paths: Readonly<Record<Kind, string>> = {
   Node: nodes,
   Pod: "/api/v1/pods",
   Budget: budgets,
@@ -34,7 +35,7 @@ class ModelOnlooker {
 
   constructor(world: ModelWorld, signal: AbortSignal) {
     this.#world = world;
-    for (const kind of Object.keys(paths) as WatchedKind[]) void this.#watch(kind, signal);
+    for (const kind of Object.keys(paths) as Kind[]) void this.#watch(kind, signal);
     world.afterRequest = (request, answer) => this.#note(request, answer);
     world.onRelease = (machine) => {
       const at = world.clock.now();
@@ -54,7 +55,7 @@ class ModelOnlooker {
   }
 
   /** A server ends a watch after a while; it goes on from the last change. */
-  async #watch(kind: WatchedKind, signal: AbortSignal): Promise<void> {
+  async #watch(kind: Kind, signal: AbortSignal): Promise<void> {
     let last: string | undefined;
     while (!signal.aborted) {
       const query = last === undefined ? {} : { resourceVersion: last };

@@ -1,8 +1,8 @@
 /**
  * Builds the binaries that the end-to-end tests run: a whole Kubernetes control plane, kwok, and
- * Helm and Helmfile where they are asked for. Nothing is downloaded but Go modules, whose content
- * go.sum pins. Run on its own, it fills the cache and prints where: with what nearly all tests
- * need, or with `helmfile`, which one needs.
+ * Helm, Helmfile and Karpenter where they are asked for. Nothing is downloaded but Go modules,
+ * whose content go.sum pins. Run on its own, it fills the cache and prints where: with what nearly
+ * all tests need, or with what is named, `karpenter` and `helmfile`, each of which one test needs.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,6 +33,14 @@ export function buildHelm(): string {
 export function buildHelmfile(): string {
   const remark = "5 to 8 minutes on two cores when Go has none of it cached";
   return buildTool("helmfile", "github.com/helmfile/helmfile", remark);
+}
+
+/** Karpenter with its kwok provider, which needs no cloud; for one test. */
+export function buildKarpenter(): string {
+  const folder = join(sources, "karpenter");
+  const remark = "3 to 6 minutes on two cores when Go has none of it cached";
+  const module: GoModule = { binary: "karpenter", folder, ldflags: "-s -w", remark };
+  return join(buildGo("karpenter", [module]), "karpenter");
 }
 
 /** The tool of a module that has nothing of its own. */
@@ -73,10 +81,25 @@ function kubernetesVersion(): string {
   return found[1];
 }
 
+const slow: Readonly<Record<string, () => string>> = {
+  karpenter: buildKarpenter,
+  helmfile: buildHelmfile,
+};
+
+function buildNamed(name: string): readonly [name: string, file: string] {
+  const build = slow[name];
+  if (build === undefined) {
+    const known = Object.keys(slow).join(" or ");
+    throw new Error(`Cannot build ${name}: it is not known, expected ${known}, or nothing`);
+  }
+  return [name, build()];
+}
+
 if (import.meta.main) {
+  const names = process.argv.slice(2);
   const built =
-    process.argv[2] === "helmfile"
-      ? { helmfile: buildHelmfile() }
+    names.length > 0
+      ? Object.fromEntries(names.map(buildNamed))
       : { ...buildControlPlane(), helm: buildHelm() };
   process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
 }

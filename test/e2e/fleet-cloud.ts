@@ -1,8 +1,8 @@
-import type { Pod } from "kubernetes-types/core/v1.js";
+import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import type { ControlPlane } from "../support/control-plane.ts";
 import { type FleetNode, nodeObject } from "../support/kwok-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { MachineEnd, Release } from "./history.ts";
+import type { History, MachineEnd, Release, WatchedKind } from "./history.ts";
 
 /** A cloud other than Compute Engine, with the kubelets of the machines that it makes. */
 export interface FleetCloud {
@@ -15,6 +15,16 @@ export interface FleetCloud {
   /** From now on a new machine makes a Node. */
   open(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** One that lives in the cluster, makes its nodes for pods that wait, and ends with the plane. */
+export interface GrowingCloud {
+  /** What the onlooker watches besides. */
+  readonly watched: readonly WatchedKind[];
+  /** Makes the pods of `workload`, and resolves when there are nodes for all of them. */
+  grow(): Promise<readonly Node[]>;
+  /** What became of its machines, told by what was seen in the cluster. */
+  machinesOf(seen: Pick<History, "changes" | "audit">): Pick<History, "releases" | "machineEnds">;
 }
 
 /** Sees what becomes of machines, and registers new ones. */

@@ -10,7 +10,7 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { Cloud, type CloudOptions, generationLabel } from "./cloud.ts";
-import type { FleetCloud } from "./fleet-cloud.ts";
+import type { FleetCloud, GrowingCloud } from "./fleet-cloud.ts";
 import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./history.ts";
 import type { Charge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
@@ -35,6 +35,8 @@ const firstGeneration = {
 export interface FleetOptions extends CloudOptions {
   /** Another cloud than Compute Engine. */
   readonly elsewhere?: (plane: ControlPlane) => Promise<FleetCloud>;
+  /** Another cloud that makes the nodes itself. */
+  readonly growing?: (plane: ControlPlane) => Promise<GrowingCloud>;
   /** Nothing of ours is in the cluster: the test installs it, and then starts the onlooker. */
   readonly bare?: boolean;
 }
@@ -48,6 +50,7 @@ export class FleetWorld {
   readonly onlooker: Onlooker;
   readonly nodes: readonly Node[];
   readonly #elsewhere: FleetCloud | undefined;
+  readonly #growing: GrowingCloud | undefined;
   readonly #audit: AuditLog;
   readonly #folder: string;
   readonly #processes = new Set<LastcallProcess>();
@@ -56,15 +59,17 @@ export class FleetWorld {
     readonly plane: ControlPlane;
     readonly cloud: Cloud;
     readonly elsewhere: FleetCloud | undefined;
+    readonly growing: GrowingCloud | undefined;
     readonly audit: AuditLog;
     readonly nodes: readonly Node[];
   }) {
     this.#elsewhere = parts.elsewhere;
+    this.#growing = parts.growing;
     this.plane = parts.plane;
     this.cloud = parts.cloud;
     this.nodes = parts.nodes;
     this.#audit = parts.audit;
-    this.onlooker = new Onlooker(parts.plane);
+    this.onlooker = new Onlooker(parts.plane, parts.growing?.watched);
     this.#folder = mkdtempSync(join(tmpdir(), "lastcall-world-"));
   }
 
@@ -75,11 +80,12 @@ export class FleetWorld {
     const cloud = await Cloud.start(plane, cloudOptions);
     if (cloudOptions.bare !== true) await install(plane);
     const elsewhere = await cloudOptions.elsewhere?.(plane);
-    const nodes = await registerFleet(plane, elsewhere);
+    const growing = await cloudOptions.growing?.(plane);
+    const nodes = (await growing?.grow()) ?? (await registerFleet(plane, elsewhere));
     if (elsewhere !== undefined) await elsewhere.open();
     else cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
-    await mustRun(plane, ["apply", "-f", "-"], workload());
-    const world = new FleetWorld({ plane, cloud, elsewhere, audit, nodes });
+    if (growing === undefined) await mustRun(plane, ["apply", "-f", "-"], workload());
+    const world = new FleetWorld({ plane, cloud, elsewhere, growing, audit, nodes });
     if (cloudOptions.bare !== true) {
       await world.until("departures can be listed", () => world.#areDeparturesServed());
     }
@@ -156,9 +162,10 @@ export class FleetWorld {
   }
 
   async history(): Promise<History> {
-    const { releases, machineEnds } = this.#elsewhere?.witness ?? this.cloud;
-    const audit = this.#audit.read();
-    return { changes: this.onlooker.changes(), audit, releases, machineEnds };
+    const seen = { changes: this.onlooker.changes(), audit: this.#audit.read() };
+    const machines = this.#growing?.machinesOf(seen) ?? this.#elsewhere?.witness ?? this.cloud;
+    const { releases, machineEnds } = machines;
+    return { ...seen, releases, machineEnds };
   }
 
   /** Waits for a condition, unless the control plane or a controller dies meanwhile. */

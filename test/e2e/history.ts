@@ -20,11 +20,20 @@ export interface RawDeparture {
   };
 }
 
+/** What Karpenter makes of a machine; only what is read here. */
+export interface RawNodeClaim {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: object;
+  readonly status?: { readonly nodeName?: string };
+}
+
 interface Watched {
   readonly Node: Node;
   readonly Pod: Pod;
   readonly Budget: PodDisruptionBudget;
   readonly Departure: RawDeparture;
+  /** Only where Karpenter is. */
+  readonly NodeClaim: RawNodeClaim;
 }
 
 export type WatchedKind = keyof Watched;

@@ -1,69 +1,192 @@
-import type { KubeSender } from "../../src/contracts/kube-api.ts";
-import { realClock } from "../../src/runtime/real-clock.ts";
+import { execFileSync } from "node:child_process";
+import type { Node } from "kubernetes-types/core/v1.js";
+import { buildKarpenter } from "../controlplane/build.ts";
 import type { ControlPlane } from "../support/control-plane.ts";
-import { ModelKarpenter, nodeClaimDefinition, nodePoolLabel } from "../support/model-karpenter.ts";
+import { kubeletLabel } from "../support/control-plane-commands.ts";
+import { freePort } from "../support/free-port.ts";
+import { isHealthy } from "../support/probe.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type FleetCloud, MachineWitness } from "./fleet-cloud.ts";
+import { generationLabel } from "./cloud.ts";
+import type { GrowingCloud } from "./fleet-cloud.ts";
+import {
+  type Change,
+  type History,
+  isReady,
+  keyOf,
+  type MachineEnd,
+  nameOf,
+  type Release,
+} from "./history.ts";
+import { mustRun } from "./must-run.ts";
+import { workload } from "./workload.ts";
+
+const account = "karpenter";
+const namespace = "kube-system";
+const startMs = 120_000;
+
+export const karpenterUser = `system:serviceaccount:${namespace}:${account}`;
+export const nodePool = "spot";
+const nodesPath = "/api/v1/nodes";
 
 /**
- * Karpenter as a model of ours on the real API server: NodeClaims with its finalizer, in no cloud.
+ * Karpenter itself, with its kwok provider: its machines are Nodes, and the kubelets are ours. Of
+ * the one instance type seven pods of 1 GiB fill a machine, so that it makes nine for sixty pods.
  */
-export class KarpenterFleet implements FleetCloud {
-  readonly flags: readonly string[] = [];
-  readonly environment = {};
-  readonly witness: MachineWitness;
-  readonly #karpenter: ModelKarpenter;
-  readonly #closed = new AbortController();
-  #running: Promise<void> | undefined;
+export class KarpenterFleet implements GrowingCloud {
+  readonly watched = ["NodeClaim"] as const;
+  readonly #plane: ControlPlane;
 
   static async start(plane: ControlPlane): Promise<KarpenterFleet> {
-    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    await plane.request({ method: "POST", path, body: nodeClaimDefinition });
-    const api = senderOf(plane);
-    const served = async () =>
-      (await api.send({ method: "GET", path: "/apis/karpenter.sh/v1/nodeclaims" })).status === 200;
-    await waitUntil(served, { what: "NodeClaims are served", timeoutMs: 30_000 });
-    return new KarpenterFleet(api, new MachineWitness(plane));
+    const command = buildKarpenter();
+    const definitions = execFileSync(command, ["crds"], { encoding: "utf8" });
+    // A definition may be longer than the annotation in which apply keeps it otherwise.
+    await mustRun(plane, ["apply", "--server-side", "-f", "-"], JSON.parse(definitions));
+    await mustRun(plane, ["apply", "-f", "-"], installation);
+    await startProgram(plane, command);
+    const made = async () =>
+      (await plane.kubectl(["apply", "-f", "-"], { input: JSON.stringify(pool) })).code === 0;
+    await waitUntil(made, { what: "NodePools are served", timeoutMs: startMs });
+    return new KarpenterFleet(plane);
   }
 
-  private constructor(api: KubeSender, witness: MachineWitness) {
-    this.witness = witness;
-    this.#karpenter = new ModelKarpenter(api, realClock);
-    this.#karpenter.onTaken = async (node) => {
-      await witness.seeRelease(node);
-      witness.seeEnd(node);
-      void this.#bearAnother().catch(() => {});
-    };
+  private constructor(plane: ControlPlane) {
+    this.#plane = plane;
   }
 
-  async machineFor(name: string) {
-    const providerID = `kwok://${name}`;
-    await this.#karpenter.claim({ name, providerID });
-    return { providerID, labels: { [nodePoolLabel]: "spot" } };
+  async grow(): Promise<readonly Node[]> {
+    // A machine may have pods of one Deployment alone, since they wait for the nodes: with the
+    // budgets' own limits one drain would take longer than the others.
+    const wish = { memory: "1Gi", budget: { maxUnavailable: "34%" } };
+    await mustRun(this.#plane, ["apply", "-f", "-"], workload(wish));
+    const nodes = await waitUntil(() => this.#nodesForAll(), {
+      what: "Karpenter's nodes have all pods",
+      timeoutMs: startMs,
+      signal: this.#plane.signal,
+      intervalMs: 250,
+    });
+    await mustRun(this.#plane, ["label", "nodes", "--all", `${generationLabel}=1`]);
+    return nodes;
   }
 
-  async open(): Promise<void> {
-    this.#running = this.#karpenter.run(this.#closed.signal);
+  async #nodesForAll(): Promise<readonly Node[] | false> {
+    const [pods, { body }] = await Promise.all([
+      this.#plane.request({ path: "/api/v1/namespaces/default/pods" }),
+      this.#plane.request({ path: nodesPath }),
+    ]);
+    const all = pods.body.items.length > 0 && pods.body.items.every(isReady);
+    return all && body.items.every(isReady) && body.items;
   }
 
-  async stop(): Promise<void> {
-    this.#closed.abort();
-    this.witness.close();
-    await this.#running?.catch(() => undefined);
-  }
-
-  async #bearAnother(): Promise<void> {
-    const name = this.witness.nextName();
-    const machine = await this.machineFor(name);
-    await this.witness.register({ name, ...machine });
+  machinesOf({ changes, audit }: Pick<History, "changes" | "audit">) {
+    return { releases: releasesOf(changes), machineEnds: endsOf({ changes, audit }) };
   }
 }
 
-function senderOf(plane: ControlPlane): KubeSender {
-  return {
-    send: async ({ method, path, body, patchType }) => {
-      const contentType = patchType === undefined ? {} : { contentType: patchType };
-      return plane.request({ method, path, body, ...contentType });
+/** A NodeClaim that is deleted is a machine that is asked to go. */
+function releasesOf(changes: readonly Change[]): readonly Release[] {
+  const pods = new Map<string, Extract<Change, { kind: "Pod" }>["object"]>();
+  const releases = new Map<string, Release>();
+  for (const { kind, type, object } of changes) {
+    if (kind === "Pod" && type === "Gone") pods.delete(keyOf(object));
+    else if (kind === "Pod") pods.set(keyOf(object), object);
+    if (kind !== "NodeClaim" || releases.has(keyOf(object))) continue;
+    const deletedAt = object.metadata?.deletionTimestamp;
+    if (deletedAt === undefined) continue;
+    const machine = object.status?.nodeName ?? `no node, of the NodeClaim ${nameOf(object)}`;
+    const podsThen = [...pods.values()].filter(({ spec }) => spec?.nodeName === machine);
+    releases.set(keyOf(object), { machine, at: Date.parse(deletedAt), podsThen });
+  }
+  return [...releases.values()];
+}
+
+/** The kwok provider has a machine for as long as there is its Node, which Karpenter holds. */
+function endsOf({ changes, audit }: Pick<History, "changes" | "audit">): readonly MachineEnd[] {
+  const gone = changes.flatMap(({ kind, type, object }) =>
+    kind === "Node" && type === "Gone" ? nameOf(object) : [],
+  );
+  return gone.map((machine) => {
+    const last = audit.findLast(
+      ({ user, resource, name, code }) =>
+        user === karpenterUser && resource === "nodes" && name === machine && code < 300,
+    );
+    return { machine, at: (last?.answeredAtUs ?? Number.NaN) / 1000 };
+  });
+}
+
+async function startProgram(plane: ControlPlane, command: string): Promise<void> {
+  const health = await freePort();
+  plane.launch({
+    name: "karpenter",
+    command,
+    args: [],
+    env: {
+      KUBECONFIG: plane.kubeconfigFor(account, await plane.tokenFor(namespace, account)),
+      SYSTEM_NAMESPACE: namespace,
+      DISABLE_LEADER_ELECTION: "true",
+      METRICS_PORT: String(await freePort()),
+      HEALTH_PROBE_PORT: String(health),
     },
-  };
+  });
+  await waitUntil(() => isHealthy(`http://127.0.0.1:${health}/healthz`), {
+    what: "Karpenter is healthy",
+    timeoutMs: startMs,
+    signal: plane.signal,
+  });
 }
+
+/** What Karpenter may is not what is tried here. */
+const installation = {
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: account },
+      roleRef: {
+        apiGroup: "rbac.authorization.k8s.io",
+        kind: "ClusterRole",
+        name: "cluster-admin",
+      },
+      subjects: [{ kind: "ServiceAccount", name: account, namespace }],
+    },
+  ],
+};
+
+/** It makes nodes, and of itself takes none away. */
+const pool = {
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    {
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: nodePool },
+    },
+    {
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodePool",
+      metadata: { name: nodePool },
+      spec: {
+        disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: "Never" },
+        template: {
+          metadata: { labels: { [kubeletLabel.key]: kubeletLabel.value } },
+          spec: {
+            expireAfter: "Never",
+            nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: nodePool },
+            requirements: [
+              { key: "karpenter.sh/capacity-type", operator: "In", values: ["spot"] },
+              // Four cores and 8 GiB, of which 10 MiB are the kubelet's.
+              {
+                key: "node.kubernetes.io/instance-type",
+                operator: "In",
+                values: ["c-4x-amd64-linux"],
+              },
+            ],
+          },
+        },
+      },
+    },
+  ],
+};

@@ -10,7 +10,10 @@ const paths: Readonly<Record<WatchedKind, string>> = {
   Pod: "/api/v1/pods",
   Budget: "/apis/policy/v1/poddisruptionbudgets",
   Departure: "/apis/lastcall.dev/v1alpha1/departures",
+  NodeClaim: "/apis/karpenter.sh/v1/nodeclaims",
 };
+
+const ofEveryCluster: readonly WatchedKind[] = ["Node", "Pod", "Budget", "Departure"];
 
 /** How long an API server that is down may stay so. */
 const outageMs = 120_000;
@@ -21,20 +24,21 @@ const outageMs = 120_000;
  */
 export class Onlooker {
   readonly #plane: ControlPlane;
+  readonly #kinds: readonly WatchedKind[];
   readonly #stop = new AbortController();
   readonly #changes: Change[] = [];
   readonly #running: Promise<void>[] = [];
   #fault: unknown;
 
-  constructor(plane: ControlPlane) {
+  constructor(plane: ControlPlane, more: readonly WatchedKind[] = []) {
     this.#plane = plane;
+    this.#kinds = [...ofEveryCluster, ...more];
   }
 
   /** Resolves when the first lists are in. */
   async start(): Promise<void> {
-    const kinds = Object.keys(paths) as WatchedKind[];
     await Promise.all(
-      kinds.map(async (kind) => {
+      this.#kinds.map(async (kind) => {
         const follower = new Follower(kind, this.#plane, (change) => this.#changes.push(change));
         await follower.list();
         const run = follower.run(this.#stop.signal).catch((error: unknown) => {

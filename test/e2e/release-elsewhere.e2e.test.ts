@@ -4,7 +4,6 @@ import { ArmFleet } from "./arm-fleet.ts";
 import type { FleetCloud } from "./fleet-cloud.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { judge } from "./judge.ts";
-import { KarpenterFleet } from "./karpenter-fleet.ts";
 import { MotoFleet } from "./moto-fleet.ts";
 
 /** More than a departure takes, or the last would be forced by its deadline beside another. */
@@ -14,7 +13,6 @@ const size = 9;
 const startCloud = {
   "an Auto Scaling group on moto": (plane: ControlPlane) => MotoFleet.start(plane, size),
   "a node pool of AKS on our Resource Manager": (plane: ControlPlane) => ArmFleet.start(plane),
-  "a NodePool with a model of Karpenter": (plane: ControlPlane) => KarpenterFleet.start(plane),
 } satisfies Record<string, (plane: ControlPlane) => Promise<FleetCloud>>;
 type CloudName = keyof typeof startCloud;
 const clouds = Object.keys(startCloud) as CloudName[];

@@ -20,8 +20,16 @@ export const podCount = apps.reduce((sum, { replicas }) => sum + replicas, 0);
  * What runs on the fleet, as one List: five Deployments with sixty pods, each under a budget, and a
  * DaemonSet.
  */
-export function workload(): object {
-  return { apiVersion: "v1", kind: "List", items: [...apps.flatMap(objectsOf), daemonSet] };
+export function workload(each: Wish = {}): object {
+  const items = [...apps.flatMap((app) => objectsOf(app, each)), daemonSet];
+  return { apiVersion: "v1", kind: "List", items };
+}
+
+interface Wish {
+  /** That each pod but the DaemonSet's asks for, such as 1Gi; default none. */
+  readonly memory?: string;
+  /** In place of the budgets' own. */
+  readonly budget?: App["budget"];
 }
 
 /** One Deployment `web` that ends within a second, spread over the nodes, and its budget. */
@@ -43,13 +51,14 @@ export function spreadWorkload(replicas: number, maxUnavailable: string): object
   return { apiVersion: "v1", kind: "List", items };
 }
 
-function objectsOf({ name, replicas, exitAfter, budget }: App): object[] {
+function objectsOf({ name, replicas, exitAfter, budget: own }: App, wish: Wish): object[] {
+  const { budget = own, memory } = wish;
   const annotations = {
     "e2e.lastcall.dev/exit-after": exitAfter,
     // Ready at once would give a budget back before anybody could go over it.
     "e2e.lastcall.dev/ready-after": "1s",
   };
-  const spec = { containers: [container(name)] };
+  const spec = { containers: [container(name, memory === undefined ? {} : { memory })] };
   return budgetedDeployment({ name, replicas, budget, annotations, spec });
 }
 
@@ -92,6 +101,7 @@ const daemonSet = {
   },
 };
 
-function container(name: string) {
-  return { name, image: `registry.example/${name}:1`, resources: { requests: { cpu: "100m" } } };
+function container(name: string, more: Pick<Wish, "memory"> = {}) {
+  const resources = { requests: { cpu: "100m", ...more } };
+  return { name, image: `registry.example/${name}:1`, resources };
 }

@@ -18,6 +18,8 @@ export interface AuditEntry {
    */
   readonly receivedAtUs: number;
   readonly answeredAtUs: number;
+  /** Of a deletion in Karpenter's group: the uid that the object had to have. */
+  readonly preconditionUid?: string;
 }
 
 export interface AuditLog {
@@ -42,6 +44,10 @@ const policy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   rules: [
+    {
+      ...{ level: "Request", verbs: ["delete"], resources: [{ group: "karpenter.sh" }] },
+      omitStages: ["ResponseStarted"],
+    },
     { level: "Metadata", verbs: writes, omitStages: ["ResponseStarted"] },
     { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
     {
@@ -108,12 +114,14 @@ export function entriesOf(log: string): readonly AuditEntry[] {
 
 function entryOf(event: AuditEvent): AuditEntry {
   const { resource = "", subresource = "", namespace = "", name = "" } = event.objectRef ?? {};
+  const preconditionUid = event.requestObject?.preconditions?.uid;
   return {
     ...{ verb: event.verb, resource, subresource, namespace, name },
     user: event.user?.username ?? "",
     code: event.responseStatus?.code ?? unanswered,
     receivedAtUs: microsOf(event.requestReceivedTimestamp),
     answeredAtUs: microsOf(event.stageTimestamp),
+    ...(preconditionUid !== undefined && { preconditionUid }),
   };
 }
 

@@ -7,6 +7,7 @@ export interface PartOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   /**
    * Holds the log and is the part's working folder and home, so that it reads nobody's settings.
    */
@@ -26,12 +27,12 @@ const tailLines = 25;
 
 /** Starts one server of the control plane with its output in a file. */
 export function startPart(options: PartOptions): ChildPart {
-  const { name, command, args, folder, onDeath } = options;
+  const { name, command, args, env, folder, onDeath } = options;
   const logFile = join(folder, `${name}.log`);
   const log = openSync(logFile, "a");
   const child = spawn(command, args, {
     cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, LASTCALL_E2E_EXIT_WITH_PARENT: "1" },
+    env: { PATH: process.env.PATH, HOME: folder, LASTCALL_E2E_EXIT_WITH_PARENT: "1", ...env },
     // The part ends by itself when the pipe to its standard input breaks: even a run that was
     // killed with no chance to clean up leaves no orphan.
     stdio: ["pipe", log, log],

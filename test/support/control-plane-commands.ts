@@ -6,6 +6,8 @@ export interface PartCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Beside the few variables that every part gets. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface PartPorts {

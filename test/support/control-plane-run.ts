@@ -81,10 +81,12 @@ export async function prepareRun(options: ControlPlaneOptions): Promise<ControlP
   };
 }
 
-function launch(run: ControlPlaneRun, { name, command, args }: commands.PartCommand): void {
+export function launch(run: ControlPlaneRun, part: commands.PartCommand): ChildPart {
   const { folder } = run.inputs.files;
   const onDeath = (error: Error) => run.death.abort(error);
-  run.parts.set(name, startPart({ name, command, args, folder, onDeath }));
+  const started = startPart({ ...part, folder, onDeath });
+  run.parts.set(part.name, started);
+  return started;
 }
 
 function untilUsable(

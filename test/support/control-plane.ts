@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import type { ApiAnswer } from "./api-request.ts";
+import type { PartCommand } from "./control-plane-commands.ts";
 import { writeKubeconfig } from "./control-plane-files.ts";
 import {
   type ControlPlaneOptions,
   type ControlPlaneRun,
+  launch,
   prepareRun,
   type RunRequest,
   request,
@@ -32,6 +34,11 @@ export interface ControlPlane {
   tokenFor(namespace: string, serviceAccount: string): Promise<string>;
   /** Writes a kubeconfig that carries the token, and says where. */
   kubeconfigFor(name: string, token: string): string;
+  /**
+   * Starts one more program, whose death is the control plane's, and says where its log is. It ends
+   * with the others, and with the API server.
+   */
+  launch(part: PartCommand): string;
   /** Kills the API server and what depends on it; the data stays in etcd. */
   stopApiServer(): Promise<void>;
   /** Starts all of it again, on the same ports, and waits as at the first start. */
@@ -67,6 +74,7 @@ function controlPlaneOf(run: ControlPlaneRun): ControlPlane {
     adminToken: files.adminToken,
     caFile: files.caFile,
     kubeconfig,
+    launch: (part) => launch(run, part).logFile,
     logs: Object.fromEntries([...run.parts.values()].map(({ name, logFile }) => [name, logFile])),
     signal: run.death.signal,
     kubectl: (args, options) =>

@@ -31,9 +31,6 @@ export const nodeClaimDefinition = {
   },
 } as const;
 
-/** What is seen in the moment in which the Node of a NodeClaim that was deleted is taken away. */
-export type OnTaken = (node: string) => void | Promise<void>;
-
 /**
  * What Karpenter does with a NodeClaim that is deleted, and no more: it takes the Node away, then
  * the instance, and last the NodeClaim itself. It does not drain, since Lastcall has.
@@ -41,7 +38,6 @@ export type OnTaken = (node: string) => void | Promise<void>;
 export class ModelKarpenter {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  onTaken: OnTaken = () => {};
 
   constructor(api: KubeSender, clock: Clock) {
     this.#api = api;
@@ -84,7 +80,6 @@ export class ModelKarpenter {
 
   async #take({ metadata, status }: KubeObject): Promise<void> {
     const { nodeName = "" } = status as { readonly nodeName?: string };
-    await this.onTaken(nodeName);
     await this.#api.send({ method: "DELETE", path: `/api/v1/nodes/${nodeName}` });
     await this.#api.send({
       method: "PATCH",

@@ -1,0 +1,74 @@
+// Command karpenter is Karpenter with its kwok provider, whose machines are Node
+// objects and nothing else, so that it needs no cloud. It is not built from the
+// upstream main package so that it ends with the test run that started it, as
+// the other parts do, and so that it can say which resources it needs:
+// `karpenter crds` prints their definitions.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
+	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
+	"sigs.k8s.io/karpenter/pkg/apis"
+	"sigs.k8s.io/karpenter/pkg/controllers"
+	"sigs.k8s.io/karpenter/pkg/controllers/state"
+	"sigs.k8s.io/karpenter/pkg/operator"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "crds" {
+		must(printDefinitions())
+		return
+	}
+	if os.Getenv("LASTCALL_E2E_EXIT_WITH_PARENT") != "" {
+		go exitWithParent()
+	}
+	must(run())
+}
+
+// run puts Karpenter together without overlays of instance types, which are off
+// by default, and ends when the process is told to.
+func run() error {
+	ctx, op := operator.NewOperator()
+	client := op.GetClient()
+	types, err := kwok.ConstructInstanceTypes(ctx)
+	if err != nil {
+		return err
+	}
+	cloud := kwok.NewCloudProvider(ctx, client, types)
+	cluster := state.NewCluster(op.Clock, client, cloud)
+	all := controllers.NewControllers(
+		ctx, op.Manager, op.Clock, client, op.EventRecorder,
+		cloud, cloud, cluster, op.InstanceTypeStore,
+	)
+	op.WithControllers(ctx, all...).Start(ctx)
+	return nil
+}
+
+func printDefinitions() error {
+	list := map[string]any{
+		"apiVersion": "v1",
+		"kind":       "List",
+		"items":      append(apis.CRDs, kwokapis.CRDs...),
+	}
+	return json.NewEncoder(os.Stdout).Encode(list)
+}
+
+func must(err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "Cannot run Karpenter:", err)
+	os.Exit(1)
+}
+
+// exitWithParent ends the process when standard input closes, which the system
+// does however the parent ended. It is a copy: the modules share no code.
+func exitWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(3)
+}
