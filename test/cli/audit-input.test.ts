@@ -244,8 +244,6 @@ items:
   const values = `${pod("a }{")}\n${pod("b")}\n`;
 
   it.each([
-    { why: "nothing", text: "", found: [] },
-    { why: "comments", text: "# nothing\n---\n# here\n", found: [] },
     { why: "documents", text: `${sixty}---\n${thirty}`, found: ["web:1", "web:6"] },
     { why: "a List, each item with its line", text: list, found: ["a:4", "b:7"] },
     { why: "a typed list in JSON", text: json, found: ["a:8", "b:13"] },
@@ -269,6 +267,25 @@ items:
 
     expect(workloads.map((one) => `${one.name}:${one.line}`)).toEqual(found);
     for (const one of workloads) expect(one.file).toBe("-");
+  });
+
+  it.each([
+    ["-f -", { files: ["-"] }, "standard input: found nothing, expected manifests"],
+    ["--from -", { from: ["-"] }, "standard input: found nothing, expected the output of kubectl"],
+  ])(
+    "but not nothing at all by %s: a helm or a kubectl before the pipe has failed",
+    async (_, named, says) => {
+      for (const text of ["", "# nothing\n---\n# here\n"]) {
+        const run = await auditRun(named, { "-": text });
+        expect(run).toMatchObject({ exit: 2, stdout: "" });
+        expect(run.error).toContain(`Cannot read ${says}`);
+      }
+    },
+  );
+
+  it("a file of comments, which is passed over", async () => {
+    const run = await auditRun({ files: ["a.yaml"] }, { "a.yaml": "# nothing\n---\n# here\n" });
+    expect(run).toMatchObject({ exit: 0, error: "" });
   });
 
   it("a directory with what is below it, but not hidden files and other formats", async () => {

@@ -177,7 +177,7 @@ describe("lastcall drain-plan", () => {
     const node = nodeOfWeb();
     const [heads = "", ...rest] = (await printed(node, {}, [])).split("\n");
     expect(heads.split(/ {2,}/)).toEqual([
-      ...["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"],
+      ...["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "BUDGET", "WHY"],
     ]);
     const names = world.podsOn(node).map((pod) => pod.metadata?.name ?? "");
     const rows = rest.filter((line) => line.startsWith("default  "));
@@ -188,6 +188,17 @@ describe("lastcall drain-plan", () => {
     for (const { namespace, name, explain } of warnings) {
       expect(rest).toContain(`${namespace}/${name} ${explain}.`);
     }
+  });
+
+  it("shows under a notice when a pod is deleted past its budget, and of no other pod", async () => {
+    const tables = await Promise.all(
+      ["n0", "n1", "n2"].map((node) => printed(node, {}, ["--notice", "120s"])),
+    );
+    const rows = tables.flatMap((table) => table.split("\n")).map((row) => row.split(/ {3,}/));
+    const columnsOf = (pods: string) => rows.filter((cells) => cells[1]?.startsWith(pods));
+    expect(columnsOf("POD")[0]?.slice(5, 8)).toEqual(["GRACE", "FORCE", "BUDGET"]);
+    expect(columnsOf("db")[0]?.slice(6, 8)).toEqual(["58s", "default/db"]);
+    for (const cells of columnsOf("web")) expect(cells).toHaveLength(7);
   });
 
   it("says so where no pod has to leave", async () => {

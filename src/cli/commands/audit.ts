@@ -115,10 +115,12 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   const recorded = await readManifests(command.from, { files: io, onFile });
   const fromServer = recorded.sources.map((source) => ({ ...source, origin: "Recorded" as const }));
   const sources = [...read.sources, ...fromServer];
-  const unread = [read, recorded].flatMap(({ unreadable, problems }) => [
+  const unread: string[] = [read, recorded].flatMap(({ unreadable, problems }) => [
     ...unreadable,
     ...problems,
   ]);
+  unread.push(...emptyInputs(read.empty, "-", "manifests"));
+  unread.push(...emptyInputs(recorded.empty, undefined, "the output of kubectl get -o json"));
   // Whoever has to mend files wants to know all that is wrong with them at once.
   if (unread.length > 0) {
     const { namespace, templatePaths } = command;
@@ -128,6 +130,20 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
     sources,
     notes: [read, recorded].flatMap(notesOf),
   };
+}
+
+/** A pipe from a helm or a kubectl that has failed: its pipeline is not to pass for that. */
+function emptyInputs(
+  empty: ReadManifests["empty"],
+  only: string | undefined,
+  wanted: string,
+): readonly string[] {
+  return empty
+    .filter(({ kind, path }) => kind === "File" && (only === undefined || path === only))
+    .map(({ path }) => {
+      const file = path === "-" ? "standard input" : path;
+      return `Cannot read ${file}: found nothing, expected ${wanted}`;
+    });
 }
 
 /** What holds nothing to judge is passed over, and said. */

@@ -105,6 +105,8 @@ function nodeNamed(
 }
 
 function tableOf(report: DrainPlanReport): string {
+  // A planned drain goes past no budget.
+  const isNotice = report.noticeSeconds !== null;
   const rows = report.pods.map((pod) => [
     pod.namespace,
     pod.name,
@@ -112,11 +114,15 @@ function tableOf(report: DrainPlanReport): string {
     String(pod.tier),
     `${pod.startSeconds}s`,
     pod.cut ? `${pod.graceSeconds}s of ${pod.wantedGraceSeconds}s` : `${pod.graceSeconds}s`,
-    pod.forceAtSeconds === null ? "" : `${pod.forceAtSeconds}s`,
+    ...(isNotice ? [pod.budget === null ? "" : `${pod.forceAtSeconds}s`] : []),
     pod.budget ?? "",
     pod.explain,
   ]);
-  const heads = ["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"];
+  const heads = [
+    ...["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE"],
+    ...(isNotice ? ["FORCE"] : []),
+    ...["BUDGET", "WHY"],
+  ];
   const table = rows.length === 0 ? "No pods to evict.\n" : formatTable(heads, rows);
   const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
   const homeless = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
