@@ -153,6 +153,7 @@ interface Side extends Shown {
 }
 
 function Pods({ pods, ...side }: Side): VNode {
+  if (pods.length === 0) return <span class="dim">{side.words.noPods}</span>;
   return (
     <ul class="pods">
       {pods.map((pod) => (

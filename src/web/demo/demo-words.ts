@@ -27,6 +27,7 @@ export interface DemoWords {
   readonly terminated: (span: string) => string;
   readonly killed: string;
   readonly noTwin: string;
+  readonly noPods: string;
   readonly pause: string;
   readonly resume: string;
   readonly slower: string;
@@ -65,6 +66,7 @@ const english: DemoWords = {
   terminating: (span) => `terminating for ${span}`,
   terminated: (span) => `terminated after ${span}`,
   killed: "killed",
+  noPods: "no pods",
   noTwin: "Not interrupted here: another node is in its place",
   pause: "Pause",
   resume: "Resume",
@@ -112,6 +114,7 @@ const japanese: DemoWords = {
   terminating: (span) => `終了処理中 ${span}`,
   terminated: (span) => `${span}で終了`,
   killed: "強制終了",
+  noPods: "Pod なし",
   noTwin: "こちらでは中断されない（別のノードに替わっている）",
   pause: "一時停止",
   resume: "再開",
