@@ -87,6 +87,16 @@ async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, json };
 }
 
+/** Whether anything of the page has the keyboard. */
+export function hasFocus(): boolean {
+  const { activeElement, body } = document;
+  return activeElement !== null && activeElement !== body;
+}
+
+export function focusOn(id: string): void {
+  document.getElementById(id)?.focus();
+}
+
 export function newKey(): string {
   return crypto.randomUUID();
 }

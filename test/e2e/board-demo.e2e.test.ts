@@ -59,8 +59,9 @@ async function modelApi(method: string, path: string, body: object) {
 }
 
 /** One that no controller looks after. */
-async function makeNode(name: string): Promise<readonly [uid: string]> {
-  const node = { apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: {} };
+async function makeNode(name: string, labels: object): Promise<readonly [uid: string]> {
+  const metadata = { name, labels };
+  const node = { apiVersion: "v1", kind: "Node", metadata, spec: {}, status: {} };
   return [(await modelApi("POST", "/api/v1/nodes", node)).metadata.uid];
 }
 
@@ -183,8 +184,29 @@ describe("the board of the demo", () => {
     await reach("Confirm");
     await page.keyboard.press("Enter");
     await page.locator("dialog .answer.good").waitFor();
+    // What confirmed it is gone, and so is what began it: neither takes the keyboard along.
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent);
+    await expect.poll(focused).toBe("Close");
+    await page.getByRole("button", { name: "Release hold", includeHidden: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await expect.poll(focused).toBe("main");
+  });
+
+  test("confirms no time of which only half is typed", async () => {
+    await show(`node/${encodeURIComponent(await someNode())}`, { theme: "dark", language: "en" });
+    await page.getByRole("button", { name: "Depart", exact: true }).click();
+    const confirm = page.locator("dialog button.primary");
+    await page.locator("dialog .command").waitFor();
+    expect(await confirm.isEnabled()).toBe(true);
+    await page.locator("dialog input").first().focus();
+    await page.keyboard.type("11");
+    await page.getByText("Choose a day and a time.").waitFor();
+    expect(await confirm.isEnabled()).toBe(false);
+    await page.locator("dialog").getByRole("button", { name: "Now", exact: true }).click();
+    await page.locator("dialog .command").waitFor();
+    expect(await confirm.isEnabled()).toBe(true);
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Release hold" }).waitFor();
   });
 
   test("explains a lane of the timeline by the arrow keys, and has a table in its place", async () => {
@@ -213,7 +235,7 @@ describe("the board of a cluster that means no good", () => {
   test("shows what the cluster says as text, however long and whatever is in it", async () => {
     const name = `${"very-long-node-name.".repeat(12)}and-end-of-it`;
     const markup = `<img src=x onerror="document.title='owned'"> \u202Ereversed`;
-    const [uid] = await makeNode(name);
+    const [uid] = await makeNode(name, { "topology.kubernetes.io/zone": "z".repeat(63) });
     await modelApi("POST", "/apis/lastcall.dev/v1alpha1/departures", {
       ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure", metadata: { name: "hostile" } },
       spec: { node: { name, uid }, cause: "Manual", departAt: "2026-11-21T00:00:00Z" },
@@ -233,6 +255,8 @@ describe("the board of a cluster that means no good", () => {
     expect(over).toBeLessThanOrEqual(0);
     await show(`node/${encodeURIComponent(name)}`, { theme: "dark", language: "en" });
     await page.locator(".node-name", { hasText: "end-of-it" }).waitFor();
+    const overNode = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(overNode).toBeLessThanOrEqual(0);
   });
 
   test("asks nobody else for anything, and has nothing to complain of", () => {

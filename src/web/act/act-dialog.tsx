@@ -1,7 +1,16 @@
 import type { ActAnswer, ActPreview, BoardAct } from "../../board/act/act.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { copyText, localOfInstant, newKey, nextHour, postJson } from "../browser.ts";
+import {
+  after,
+  copyText,
+  focusOn,
+  hasFocus,
+  localOfInstant,
+  newKey,
+  nextHour,
+  postJson,
+} from "../browser.ts";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
@@ -26,6 +35,7 @@ interface DialogProps {
 export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const { words } = view;
   const dialog = useRef<HTMLDialogElement>(null);
+  const lastButton = useRef<HTMLButtonElement>(null);
   const [times, setTimes] = useState<Times>(() => firstTimes(intent, view.now));
   const act = actOf(intent, times);
   const [look, setLook] = useState(0);
@@ -34,9 +44,20 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const onRefused = (): void => setLook(look + 1);
   const [answer, send] = useSending({ act, look, preview, words, onRefused });
   useEffect(() => dialog.current?.showModal(), []);
+  // What had the focus goes when the act is done: the button that confirms, and the one that began.
+  useEffect(() => {
+    if (answer?.kind === "Done") lastButton.current?.focus();
+  }, [answer?.kind]);
+  const closed = (): void => {
+    onClose();
+    // Once the dialog is gone, and the focus with it.
+    after(0, () => {
+      if (!hasFocus()) focusOn("main");
+    });
+  };
   const isReady = preview.kind === "Shown" && preview.preview.refusal === null;
   return (
-    <dialog ref={dialog} onClose={onClose} aria-labelledby="act-title">
+    <dialog ref={dialog} onClose={closed} aria-labelledby="act-title">
       <h2 id="act-title">{titleOf(intent, view)}</h2>
       <TimeChoice view={view} intent={intent} times={times} onChange={setTimes} />
       <h3>{words.preview}</h3>
@@ -66,7 +87,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
             {answer?.kind === "Sending" ? words.sending : words.confirm}
           </button>
         )}
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button ref={lastButton} type="button" onClick={() => dialog.current?.close()}>
           {answer?.kind === "Done" ? words.close : words.cancel}
         </button>
       </div>
@@ -242,15 +263,24 @@ interface FieldProps {
   readonly onChange: (at: Chosen) => void;
 }
 
-/** While it is being typed its value is empty: what is set then leaves the typing as it is. */
+/**
+ * While it is being typed its value is empty: what is set then leaves the typing as it is. A
+ * browser tells of no input before the value is another; that half of it is there shows by the key.
+ */
 function TimeField({ name, at, onChange }: FieldProps): VNode {
+  const read = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+    const chosen = chosenIn(currentTarget);
+    if (chosen !== at) onChange(chosen);
+  };
   return (
     <label>
       {name}
       <input
         type="datetime-local"
         value={typeof at === "number" ? localOfInstant(at) : ""}
-        onInput={({ currentTarget }) => onChange(chosenIn(currentTarget))}
+        onInput={read}
+        onKeyUp={read}
+        onBlur={read}
       />
     </label>
   );
