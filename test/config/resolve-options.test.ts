@@ -231,6 +231,11 @@ describe("a flag that would do nothing is refused", () => {
     ],
     [
       "demo",
+      { output: "json" },
+      "--output: without --headless it has no effect, add that or leave --output out",
+    ],
+    [
+      "demo",
       { speed: "3", headless: true },
       "--speed: beside --headless it has no effect, leave one of the two out",
     ],

@@ -9,15 +9,7 @@ import {
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person starts, without plan and audit, which print in more formats. */
-const briefCommands = [
-  "drain-plan",
-  "depart",
-  "doctor",
-  "board",
-  "demo",
-  "setup",
-  "version",
-] as const;
+const briefCommands = ["drain-plan", "depart", "doctor", "board", "setup", "version"] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
@@ -62,6 +54,16 @@ export const options = [
     name: "output",
     short: "o",
     type: "choice",
+    choices: ["table", "json", "yaml"],
+    default: "table",
+    commands: ["demo"],
+    needs: "headless",
+    help: "With --headless: output format of the report",
+  },
+  {
+    name: "output",
+    short: "o",
+    type: "choice",
     choices: ["table", "wide", "json", "yaml"],
     default: "table",
     commands: ["plan"],
@@ -97,7 +99,7 @@ export const options = [
     type: "choice",
     choices: ["json", "text"],
     default: "text",
-    commands: ["audit", "migrate", "plan", ...briefCommands],
+    commands: ["audit", "migrate", "plan", "demo", ...briefCommands],
     help: "Log format",
   },
   {
@@ -254,7 +256,7 @@ export const options = [
     type: "switch",
     default: "false",
     commands: ["plan"],
-    help: "Exit with 3 if the plan is infeasible",
+    help: "Exit with 3 if the plan is infeasible, or a policy of the cluster cannot be read",
   },
   {
     name: "notice",
