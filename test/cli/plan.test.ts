@@ -172,3 +172,23 @@ describe("the input of a plan", () => {
     });
   });
 });
+
+describe("a plan by a policy of the cluster", () => {
+  it("that another version has let in says what is wrong with it, and is not strictly feasible", async () => {
+    const newer = { ...policy({}), apiVersion: "lastcall.dev/v1" };
+    const { code, out, err } = await printed([node("n1"), newer], ["--strict"]);
+    expect(code).toBe(3);
+    expect(out).toMatch(/^n1 +PolicyInvalid /m);
+    expect(err).toBe(
+      'lastcall: Policy spot cannot be read, so its nodes stay: apiVersion: found "lastcall.dev/v1", expected lastcall.dev/v1alpha1\n',
+    );
+  });
+
+  it("with a field of a newer version names the field", async () => {
+    const { code, err } = await printed([node("n1"), policy({ moonPhase: "full" })]);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: "lastcall: Policy spot: spec.moonPhase is ignored: this version does not know the field\n",
+    });
+  });
+});

@@ -23,14 +23,16 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const at = options.at ?? fleet.readAt;
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
   const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);
-  if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
+  if (!options.quiet)
+    for (const warning of warningsOf(plan, fleet)) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
   const { output } = options;
   if (output === "table" || output === "wide")
     io.out(tableOf(report, { at, isWide: output === "wide" }));
   else await printData(report, output, io);
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
-  return options.strict && infeasible ? 3 : 0;
+  // Nodes of a policy that cannot be read do not leave at all.
+  return options.strict && (infeasible || fleet.badPolicies.length > 0) ? 3 : 0;
 };
 
 /** What the controller has found by asking the clouds, which this command does not do. */
@@ -42,12 +44,18 @@ function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): 
   return { ...plan, policies };
 }
 
-function warningsOf(plan: FleetPlan): readonly string[] {
+function warningsOf(
+  plan: FleetPlan,
+  { badPolicies, policyRemarks }: FleetSnapshot,
+): readonly string[] {
   const none =
-    plan.policies.length === 0
+    plan.policies.length + badPolicies.length === 0
       ? ["No policies found, so no node is planned; pass one with -f or create a DeparturePolicy"]
       : [];
-  return [...none, ...planWarnings(plan)];
+  const bad = badPolicies.map(
+    ({ name, problem }) => `Policy ${name} cannot be read, so its nodes stay: ${problem}`,
+  );
+  return [...none, ...bad, ...policyRemarks, ...planWarnings(plan)];
 }
 
 interface TableStyle {

@@ -26,6 +26,8 @@ export interface FleetSnapshot {
   readonly budgets: readonly BudgetFacts[];
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly BadPolicy[];
+  /** What a person should know of the policies, one sentence each. */
+  readonly policyRemarks: readonly string[];
   /** What keeps departures of a policy from beginning, as the controller has written it. */
   readonly unreleasable: ReadonlyMap<string, ReleaseStanding>;
   readonly departures: readonly Departure[];
@@ -68,7 +70,7 @@ export async function readFleet(
   const translated = { readAt, ...(await translateAll(objects)) };
   return fixed === undefined
     ? translated
-    : { ...translated, policies: fixed.policies, badPolicies: [] };
+    : { ...translated, policies: fixed.policies, badPolicies: [], policyRemarks: [] };
 }
 
 async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
@@ -189,6 +191,9 @@ async function translateAll(
     unreleasable: new Map(ofKind("DeparturePolicy").flatMap(unreleasableOf)),
     policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
     badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
+    policyRemarks: readings.flatMap((one) =>
+      "policy" in one ? one.remarks.map((text) => `Policy ${one.policy.name}: ${text}`) : [],
+    ),
   };
 }
 
