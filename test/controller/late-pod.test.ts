@@ -167,6 +167,34 @@ describe("a pod that is bound to a node after its last pod has left", () => {
     expect(outcome).toBe("Planned");
   });
 
+  it("has that time as well where it is the next controller that finds it", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n1", "n2"]) world.addNode(name, name);
+    const drain = { timeout: "30s", onTimeout: "RollBack" };
+    spotPolicy(world, { drain, instance: { loadBalancerDelay: "1m" } });
+    await world.pass(seconds(5));
+    const onNode: number[] = [];
+    world.onRelease = () => onNode.push(world.podsOn("n1").length);
+    const first = new AbortController();
+    world.afterRequest = ({ path, body }) => {
+      const isStatus = path.endsWith("/status");
+      if (isStatus && JSON.stringify(body).includes('"phase":"Releasing"')) first.abort();
+    };
+    const leading = world.startController(first.signal);
+    askForN1(world);
+    await world.passUntil(() => first.signal.aborted, minutes(2));
+    await leading;
+    expect(world.statusOf("n1").phase).toBe("Releasing");
+    bindLate(world, "n1");
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
+    stop.abort();
+    await running;
+    expect(onNode).toEqual([0]);
+    expect(world.statusOf("n1").outcome).toBe("Planned");
+  });
+
   it("is the only reason to evict again", async () => {
     const { steps, outcome, drain } = await rotation("Never");
     expect(steps).toEqual(["cordon", "evict", "evict", "release", "remove"]);

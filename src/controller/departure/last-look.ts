@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import type { PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { departureDeleted, machineLost, wholeIdentity } from "./machine-check.ts";
@@ -55,7 +55,9 @@ export class LastLook {
     memory.target = node;
     // Those that the drain before has left have had their time.
     const known = new Set([...this.#drained, ...(memory.drained?.staying ?? []).map(uidOf)]);
-    const isLate = memory.drained !== undefined && toLeave.some(({ uid }) => !known.has(uid));
+    // The controller before this one may have drained it.
+    const isDrained = memory.drained !== undefined || wasDrained(departure().status);
+    const isLate = isDrained && toLeave.some(({ uid }) => !known.has(uid));
     if (isLate) memory.lateSinceAt = clock.now();
     const result = await runSteps(this.#draining, this.#context, signal);
     if (result?.event === "Cancelled") return takenBack;

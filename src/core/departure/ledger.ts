@@ -122,6 +122,12 @@ export function drainBeganAt(status: DepartureStatus): Instant | undefined {
   return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;
 }
 
+/** Whether nobody was left as its release began: who is on the node since has come late. */
+export function wasDrained({ timeline }: DepartureStatus): boolean {
+  const began = timeline.findLast(({ step }) => step === "Releasing");
+  return began?.result.startsWith("Drained: ") === true;
+}
+
 /** Whether room was made for the pods, so that placeholders may still be there. */
 export function hasReserved(status: DepartureStatus): boolean {
   return status.timeline.some(({ step }) => step === "ReplacementWait");
