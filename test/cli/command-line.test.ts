@@ -60,6 +60,10 @@ it.each([
     "lastcall: Cannot set up gcp: --queue was given, expected it with aws only\n",
   ],
   [
+    ["setup", "gcp", "--project", "my-project-1", "--aws-actions"],
+    "lastcall: Cannot set up gcp: --aws-actions was given, expected it with aws only\n",
+  ],
+  [
     ["setup", "crds", "--no-sqs-complete-hooks"],
     "lastcall: Cannot set up crds: --sqs-complete-hooks was given, expected it with aws only\n",
   ],

@@ -97,7 +97,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "doctor",
-    summary: "Check whether it is set up right: rights, clouds, clocks, other tools, budgets",
+    summary: "Check whether Lastcall is set up right: rights, clouds, clocks, other tools, budgets",
     words: "",
     minWords: 0,
     maxWords: 0,

@@ -67,7 +67,8 @@ export const awsOptions = [
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "Grant the permissions of the actions that policies carry out in AWS: load balancers, security groups, detaching, SNS and Lambda",
+    parts: ["aws"],
+    help: "With aws: grant the permissions of the actions that policies carry out in AWS: load balancers, security groups, detaching, SNS and Lambda",
   },
   {
     name: "aws-managed-tag",

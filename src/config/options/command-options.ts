@@ -202,7 +202,7 @@ export const auditOptions = [
     value: "NAME",
     list: true,
     commands: ["audit"],
-    help: "gke, gke-25, gke-120, eks, eks-al2023, aks, kubelet:TOTAL/CRITICAL or kubelet:FILE; may be repeated",
+    help: "Platform to judge against: gke, gke-25, gke-120, eks, eks-al2023, aks, kubelet:TOTAL/CRITICAL or kubelet:FILE; may be repeated; default: those of the nodes, or without nodes gke, eks-al2023, eks and aks",
   },
   {
     name: "platform",

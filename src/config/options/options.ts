@@ -39,7 +39,7 @@ export const options = [
     type: "text",
     value: "NAME",
     commands: "all",
-    help: "Namespace, for commands that need one; default: that of the context",
+    help: "Namespace, for commands that need one; default: that of the context, for audit all of them",
   },
   {
     name: "output",
