@@ -15,9 +15,10 @@ export interface CommandIo {
   readonly openScreen?: (() => Screen) | undefined;
   /**
    * Calls back at each line that is typed on the terminal, while it is this process that is typed
-   * to; gives the way to stop it. Absent where stdout is no terminal.
+   * to; gives the way to stop it, and undefined where nobody will type to it. Absent where stdout
+   * is no terminal.
    */
-  readonly onLine?: ((listener: () => void) => () => void) | undefined;
+  readonly onLine?: ((listener: () => void) => (() => void) | undefined) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly rng: Rng;

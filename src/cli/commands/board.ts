@@ -58,6 +58,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const askRights = async (): Promise<void> => {
     if (!options.tui) await rights.ask();
   };
+  let stopReading: (() => void) | undefined;
   const over = new AbortController();
   const signal = AbortSignal.any([io.signal, over.signal]);
   const ended = history?.ended;
@@ -69,14 +70,19 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       kubeconfig: kubeconfig === undefined ? undefined : resolve(kubeconfig),
       context: access.context,
     };
-    const served = { address: options.address, entry: entryOf(io), place, rate };
+    const printNext = (): void => {
+      if (shown?.url !== undefined) io.out(`${shown.url()}\n`);
+    };
+    if (!options.tui) stopReading = io.onLine?.(printNext);
+    const hasKeys = stopReading !== undefined;
+    const served = { address: options.address, entry: entryOf(hasKeys), place, rate };
     shown = options.tui
       ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
       : await serve({
           ...{ ...served, api, fleet, state, rng, io, ended },
           ...{ clusterClock, counted: counting, onLook: () => rights.look() },
         });
-    if (!options.tui) await tell(shown, { options, io, signal });
+    if (!options.tui) await tell(shown.url?.() ?? "", { options, io, hasKeys });
     const watching = Promise.all([
       fleet.run(signal),
       connection.run(fleet, askRights, signal),
@@ -85,6 +91,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
   } finally {
     over.abort();
+    stopReading?.();
     await shown?.close();
     await history?.written();
     close();
@@ -155,28 +162,24 @@ function showOnTerminal(parts: TerminalParts): ShownBoard {
 }
 
 /** How somebody comes in whose browser has no cookie, and whose address has been used. */
-function entryOf({ onLine }: CommandIo): string {
-  return onLine === undefined
-    ? "run lastcall board again, and open the address that it prints"
-    : "press Enter where lastcall board runs, and open the address that it prints";
+function entryOf(hasKeys: boolean): string {
+  return hasKeys
+    ? "press Enter where lastcall board runs, and open the address that it prints"
+    : "run lastcall board again, and open the address that it prints";
 }
 
 interface Telling {
   readonly options: BoardOptions;
   readonly io: CommandIo;
-  readonly signal: AbortSignal;
+  /** Whether somebody can ask for another address. */
+  readonly hasKeys: boolean;
 }
 
-/** Prints the address; on a terminal also for the next browser, when somebody asks for it. */
-async function tell(board: ShownBoard, { options, io, signal }: Telling): Promise<void> {
-  const url = board.url?.() ?? "";
+async function tell(url: string, { options, io, hasKeys }: Telling): Promise<void> {
   io.out(`${url}\n`);
-  const stop = io.onLine?.(() => io.out(`${board.url?.()}\n`));
-  signal.addEventListener("abort", () => stop?.(), { once: true });
-  const keys =
-    io.onLine === undefined
-      ? "press Ctrl-C to stop"
-      : "press Enter for an address for another browser, Ctrl-C to stop";
+  const keys = hasKeys
+    ? "press Enter for an address for another browser, Ctrl-C to stop"
+    : "press Ctrl-C to stop";
   if (!options.quiet) io.err(`lastcall: serving the board; ${keys}\n`);
   const problem = options.open ? await openBrowser(url) : undefined;
   if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);

@@ -41,10 +41,12 @@ export function keysOf(text: string): readonly string[] {
 }
 
 /**
- * Reads the terminal's lines while this process is in its foreground. One in the background that
- * reads is stopped by the shell: `lastcall board &` is to go on, and after `fg` it reads again.
+ * Reads the terminal's lines while this process is in its foreground: one in the background that
+ * reads is stopped by the shell, and `lastcall board &` is to go on. Gives the way to stop it;
+ * undefined where it was started in the background, of which a shell says nothing when it ends.
  */
-export function onTerminalLine(listener: () => void): () => void {
+export function onTerminalLine(listener: () => void): (() => void) | undefined {
+  if (!isInForeground()) return undefined;
   let stream: ReadStream | undefined;
   const close = (): void => {
     stream?.destroy();
@@ -69,8 +71,8 @@ export function onTerminalLine(listener: () => void): () => void {
 function isInForeground(): boolean {
   try {
     // After the name in parentheses: state, parent, group, session, terminal, its foreground group.
-    const [, fields = ""] = /\) (.*)$/.exec(readFileSync("/proc/self/stat", "utf8")) ?? [];
-    const [, , group, , , foreground] = fields.split(" ");
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return group === foreground;
   } catch {
     const asked = spawnSync("ps", ["-o", "stat=", "-p", String(process.pid)], { encoding: "utf8" });
