@@ -19,10 +19,17 @@ export interface DepartureStore {
   /** The cloud has taken the notice back. */
   withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
   /** Replaces the status. In a rush it stands back for cordons and evictions. */
-  record(departure: Departure, status: DepartureStatus): Promise<StoreResult>;
+  record(departure: Departure, write: StatusWrite): Promise<StoreResult>;
   /** Reads one afresh. */
   read(name: string): Promise<StoreResult>;
   remove(departure: Departure): Promise<StoreResult>;
+}
+
+export interface StatusWrite {
+  /** Asked as the request goes out, which in a rush is a while after it was made. */
+  readonly status: () => DepartureStatus;
+  /** Once it aborts the write goes among the evictions. */
+  readonly hurry?: AbortSignal | undefined;
 }
 
 export interface MoveOrder {

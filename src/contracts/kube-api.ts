@@ -56,6 +56,8 @@ export interface KubeRequest {
   readonly patchType?: PatchType | undefined;
   /** Default `Now`. */
   readonly urgency?: Urgency | undefined;
+  /** Once it aborts the request is `Now`, though it waits already. */
+  readonly hurry?: AbortSignal | undefined;
   /**
    * The instant after which its answer is of no use, and until which it may wait for its turn. Of
    * those that wait with one urgency the soonest goes first, after those that do not say.

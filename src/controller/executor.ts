@@ -176,25 +176,27 @@ export class Executor {
   }
 
   /**
-   * Writes the status. On a conflict the departure is read again and `change` is asked again;
-   * it answers undefined when the fresh state leaves nothing to write. Undefined comes back too
-   * when the Departure is gone.
+   * Writes the status. `change` is asked at first, again as the write goes out, which in a rush is
+   * a while later, and after a conflict of the departure as it is then; it answers undefined when
+   * that leaves nothing to write. Undefined comes back too when the Departure is gone.
    */
   async record(
     departure: Departure,
     change: (fresh: Departure) => DepartureStatus | undefined,
+    hurry?: AbortSignal,
   ): Promise<Departure | undefined> {
     let current = departure;
     for (;;) {
       this.#assertLeading();
-      const status = change(current);
-      if (status === undefined) return current;
-      const result = await this.#ports.store.record(current, status);
+      const fresh = current;
+      if (change(fresh) === undefined) return fresh;
+      const status = this.#fenced(() => change(fresh) ?? fresh.status);
+      const result = await this.#ports.store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
-      const fresh = await this.#ports.store.read(current.name);
-      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return undefined;
-      current = fresh.departure;
+      const read = await this.#ports.store.read(current.name);
+      if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
+      current = read.departure;
     }
   }
 

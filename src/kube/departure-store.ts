@@ -1,7 +1,12 @@
-import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
+import type {
+  DepartureStore,
+  MoveOrder,
+  StatusWrite,
+  StoreResult,
+} from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
-import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import type { Departure } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
@@ -68,13 +73,15 @@ export class KubeDepartureStore implements DepartureStore {
    * A merge patch with the resourceVersion: the API server refuses it with 409 when anybody has
    * written since. Fields that are gone from the new status are set to null, which removes them.
    */
-  async record(departure: Departure, status: DepartureStatus): Promise<StoreResult> {
+  async record(departure: Departure, { status, hurry }: StatusWrite): Promise<StoreResult> {
     const before = statusObject(departure.status);
     const removed = Object.keys(before).map((field) => [field, null] as const);
     const path = `${departurePath(departure.name)}/status`;
-    const written = { ...Object.fromEntries(removed), ...statusObject(status) };
-    const body = { metadata: departureFence(departure), status: written };
-    return this.#send({ ...patchOf(path, body), urgency: "Later" });
+    const bodyAtTurn = () => {
+      const written = { ...Object.fromEntries(removed), ...statusObject(status()) };
+      return { metadata: departureFence(departure), status: written };
+    };
+    return this.#send({ ...patchOf(path), bodyAtTurn, urgency: "Later", hurry });
   }
 
   async remove(departure: Departure): Promise<StoreResult> {
@@ -105,6 +112,6 @@ export class KubeDepartureStore implements DepartureStore {
   }
 }
 
-function patchOf(path: string, body: unknown): KubeRequest {
+function patchOf(path: string, body?: unknown): KubeRequest {
   return { method: "PATCH", path, patchType: "application/merge-patch+json", body };
 }

@@ -45,9 +45,14 @@ describe("in a rush, the write", () => {
     expect(request).toMatchObject({ method: "POST", urgency: "Later" });
   });
 
-  it("of a status stands back", async () => {
+  it("of a status stands back until it is told to hurry, and says what is so as it goes out", async () => {
     const departure = aDeparture(aNode("n1"));
-    const record = await sentBy((store) => store.record(departure, departure.status));
-    expect(record).toMatchObject({ method: "PATCH", urgency: "Later" });
+    const hurry = new AbortController().signal;
+    let message = "as it was made";
+    const status = () => ({ ...departure.status, message });
+    const record = await sentBy((store) => store.record(departure, { status, hurry }));
+    expect(record).toMatchObject({ method: "PATCH", urgency: "Later", hurry });
+    message = "as it goes out";
+    expect(record.bodyAtTurn?.()).toMatchObject({ status: { message: "as it goes out" } });
   });
 });

@@ -6,7 +6,7 @@ import { isFields } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
-import type { StatusWriter } from "../departure/status-writer.ts";
+import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
 
 export interface LedgerTools {
   /** By which it is carried out; another one where its node is seen only later. */
@@ -25,7 +25,8 @@ export interface LedgerTools {
  * `status.actions` of one departure: of what this process has begun it knows more than the status,
  * of all else the status knows more. Writes go one after another, and each carries all that is new.
  * In a rush of notices they stand back for cordons and evictions, and with them what waits for its
- * old state to be written: to be quarantined or detached is less urgent than to be drained.
+ * old state to be written: to be quarantined or detached is less urgent than to be drained. To be
+ * out of the load balancers is not: that goes among the evictions.
  */
 export class ActionLedger {
   readonly #tools: LedgerTools;
@@ -37,6 +38,11 @@ export class ActionLedger {
   constructor(tools: LedgerTools) {
     this.#tools = tools;
     this.#records = tools.departure().status.actions ?? [];
+  }
+
+  /** Where nobody else has begun them: what is known of them goes with each write. */
+  own(): void {
+    this.#tools.statusWriter.accompany((fresh) => this.#statusOf(fresh));
   }
 
   get records(): readonly ActionRecord[] {
@@ -82,8 +88,8 @@ export class ActionLedger {
   }
 
   /** Resolves when all that was set before is in the status. */
-  async save(signal: AbortSignal): Promise<void> {
-    await this.#tools.retry(() => this.#write(), signal);
+  async save(signal: AbortSignal, place: PlaceInRush = "Behind"): Promise<void> {
+    await this.#tools.retry(() => this.#write(place), signal);
   }
 
   /** The same for whom nobody waits. */
@@ -94,14 +100,16 @@ export class ActionLedger {
     });
   }
 
-  #write(): Promise<void> {
+  #write(place: PlaceInRush): Promise<void> {
     const { statusWriter, departure } = this.#tools;
     this.reconsider();
-    this.#waiting ??= statusWriter
-      .write(departure(), (fresh) => {
-        this.#waiting = undefined;
-        return this.#statusOf(fresh);
-      })
+    if (place === "Behind" && this.#waiting !== undefined) return this.#waiting;
+    const change = (fresh: Departure) => {
+      this.#waiting = undefined;
+      return this.#statusOf(fresh);
+    };
+    this.#waiting = statusWriter
+      .write(departure(), change, place)
       .then(() => undefined)
       .finally(() => {
         this.#waiting = undefined;

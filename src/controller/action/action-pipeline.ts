@@ -11,11 +11,11 @@ import {
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
-import { cloudDeadline, isPressing } from "../../core/departure/departure.ts";
+import { cloudDeadline, isLive, isPressing } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
 import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
-import { millis } from "../../core/time/time.ts";
+import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import {
@@ -27,9 +27,11 @@ import {
   taskFor,
 } from "./action-attempt.ts";
 import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
+import type { PendingCordons } from "./pending-cordons.ts";
 
 export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
   readonly executor: Executor;
+  readonly cordons: Pick<PendingCordons, "answered">;
   readonly clock: Clock;
   readonly rng: Rng;
   /** Its node as the watch has shown it last. */
@@ -52,6 +54,10 @@ interface Way {
 
 /** Cordons go out first: what begins in the turn of a notice begins so long after it. */
 const afterCordonMs = millis(1);
+/** That an action begins is written so much later, with what it has found to undo it by then. */
+const gatherMs = millis(20);
+/** And under a notice how it has ended, where nobody waits for that: at the pace of progress. */
+const gatherEndsMs = seconds(1);
 
 /**
  * The actions of one departure, beside its steps: begun when a point is reached, each for itself,
@@ -80,6 +86,7 @@ export class ActionPipeline {
   open(signal: AbortSignal, how: "New" | "Resumed"): void {
     this.#signal = signal;
     this.#isResumed = how === "Resumed";
+    if (how === "New") this.#ledger.own();
   }
 
   /** The names of the actions that a planned drain waits for. */
@@ -103,7 +110,10 @@ export class ActionPipeline {
     if (this.#isIdle) return;
     this.#isUndoing = false;
     if (point !== undefined) this.#reached.add(point);
-    this.#tools.clock.sleep(afterCordonMs, this.#signal).then(
+    const { clock, cordons } = this.#tools;
+    const signal = this.#signal;
+    const gone = clock.sleep(afterCordonMs, signal).then(() => cordons.answered(signal));
+    gone.then(
       () => this.#beginDue(),
       () => undefined,
     );
@@ -201,7 +211,8 @@ export class ActionPipeline {
       underWay: (name) => this.#underWay.has(name),
     });
     for (const action of due) this.#start(action);
-    if (due.length === 0) this.#ledger.saveBeside(this.#signal);
+    // What is under way has its own to write, and takes the others along.
+    if (this.#underWay.size === 0) this.#ledger.saveBeside(this.#signal);
   }
 
   #start(action: Action): void {
@@ -224,7 +235,10 @@ export class ActionPipeline {
       if (!(await this.#ledger.claim(begun, way.signal))) return;
     } else {
       this.#ledger.set(begun);
-      this.#ledger.saveBeside(this.#signal);
+      clock.sleep(gatherMs, this.#signal).then(
+        () => this.#ledger.saveBeside(this.#signal),
+        () => undefined,
+      );
     }
     const runner = await executor.actionRunner(action.how.kind);
     const end =
@@ -241,7 +255,9 @@ export class ActionPipeline {
       if (this.#isUndoing) stop.abort(rolledBack);
       signal.throwIfAborted();
       this.#ledger.set({ ...this.#ledger.recordOf(action), undo });
-      await this.#ledger.save(signal);
+      // Whom requests still reach is to be out before its pods have ended, and not after them.
+      const isDue = action.how.kind === "deregisterTargets" && this.isPressing;
+      await this.#ledger.save(signal, isDue ? "AmongEvictions" : "Behind");
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
     const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);
@@ -282,9 +298,11 @@ export class ActionPipeline {
   }
 
   async #ended(record: ActionRecord): Promise<void> {
-    const { telemetry, departure } = this.#tools;
+    const { telemetry, departure, clock } = this.#tools;
     this.#ledger.set(record);
     telemetry.actionEnded(departure(), record, this.#ledger.records);
+    const isUrgent = this.#isUndoing || !isLive(departure()) || !this.isPressing;
+    if (!isUrgent) await clock.sleep(gatherEndsMs, this.#signal);
     await this.#ledger.save(this.#signal);
   }
 

@@ -11,8 +11,10 @@ export async function cordon(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
-  const { executor, departure, node, memory, telemetry, clock } = context;
-  const result = await context.retry(() => executor.cordon(departure(), node()), signal);
+  const { executor, departure, node, memory, telemetry, clock, cordons } = context;
+  const result = await cordons.during(() =>
+    context.retry(() => executor.cordon(departure(), node()), signal),
+  );
   switch (result.kind) {
     case "Done":
       memory.cordonedAtMs = clock.monotonic();

@@ -147,7 +147,7 @@ export class DepartureRun {
         return policyNow();
       },
       actions: new ActionPipeline({
-        ...{ executor, clock, rng, telemetry, statusWriter, retry },
+        ...{ executor, clock, rng, telemetry, statusWriter, retry, cordons: tools.cordons },
         policy: policyNow,
         machineAddresses: tools.actionPorts?.addresses ?? noAddresses,
         departure: now,

@@ -19,6 +19,9 @@ import type { Executor } from "../executor.ts";
 /** Progress is written at most this often; what a phase ends with is always written. */
 const progressEveryMs = 1000;
 
+/** Where a write stands in a rush of notices. */
+export type PlaceInRush = "Behind" | "AmongEvictions";
+
 type Change = (fresh: Departure) => DepartureStatus | undefined;
 
 /**
@@ -29,8 +32,11 @@ export class StatusWriter {
   readonly #executor: Executor;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
+  /** Of those that have not been answered. */
+  readonly #hurries = new Set<AbortController>();
   #written: Departure | undefined;
   #unwritten: readonly PhaseChange[] = [];
+  #companion: Change | undefined;
   #counts: DrainCounts | undefined;
   #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
@@ -52,6 +58,11 @@ export class StatusWriter {
     this.#unwritten = [...this.#unwritten, change];
   }
 
+  /** Has this change asked for with whatever is written from now on. */
+  accompany(change: Change): void {
+    this.#companion = change;
+  }
+
   /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
   recordDemands(demands: readonly BudgetDemand[]): void {
     if (demands.length > 0) this.#demands ??= demands;
@@ -64,9 +75,21 @@ export class StatusWriter {
     return this.#written ?? departure;
   }
 
-  /** Undefined when the Departure is gone. */
-  write(departure: Departure, change: Change): Promise<Departure | undefined> {
-    const next = this.#tail.then(() => this.#record(departure, change));
+  /**
+   * Undefined when the Departure is gone. In a rush it stands back behind evictions. One that goes
+   * among them pulls along those before it.
+   */
+  write(
+    departure: Departure,
+    change: Change,
+    place: PlaceInRush = "Behind",
+  ): Promise<Departure | undefined> {
+    const hurry = new AbortController();
+    this.#hurries.add(hurry);
+    if (place === "AmongEvictions") for (const one of this.#hurries) one.abort();
+    const next = this.#tail
+      .then(() => this.#record(departure, change, hurry.signal))
+      .finally(() => this.#hurries.delete(hurry));
     this.#tail = next.catch(() => undefined);
     return next;
   }
@@ -131,19 +154,26 @@ export class StatusWriter {
     return undefined;
   }
 
-  async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
+  async #record(
+    departure: Departure,
+    change: Change,
+    hurry: AbortSignal,
+  ): Promise<Departure | undefined> {
     const { resourceVersion, status } = this.#written ?? departure;
-    const waiting = this.#unwritten;
+    let waiting: readonly PhaseChange[] = [];
     const after = await this.#executor.record(
       { ...departure, resourceVersion, status },
       (fresh) => {
+        waiting = this.#unwritten;
         const caughtUp = waiting.reduce(withChange, fresh);
         const drain = this.#counts ?? caughtUp.status.drain;
         const held = this.#demands ?? caughtUp.status.demands;
         const demands = mayHoldBudgets(caughtUp.status.phase) ? held : undefined;
         const now = { ...caughtUp, status: { ...caughtUp.status, drain, demands } };
-        return change(now) ?? (waiting.length > 0 ? now.status : undefined);
+        const own = change(now) ?? (waiting.length > 0 ? now.status : undefined);
+        return this.#companion?.({ ...now, status: own ?? now.status }) ?? own;
       },
+      hurry,
     );
     this.#written = after;
     this.#unwritten = this.#unwritten.slice(waiting.length);

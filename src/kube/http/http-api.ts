@@ -229,15 +229,15 @@ export class HttpKubeApi implements KubeApi {
   }
 
   async #inLane<T>(
-    { urgency = "Now", dueAt }: Pick<KubeRequest, "urgency" | "dueAt">,
+    { urgency = "Now", hurry, dueAt }: Pick<KubeRequest, "urgency" | "hurry" | "dueAt">,
     signal: AbortSignal,
     work: () => Promise<T>,
   ): Promise<T> {
-    await this.#lanes.enter({ urgency, dueAt }, signal);
+    const lane = await this.#lanes.enter({ urgency, hurry, dueAt }, signal);
     try {
       return await work();
     } finally {
-      this.#lanes.leave(urgency);
+      this.#lanes.leave(lane);
     }
   }
 

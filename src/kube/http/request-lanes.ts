@@ -13,6 +13,12 @@ const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const
 const besideCrowd = { ...besideFew, Later: 1 } as const;
 const crowd = 16;
 
+interface LaneRequest {
+  readonly urgency: Urgency;
+  readonly hurry?: AbortSignal | undefined;
+  readonly dueAt?: Instant | undefined;
+}
+
 /**
  * Lets at most so many requests be under way, the urgent ones first, and within a lane the soonest
  * due. While any more urgent one is there, only a few of a lane run beside it: a server that is
@@ -35,19 +41,21 @@ export class RequestLanes {
     this.#onRush = onRush;
   }
 
-  /** Resolves when the request may start, or rejects with the signal's reason. Then `leave` it. */
-  async enter(
-    { urgency, dueAt }: { readonly urgency: Urgency; readonly dueAt?: Instant | undefined },
-    signal: AbortSignal,
-  ): Promise<void> {
+  /**
+   * Resolves when the request may start, with the lane that it is to `leave` then, or rejects with
+   * the signal's reason. One that waits for `Later` goes over to `Now` once `hurry` aborts.
+   */
+  async enter(asked: LaneRequest, signal: AbortSignal): Promise<Urgency> {
     signal.throwIfAborted();
+    const isHurried = asked.urgency === "Later" && asked.hurry?.aborted === true;
+    const urgency = isHurried ? "Now" : asked.urgency;
     // Where anybody waits there is no room.
     if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
       if (urgency !== "Later") this.#onRush?.();
-      await this.#wait({ urgency, dueAt }, signal);
-      return;
+      return this.#wait({ ...asked, urgency }, signal);
     }
     this.#underWay[urgency] += 1;
+    return urgency;
   }
 
   leave(urgency: Urgency): void {
@@ -55,24 +63,32 @@ export class RequestLanes {
     this.#startAll();
   }
 
-  #wait(
-    { urgency, dueAt }: { readonly urgency: Urgency; readonly dueAt: Instant | undefined },
-    signal: AbortSignal,
-  ): Promise<void> {
+  #wait({ urgency, hurry, dueAt }: LaneRequest, signal: AbortSignal): Promise<Urgency> {
     return new Promise((resolve, reject) => {
+      let lane = urgency;
       const start = (): void => {
         signal.removeEventListener("abort", abort);
-        this.#underWay[urgency] += 1;
-        resolve();
+        hurry?.removeEventListener("abort", change);
+        this.#underWay[lane] += 1;
+        resolve(lane);
       };
-      const leaveLine = this.#waiting[urgency].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
+      const join = () => this.#waiting[lane].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
+      let leaveLine = join();
+      const change = (): void => {
+        leaveLine();
+        lane = "Now";
+        leaveLine = join();
+        this.#startAll();
+      };
       const abort = (): void => {
         leaveLine();
+        hurry?.removeEventListener("abort", change);
         reject(signal.reason);
         // The last urgent one to give up ends the rush.
         this.#startAll();
       };
       signal.addEventListener("abort", abort, { once: true });
+      if (lane === "Later") hurry?.addEventListener("abort", change, { once: true });
     });
   }
 

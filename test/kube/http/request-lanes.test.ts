@@ -95,6 +95,25 @@ describe("request lanes", () => {
     expect([now.count, later.count]).toEqual([1, 0]);
   });
 
+  it("let one of Later over to Now as soon as it is told to hurry, waiting or not", async () => {
+    const lanes = new RequestLanes(4);
+    const hurry = new AbortController();
+    const entered: string[] = [];
+    crowd(lanes, "Now", 4);
+    const enter = (name: string, signal?: AbortSignal) =>
+      lanes.enter({ urgency: "Later", hurry: signal }, never).then((lane) => {
+        entered.push(`${name} by ${lane}`);
+      });
+    void enter("before");
+    const hurried = enter("hurried", hurry.signal);
+    hurry.abort();
+    const later = enter("hurried before it came", hurry.signal);
+    crowd(lanes, "Now", 1);
+    for (let left = 0; left < 2; left += 1) lanes.leave("Now");
+    await Promise.all([hurried, later]);
+    expect(entered).toEqual(["hurried by Now", "hurried before it came by Now"]);
+  });
+
   it("keep the order within a lane", async () => {
     const lanes = new RequestLanes(1);
     const order: number[] = [];

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import type { KubeRequest } from "../../src/contracts/kube-api.ts";
+import { type Millis, millis, minutes, seconds } from "../../src/core/time/time.ts";
+import { silence, slack, useActionStage } from "../support/action-stage.ts";
+
+const stage = useActionStage();
+
+/** Has the requests of the controller wait before they go out. */
+function delay(waitOf: (request: KubeRequest) => Promise<void>): void {
+  const { api } = stage.world;
+  const send = api.send.bind(api);
+  api.send = async (request) => {
+    await waitOf(request);
+    return send(request);
+  };
+}
+
+const isCordon = ({ method, path }: KubeRequest) =>
+  method === "PATCH" && /^\/api\/v1\/nodes\/[^/]+$/.test(path);
+const isStatus = ({ method, path }: KubeRequest) =>
+  method === "PATCH" && /\/departures\/[^/]+\/status$/.test(path);
+
+/** After how many milliseconds each call of an action began. */
+function beginnings(): number[] {
+  const { clock } = stage.world;
+  const since = clock.now();
+  const begun: number[] = [];
+  stage.tell.onCall = (call) => {
+    if (call === "prepare") begun.push(clock.now() - since);
+  };
+  return begun;
+}
+
+describe("the actions of many notices at a time", () => {
+  const tell = [{ name: "tell", at: "AtNotice", ...slack }];
+
+  async function notice(nodes: readonly string[], cordonMs: Readonly<Record<string, Millis>>) {
+    stage.start(tell);
+    await stage.world.pass(seconds(5));
+    delay(async (request) => {
+      const node = request.path.split("/").at(-1) ?? "";
+      if (isCordon(request)) await stage.world.clock.sleep(cordonMs[node] ?? millis(0));
+    });
+    const begun = beginnings();
+    for (const node of nodes) stage.world.notice(node, seconds(120));
+    await stage.world.pass(seconds(3));
+    return begun;
+  }
+
+  it("begin when the last cordon is answered", async () => {
+    const begun = await notice(["n1", "n2"], { n1: millis(40), n2: millis(200) });
+    expect(begun).toHaveLength(2);
+    for (const ms of begun) {
+      expect(ms).toBeGreaterThanOrEqual(200);
+      expect(ms).toBeLessThan(210);
+    }
+  });
+
+  it("begin after 300 ms though cordons are not answered", async () => {
+    const begun = await notice(["n1", "n2"], { n1: seconds(2), n2: seconds(2) });
+    expect(begun).toHaveLength(2);
+    for (const ms of begun) {
+      expect(ms).toBeGreaterThanOrEqual(300);
+      expect(ms).toBeLessThan(310);
+    }
+  });
+
+  it("do not wait where a notice comes alone, however long its cordon takes", async () => {
+    const begun = await notice(["n1"], { n1: millis(200) });
+    expect(begun).toHaveLength(1);
+    expect(begun[0]).toBeLessThan(50);
+  });
+});
+
+describe("while records stand back behind evictions", () => {
+  const targets = { name: "targets", at: "AtNotice", deregisterTargets: {} };
+  const mute = { name: "mute", at: "AtNotice", ...silence };
+
+  /** Status writes that are not told to hurry wait for ten seconds. */
+  function rush(): number[] {
+    const { clock } = stage.world;
+    const since = clock.now();
+    const sent: number[] = [];
+    delay(async (request) => {
+      if (!isStatus(request)) return;
+      const over = new AbortController();
+      const stop = () => over.abort();
+      if (request.hurry?.aborted === true) stop();
+      request.hurry?.addEventListener("abort", stop, { once: true });
+      await clock.sleep(seconds(10), over.signal).catch(() => undefined);
+      sent.push(clock.now() - since);
+    });
+    return sent;
+  }
+
+  it("a machine leaves its target groups at once, and what else there is waits its turn", async () => {
+    stage.start([targets, mute]);
+    await stage.world.pass(seconds(5));
+    const sent = rush();
+    const applied = new Map<string, number>();
+    const since = stage.world.clock.now();
+    stage.mute.onCall = (call, { name }) => {
+      if (call === "apply") applied.set(name, stage.world.clock.now() - since);
+      const lookMs = millis(name === "mute" ? 100 : 0);
+      stage.mute.prepareLatency = (signal) => stage.world.clock.sleep(lookMs, signal);
+    };
+    stage.world.notice("n1", minutes(2));
+    await stage.world.pass(seconds(30));
+    expect(applied.get("targets")).toBeLessThan(50);
+    expect(applied.get("mute")).toBeGreaterThan(5000);
+    expect(sent[0]).toBeLessThan(50);
+    expect(stage.states).toEqual({ targets: "Done", mute: "Done" });
+  });
+
+  it("also where a write of its departure waits already, which is pulled along", async () => {
+    stage.start([targets]);
+    await stage.world.pass(seconds(5));
+    rush();
+    stage.mute.prepareLatency = (signal) => stage.world.clock.sleep(seconds(1), signal);
+    const since = stage.world.clock.now();
+    let appliedMs = Number.POSITIVE_INFINITY;
+    stage.mute.onCall = (call) => {
+      if (call === "apply") appliedMs = stage.world.clock.now() - since;
+    };
+    stage.world.notice("n1", minutes(2));
+    await stage.world.pass(seconds(30));
+    expect(appliedMs).toBeGreaterThanOrEqual(1000);
+    expect(appliedMs).toBeLessThan(1050);
+  });
+
+  it("what becomes known while a write waits goes with it", async () => {
+    stage.start([mute, { name: "tell", at: "AtNotice", ...slack }]);
+    await stage.world.pass(seconds(5));
+    rush();
+    stage.world.notice("n1", minutes(2));
+    await stage.world.pass(millis(10_200));
+    expect(stage.records).toMatchObject([
+      { name: "mute", state: "Running", undo: { before: "nothing" } },
+      { name: "tell", state: "Done" },
+    ]);
+  });
+});
+
+it("what an action comes to goes with what is written of its departure anyway", async () => {
+  const written: Record<string, number> = {};
+  for (const [name, actions] of [
+    ["without", []],
+    ["with", [{ name: "mute", at: "AtNotice", ...silence }]],
+  ] as const) {
+    stage.renew();
+    stage.start(actions);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(10));
+    written[name] = stage.world.writes.filter((one) => /departures.*status$/.test(one)).length;
+    await stage.stop();
+  }
+  expect(stage.states).toEqual({ mute: "Done" });
+  // Its record before it changes anything, and its end.
+  expect(written.with).toBeLessThanOrEqual((written.without ?? 0) + 2);
+});
