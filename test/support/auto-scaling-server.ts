@@ -44,6 +44,8 @@ export class AutoScalingServer extends AwsQueryServer {
   tellsLongest = true;
   /** The group of each instance that is in one. */
   readonly members = new Map<string, string>();
+  /** Groups that are as small as they may be. */
+  readonly atMinimum = new Set<string>();
   readonly #names = new Map<string, string[]>();
   readonly #held: Held[] = [];
   readonly #groups = new Set<string>();
@@ -140,8 +142,13 @@ export class AutoScalingServer extends AwsQueryServer {
     if (this.members.get(id) !== group) {
       return { ...invalid, text: `The instance ${id} is not part of Auto Scaling group ${group}.` };
     }
+    const isSmaller = asked.get("ShouldDecrementDesiredCapacity") === "true";
+    if (isSmaller && this.atMinimum.has(group)) {
+      const text = `Currently, desiredSize equals minSize (1). Detaching instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.`;
+      return { ...invalid, text };
+    }
     this.members.delete(id);
-    const how = asked.get("ShouldDecrementDesiredCapacity") === "true" ? "smaller" : "replaced";
+    const how = isSmaller ? "smaller" : "replaced";
     this.told.push(`DETACH ${id} ${how}`);
     return element("Activities", "");
   }

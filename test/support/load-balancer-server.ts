@@ -43,6 +43,31 @@ export interface ServedCall {
   /** The ids of the targets that it names. */
   readonly targets: readonly string[];
   readonly atMs: number;
+  /** It was carried out. */
+  isTaken: boolean;
+}
+
+/** AWS throttles by such: it holds so many tokens at the most, and gets so many in a second. */
+export class Bucket {
+  readonly #most: number;
+  readonly #perSecond: number;
+  #tokens: number;
+  #filledMs: number | undefined;
+
+  constructor(most: number, perSecond: number) {
+    this.#most = most;
+    this.#perSecond = perSecond;
+    this.#tokens = most;
+  }
+
+  take(nowMs: number): boolean {
+    const gained = ((nowMs - (this.#filledMs ?? nowMs)) / 1000) * this.#perSecond;
+    this.#filledMs = nowMs;
+    this.#tokens = Math.min(this.#most, this.#tokens + gained);
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
 }
 
 const newVersion = "2015-12-01";
@@ -73,8 +98,15 @@ export class LoadBalancerServer extends AwsQueryServer {
   /** So many of the next requests are throttled. */
   throttleNext = 0;
   pageSize = 400;
+  /** How many changes of targets an account has, at once and in a second; absent: any number. */
+  changes: Bucket | undefined;
+  /** The same of what only looks. */
+  looks: Bucket | undefined;
   /** How long each answer takes. */
   latencyMs = 0;
+  /** The most requests that have ever waited for their answers. */
+  mostAtOnce = 0;
+  #atOnce = 0;
   readonly #now: () => number;
 
   constructor(now: () => number = Date.now) {
@@ -113,13 +145,18 @@ export class LoadBalancerServer extends AwsQueryServer {
     const action = asked.get("Action") ?? "";
     const on = asked.get("TargetGroupArn") ?? asked.get("LoadBalancerName") ?? undefined;
     const targets = membersOf(asked, "Targets.member").map(({ Id = "" }) => Id);
-    this.calls.push({ action, on, targets, atMs: this.#now() });
+    const call: ServedCall = { action, on, targets, atMs: this.#now(), isTaken: false };
+    this.calls.push(call);
     if (this.hanging.has(action)) await new Promise(() => {});
+    this.#atOnce += 1;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#atOnce);
     if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
+    this.#atOnce -= 1;
     const version = asked.get("Version") ?? "";
     const namespace = `http://elasticloadbalancing.amazonaws.com/doc/${version}/`;
     const found = this.#refusalOf(action) ?? this.#carryOut(action, version, asked);
     if (typeof found !== "string") return errorResponse(found, namespace);
+    call.isTaken = true;
     const xml =
       `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}` +
       `<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata></${action}Response>`;
@@ -129,6 +166,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   #refusalOf(action: string): QueryRefusal | undefined {
     if (this.fault !== undefined) return faults[this.fault];
     if (this.denied.has(action)) return faults.RightMissing;
+    const bucket = /^(Der|R)egisterTargets$/.test(action) ? this.changes : this.looks;
+    if (bucket?.take(this.#now()) === false) return faults.RateLimited;
     if (this.throttleNext === 0) return undefined;
     this.throttleNext -= 1;
     return faults.RateLimited;

@@ -57,7 +57,7 @@ export class TargetStage {
     const network = new Ec2Client({ region });
     const tools = { kinds, network, machines: () => [], clock, rng: seededRng(1) };
     const traffic = { index: new TargetIndex(tools), kinds, instances: network };
-    return new TargetRunner({ trafficIn: () => traffic, clock });
+    return new TargetRunner({ trafficIn: () => traffic, clock, rng: seededRng(1) });
   }
 
   taskOf({

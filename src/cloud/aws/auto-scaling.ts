@@ -17,6 +17,12 @@ import { clientSettings } from "./client-settings.ts";
 import type { GroupSize, Membership, ScalingGroups } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
+/** The most that Auto Scaling takes, and gives, in one request about instances. */
+const mostAskedFor = 50;
+
+interface Member extends Membership {
+  readonly instanceId: string;
+}
 
 /** EC2 Auto Scaling, with credentials, region and endpoint as AWS' client finds them. */
 export class AutoScaling implements LifecycleHooks, ScalingGroups {
@@ -27,15 +33,30 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs, maxAttempts: 1 }));
   }
 
-  async membership(instanceId: string, abortSignal: AbortSignal): Promise<Membership | undefined> {
+  async membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined> {
+    const found = await this.members([instanceId], signal);
+    return found.find((one) => one.instanceId === instanceId);
+  }
+
+  /** Those of these that are in a group; in a request for each 50. */
+  async members(
+    instanceIds: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<readonly Member[]> {
     const permission = "autoscaling:DescribeAutoScalingInstances";
-    const found = await this.#look(permission, abortSignal, async () => {
-      const command = new DescribeAutoScalingInstancesCommand({ InstanceIds: [instanceId] });
-      return (await this.#client.send(command, { abortSignal })).AutoScalingInstances;
-    });
-    const one = found.find(({ InstanceId }) => InstanceId === instanceId);
-    if (one?.AutoScalingGroupName === undefined) return undefined;
-    return { group: one.AutoScalingGroupName, state: one.LifecycleState ?? "" };
+    const members: Member[] = [];
+    for (let from = 0; from < instanceIds.length; from += mostAskedFor) {
+      const InstanceIds = instanceIds.slice(from, from + mostAskedFor);
+      const found = await this.#look(permission, abortSignal, async () => {
+        const command = new DescribeAutoScalingInstancesCommand({ InstanceIds });
+        return (await this.#client.send(command, { abortSignal })).AutoScalingInstances;
+      });
+      for (const { InstanceId, AutoScalingGroupName: group, LifecycleState: state = "" } of found) {
+        if (InstanceId === undefined || group === undefined) continue;
+        members.push({ instanceId: InstanceId, group, state });
+      }
+    }
+    return members;
   }
 
   async size(group: string, abortSignal: AbortSignal): Promise<GroupSize | undefined> {

@@ -40,7 +40,8 @@ const refusals: readonly KnownRefusal[] = [
     name: /^ValidationError$/,
     told: /min size/i,
     code: "CLOUD_REFUSED",
-    wanted: "a desired capacity above the group's minimum, or instance.release: Recreate",
+    wanted:
+      "a desired capacity above the group's minimum, or that it is kept (instance.release: Recreate, detach without decrementDesiredCapacity)",
   },
   {
     name: /^ValidationError$/,

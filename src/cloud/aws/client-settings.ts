@@ -3,6 +3,9 @@ import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Millis } from "../../core/time/time.ts";
 
+/** How many requests of a client are under way at the most, as the client itself has it. */
+const maxSockets = 50;
+
 const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
 /** How each of AWS' clients is set. `region` absent: as the client finds it in its environment. */
@@ -10,15 +13,12 @@ export function clientSettings({
   region,
   answerLimitMs,
   maxAttempts = 2,
-  maxSockets = 50,
 }: {
   readonly region: string | undefined;
   /** Within this an answer begins, and within the same again it has ended. */
   readonly answerLimitMs: Millis;
   /** By the client itself; one where a request must not be sent twice without a look in between. */
   readonly maxAttempts?: number;
-  /** How many requests are under way at the most; absent: 50, as the client has it. */
-  readonly maxSockets?: number;
 }) {
   return {
     ...(region === undefined ? {} : { region }),

@@ -201,7 +201,7 @@ describe("a release", () => {
       () => {
         world.group.min = world.group.desired;
       },
-      "expected a desired capacity above the group's minimum, or instance.release: Recreate",
+      "expected a desired capacity above the group's minimum, or that it is kept (instance.release: Recreate, ",
     ],
     [
       "DeleteInstance",

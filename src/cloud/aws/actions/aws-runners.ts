@@ -7,6 +7,9 @@ import type { InRegion } from "../ec2-machine.ts";
 import { findInstanceRef, type InstanceRef } from "../instance-id.ts";
 import { oneEach } from "./action-instance.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
+import type { DetachingGroups } from "./detach-instance.ts";
+import type { Ec2Network } from "./ec2-network.ts";
+import { machineBatches } from "./group-batches.ts";
 
 export interface AwsActionTools {
   readonly clock: Clock;
@@ -42,7 +45,7 @@ const loaders: {
       import("./security-groups.ts"),
       import("../ec2-client.ts"),
     ]);
-    const networkIn = inFleet(tools, (region) => new Ec2Client({ region }));
+    const networkIn = inFleet(tools, (region) => lookingTogether(new Ec2Client({ region }), tools));
     return new SecurityGroupRunner(networkIn, () => instancesOf(tools));
   },
   detach: async (tools) => {
@@ -50,7 +53,14 @@ const loaders: {
       import("./detach-instance.ts"),
       import("../auto-scaling.ts"),
     ]);
-    const groupsIn = inFleet(tools, (region) => new AutoScaling({ region }));
+    const groupsIn = inFleet(tools, (region): DetachingGroups => {
+      const groups = new AutoScaling({ region });
+      const membersOf = machineBatches((ids, until) => groups.members(ids, until), tools.clock);
+      return {
+        membership: async (id, signal) => (await membersOf(id, signal))[0],
+        detach: (id, how, signal) => groups.detach(id, how, signal),
+      };
+    });
     return new DetachRunner(groupsIn, () => instancesOf(tools));
   },
   sns: async () => {
@@ -62,6 +72,21 @@ const loaders: {
     return new LambdaRunner();
   },
 };
+
+/** The same network, where the looks at single machines of a burst of notices are one request. */
+function lookingTogether(network: Ec2Network, { clock }: AwsActionTools): Ec2Network {
+  const look = machineBatches((ids, until) => network.interfacesOf(ids, until), clock);
+  return {
+    interfacesOf: (ids, signal) => {
+      const [first, ...others] = ids;
+      const isOne = first !== undefined && others.length === 0;
+      return isOne ? look(first, signal) : network.interfacesOf(ids, signal);
+    },
+    vpcsOf: (ids, signal) => network.vpcsOf(ids, signal),
+    setSecurityGroups: (id, groups, signal) => network.setSecurityGroups(id, groups, signal),
+    trySecurityGroups: (id, groups, signal) => network.trySecurityGroups(id, groups, signal),
+  };
+}
 
 /** What is done to the machine itself, which has to be EC2's; a message may be about any. */
 const kindsOfInstances: ReadonlySet<AwsKind> = new Set([
@@ -118,7 +143,7 @@ async function createTargetRunner(
     if (follow !== undefined) void index.follow(onTrouble, follow);
     return { index, kinds, instances: network };
   };
-  return new TargetRunner({ trafficIn: inFleet(tools, make), clock });
+  return new TargetRunner({ trafficIn: inFleet(tools, make), clock, rng });
 }
 
 /**

@@ -7,6 +7,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
 import type { Fields } from "../../../core/json/json-field.ts";
 import {
   between,
@@ -64,7 +65,8 @@ interface Newer {
 
 type Kind = "deregisterTargets";
 
-const firstLookMs: Millis = seconds(1);
+/** Of each group: sooner the evictions of a burst of notices need the processor. */
+const firstLookMs: Millis = seconds(3);
 const lookMs: Millis = seconds(5);
 /** So long the groups that hold the machine by its id wait for its addresses. */
 const addressLimitMs: Millis = seconds(2);
@@ -79,19 +81,25 @@ const marginMs: Millis = seconds(1);
 export class TargetRunner implements ActionRunner<Kind> {
   readonly #trafficIn: InRegion<RegionTraffic>;
   readonly #clock: Clock;
+  readonly #rng: Rng;
   readonly #lines = new Map<RegionTraffic, LinesOf>();
   /** What `prepare` has looked up for the `apply` that follows it. */
   readonly #lookedUp = new WeakMap<ActionTarget, Addresses>();
+  /** Of which groups each machine is out, over all attempts of its action. */
+  readonly #out = new WeakMap<ActionTarget, Set<string>>();
 
   constructor({
     trafficIn,
     clock,
+    rng,
   }: {
     readonly trafficIn: InRegion<RegionTraffic>;
     readonly clock: Clock;
+    readonly rng: Rng;
   }) {
     this.#trafficIn = trafficIn;
     this.#clock = clock;
+    this.#rng = rng;
   }
 
   /** Whether the load balancers can be read; reading them is what is needed at a notice. */
@@ -119,7 +127,9 @@ export class TargetRunner implements ActionRunner<Kind> {
     signal.throwIfAborted();
     const traffic = this.#trafficIn(instanceOf(task).region);
     const lines = this.#linesOf(traffic);
-    const leaving = new LeavingTargets(task, lines, signal);
+    const out = this.#out.get(task.target) ?? new Set<string>();
+    this.#out.set(task.target, out);
+    const leaving = new LeavingTargets({ task, lines, out }, signal);
     let found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
     if (!found.isWhole) {
@@ -194,9 +204,9 @@ export class TargetRunner implements ActionRunner<Kind> {
     const lines = this.#linesOf(traffic);
     const ends = await Promise.allSettled(
       held.map(async ({ group, targets }) => {
-        const { deregister, kind } = linesFor(lines, group);
+        const { deregister, register } = linesFor(lines, group);
         await deregister.settled(group.id, signal);
-        await kind.register(group.id, targets, signal);
+        await register.ask(group.id, targets, signal);
       }),
     );
     if (held.length > 0) traffic.index.readAgain();
@@ -253,9 +263,10 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   #linesOf(traffic: RegionTraffic): LinesOf {
+    const tools = { clock: this.#clock, rng: this.#rng };
     const lines =
       this.#lines.get(traffic) ??
-      new Map(traffic.kinds.map((kind) => [kind.kind, linesOf(kind, this.#clock)]));
+      new Map(traffic.kinds.map((kind) => [kind.kind, linesOf(kind, tools)]));
     this.#lines.set(traffic, lines);
     return lines;
   }

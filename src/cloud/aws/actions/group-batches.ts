@@ -1,5 +1,7 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import { type Millis, millis } from "../../../core/time/time.ts";
+import { backoffMs } from "../../../core/chance/backoff.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
+import { type Millis, millis, seconds } from "../../../core/time/time.ts";
 import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
 import { keyOfTarget, type Target } from "./traffic-groups.ts";
@@ -10,10 +12,21 @@ export interface GroupBatchesTools<Answer> {
   readonly clock: Clock;
   /** How long the first waits for others; absent: not at all. */
   readonly lingerMs?: Millis;
+  /**
+   * What is asked too often is asked again, for as long as anybody waits for it. Absent: the askers
+   * are told.
+   */
+  readonly patience?: Rng;
 }
 
 /** A request that is under way holds up the next one for its group no longer than this. */
 const longestBehindMs: Millis = millis(100);
+
+/**
+ * Of target groups AWS lets an account change four in a second, and twenty at once:
+ * https://docs.aws.amazon.com/elasticloadbalancing/latest/userguide/elb-api-throttling.html.
+ */
+const busyMs = { firstMs: seconds(1), mostMs: seconds(8) };
 
 const isSent = "sent";
 
@@ -21,6 +34,29 @@ interface Asker<Answer> {
   readonly targets: readonly Target[];
   readonly signal: AbortSignal;
   readonly answer: PromiseWithResolvers<Answer>;
+}
+
+/**
+ * Gives what is known of one machine, where what is asked of many at a time is one request: the
+ * first goes out alone, and those that come while it is under way together. `find` may be asked
+ * about as many as there are.
+ */
+export function machineBatches<Found extends { readonly instanceId: string }>(
+  find: (instanceIds: readonly string[], signal: AbortSignal) => Promise<readonly Found[]>,
+  clock: Clock,
+): (instanceId: string, signal: AbortSignal) => Promise<readonly Found[]> {
+  const batches = new GroupBatches({
+    send: (_, machines, signal) =>
+      find(
+        machines.map(({ id }) => id),
+        signal,
+      ),
+    clock,
+  });
+  return async (instanceId, signal) => {
+    const found = await batches.ask("", [{ id: instanceId }], signal);
+    return found.filter((one) => one.instanceId === instanceId);
+  };
 }
 
 /**
@@ -33,6 +69,8 @@ export class GroupBatches<Answer> {
   readonly #lines = new Map<string, Asker<Answer>[]>();
   /** The requests that have gone out and are not answered, whoever still waits for them. */
   readonly #underWay = new Map<string, Set<Promise<void>>>();
+  /** How often in a row a group was asked about too often. */
+  readonly #refused = new Map<string, number>();
 
   constructor(tools: GroupBatchesTools<Answer>) {
     this.#tools = tools;
@@ -43,15 +81,18 @@ export class GroupBatches<Answer> {
    */
   ask(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
-    const asker = { targets, signal, answer };
-    const line = this.#lines.get(group);
-    if (line !== undefined) line.push(asker);
-    else {
-      const first = [asker];
-      this.#lines.set(group, first);
-      void this.#serve(group, first);
-    }
+    this.#join(group, [{ targets, signal, answer }]);
     return untilAborted(answer.promise, signal);
+  }
+
+  #join(group: string, askers: Asker<Answer>[]): void {
+    const line = this.#lines.get(group);
+    if (line !== undefined) {
+      line.push(...askers);
+      return;
+    }
+    this.#lines.set(group, askers);
+    void this.#serve(group, askers);
   }
 
   /**
@@ -63,18 +104,28 @@ export class GroupBatches<Answer> {
   }
 
   async #serve(group: string, line: Asker<Answer>[]): Promise<void> {
-    const { clock, lingerMs } = this.#tools;
+    const { clock } = this.#tools;
     while (line.length > 0) {
-      if (lingerMs !== undefined) await clock.sleep(lingerMs);
+      const restMs = this.#restMs(group);
+      if (restMs !== undefined) await clock.sleep(restMs);
       // Whoever has gone meanwhile wants nothing sent any more.
       const askers = line.splice(0).filter(({ signal }) => !signal.aborted);
-      if (askers.length === 0) continue;
+      if (askers.length === 0) {
+        this.#refused.delete(group);
+        continue;
+      }
       const over = new AbortController();
       // Without a reason each abort makes an error with its stack, thousands in a burst.
       const sent = this.#follow(group, this.#send(group, askers)).finally(() => over.abort(isSent));
       await Promise.race([sent, clock.sleep(longestBehindMs, over.signal).catch(() => undefined)]);
     }
     this.#lines.delete(group);
+  }
+
+  #restMs(group: string): Millis | undefined {
+    const { lingerMs, patience } = this.#tools;
+    const refused = this.#refused.get(group) ?? 0;
+    return patience && refused > 0 ? backoffMs(refused - 1, patience, busyMs) : lingerMs;
   }
 
   async #follow(group: string, sent: Promise<void>): Promise<void> {
@@ -96,8 +147,15 @@ export class GroupBatches<Answer> {
         [...targets.values()],
         new AbortController().signal,
       );
+      this.#refused.delete(group);
       for (const asker of askers) asker.answer.resolve(answer);
     } catch (error) {
+      if (this.#tools.patience && asFault(error).code === "CLOUD_RATE_LIMITED") {
+        this.#refused.set(group, (this.#refused.get(group) ?? 0) + 1);
+        this.#join(group, [...askers]);
+        return;
+      }
+      this.#refused.delete(group);
       // One target that is refused must not keep the others. Who may not ask at all may not alone.
       if (askers.length > 1 && asFault(error).code === "CLOUD_REFUSED") {
         await Promise.all(askers.map((asker) => this.#send(group, [asker])));

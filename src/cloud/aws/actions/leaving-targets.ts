@@ -1,5 +1,6 @@
 import type { PreparedTask } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
 import {
   type Fields,
   fieldsOf,
@@ -79,18 +80,24 @@ export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
 /** The requests about groups of one kind, those of a burst together. */
 export interface Lines {
   readonly deregister: GroupBatches<void>;
+  readonly register: GroupBatches<void>;
   readonly look: GroupBatches<readonly Target[]>;
-  readonly kind: TrafficGroups;
 }
 
 export type LinesOf = ReadonlyMap<TrafficGroup["kind"], Lines>;
 
-export function linesOf(kind: TrafficGroups, clock: Clock): Lines {
+export function linesOf(
+  kind: TrafficGroups,
+  { clock, rng }: { readonly clock: Clock; readonly rng: Rng },
+): Lines {
   return {
-    kind,
     deregister: new GroupBatches({
       send: (id, targets, signal) => kind.deregister(id, targets, signal),
-      clock,
+      ...{ clock, patience: rng },
+    }),
+    register: new GroupBatches({
+      send: (id, targets, signal) => kind.register(id, targets, signal),
+      ...{ clock, patience: rng },
     }),
     look: new GroupBatches({
       send: (id, targets, signal) => kind.lingering(id, targets, signal),
@@ -105,6 +112,13 @@ export function linesFor(lines: LinesOf, { kind }: TrafficGroup): Lines {
   return found;
 }
 
+interface Leaving {
+  readonly task: PreparedTask<"deregisterTargets">;
+  readonly lines: LinesOf;
+  /** What attempts before this one have been told is out: it is not asked for again. */
+  readonly out: Set<string>;
+}
+
 /**
  * One machine on its way out of its groups. What is on record leaves at once; what is found later
  * is put on record first: else it could not be put back.
@@ -112,13 +126,15 @@ export function linesFor(lines: LinesOf, { kind }: TrafficGroup): Lines {
 export class LeavingTargets {
   readonly #task: PreparedTask<"deregisterTargets">;
   readonly #lines: LinesOf;
+  readonly #out: Set<string>;
   readonly #signal: AbortSignal;
   readonly #onRecord: Map<string, Holding>;
   readonly #sent: Promise<void>[] = [];
 
-  constructor(task: PreparedTask<"deregisterTargets">, lines: LinesOf, signal: AbortSignal) {
+  constructor({ task, lines, out }: Leaving, signal: AbortSignal) {
     this.#task = task;
     this.#lines = lines;
+    this.#out = out;
     this.#signal = signal;
     this.#onRecord = new Map(holdingsOf(task.undo).map((one) => [keyOfHolding(one), one]));
     this.#send(this.groups);
@@ -154,9 +170,16 @@ export class LeavingTargets {
 
   #send(held: readonly HeldGroup[]): void {
     for (const { group, targets } of held) {
+      const keys = targets.map((target) => keyOfHolding({ group, target }));
+      if (keys.every((key) => this.#out.has(key))) continue;
       const sent = linesFor(this.#lines, group).deregister.ask(group.id, targets, this.#signal);
-      // Whoever waits for it hears of it.
-      sent.catch(() => undefined);
+      sent.then(
+        () => {
+          for (const key of keys) this.#out.add(key);
+        },
+        // Whoever waits for it hears of it.
+        () => undefined,
+      );
       this.#sent.push(sent);
     }
   }

@@ -9,11 +9,13 @@ import {
   type TargetGroup,
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { type Millis, seconds } from "../../../core/time/time.ts";
+import { isLastcallError } from "../../../errors.ts";
 import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
-import { eachOf } from "./concurrent.ts";
+import { eachOf, Turns } from "./concurrent.ts";
 import {
   keyOfTarget,
+  type OnBusy,
   type Registered,
   type Target,
   type TrafficGroup,
@@ -24,10 +26,18 @@ const answerLimitMs: Millis = seconds(10);
 /** The most that the API gives in one page, and takes in one question for tags. */
 const pageSize = 400;
 const taggedAtOnce = 20;
+/**
+ * The API refuses larger changes now and then, as those know who keep most of its targets:
+ * https://github.com/kubernetes/kubernetes/pull/101592.
+ */
+const changedAtOnce = 200;
 /** One question a group, so many at a time: others in the account share the API's rate. */
 const readAtOnce = 8;
-/** A burst of notices waits for the API, not for sockets. */
-const maxSockets = 256;
+/**
+ * So many changes at a time: AWS takes no more from an account, and a thousand that are made up at
+ * once keep the processor from the evictions of the same burst of notices.
+ */
+const changesAtOnce = 8;
 
 /** As aws-load-balancer-controller marks what it makes. */
 const ownerTag = "elbv2.k8s.aws/cluster";
@@ -39,23 +49,24 @@ const ownerTag = "elbv2.k8s.aws/cluster";
 export class TargetGroupClient implements TrafficGroups {
   readonly kind = "TargetGroup";
   readonly #client: ElasticLoadBalancingV2Client;
+  readonly #turns = new Turns(changesAtOnce);
   /** Whether each group seen so far has the owner's tag, which is given when a group is made. */
   #owned = new Map<string, boolean>();
 
   constructor({ region }: { readonly region: string | undefined }) {
-    this.#client = new ElasticLoadBalancingV2Client(
-      clientSettings({ region, answerLimitMs, maxSockets }),
-    );
+    this.#client = new ElasticLoadBalancingV2Client(clientSettings({ region, answerLimitMs }));
   }
 
   async read(
     onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
+    onBusy: OnBusy = async () => "Enough",
   ): Promise<readonly Registered[]> {
-    const found = (await this.#list(signal)).filter(({ TargetType }) => isOfMachines(TargetType));
+    const listed = await untilFree(onBusy, () => this.#list(signal));
+    const found = listed.filter(({ TargetType }) => isOfMachines(TargetType));
     const owned = await this.#ownership(
       found.flatMap(({ TargetGroupArn }) => TargetGroupArn ?? []),
-      (error) => onTrouble(undefined, error),
+      { onTrouble: (error) => onTrouble(undefined, error), onBusy },
       signal,
     );
     const read: Registered[] = [];
@@ -63,7 +74,8 @@ export class TargetGroupClient implements TrafficGroups {
       const byAddress = TargetType === "ip";
       const group: TrafficGroup = { kind: this.kind, id, byAddress, vpc, isOwned: owned.get(id) };
       try {
-        read.push({ group, targets: await this.#targets(id, signal) });
+        const targets = await untilFree(onBusy, () => this.#targets(id, signal));
+        read.push({ group, targets });
       } catch (error) {
         signal.throwIfAborted();
         onTrouble(group, error);
@@ -74,24 +86,24 @@ export class TargetGroupClient implements TrafficGroups {
 
   async deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
     const asked = askedFor("DeregisterTargets", `deregister targets from ${id}`);
-    await this.#ask(asked, signal, async (abortSignal) => {
-      const command = new DeregisterTargetsCommand({
-        TargetGroupArn: id,
-        Targets: targets.map(toAws),
+    for (const part of partsOf(targets, changedAtOnce)) {
+      await this.#change(asked, signal, async (abortSignal) => {
+        const Targets = part.map(toAws);
+        const command = new DeregisterTargetsCommand({ TargetGroupArn: id, Targets });
+        await this.#client.send(command, { abortSignal });
       });
-      await this.#client.send(command, { abortSignal });
-    });
+    }
   }
 
   async register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
     const asked = askedFor("RegisterTargets", `register targets with ${id}`);
-    await this.#ask(asked, signal, async (abortSignal) => {
-      const command = new RegisterTargetsCommand({
-        TargetGroupArn: id,
-        Targets: targets.map(toAws),
+    for (const part of partsOf(targets, changedAtOnce)) {
+      await this.#change(asked, signal, async (abortSignal) => {
+        const Targets = part.map(toAws);
+        const command = new RegisterTargetsCommand({ TargetGroupArn: id, Targets });
+        await this.#client.send(command, { abortSignal });
       });
-      await this.#client.send(command, { abortSignal });
-    });
+    }
   }
 
   async lingering(
@@ -124,7 +136,7 @@ export class TargetGroupClient implements TrafficGroups {
   /** Asked once of each group. Has nothing of those of which it could not be read. */
   async #ownership(
     arns: readonly string[],
-    onTrouble: (error: unknown) => void,
+    how: { readonly onTrouble: (error: unknown) => void; readonly onBusy: OnBusy },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, boolean>> {
     const known = new Map(
@@ -135,14 +147,14 @@ export class TargetGroupClient implements TrafficGroups {
     );
     this.#owned = known;
     const unknown = arns.filter((arn) => !known.has(arn));
-    const parts = Array.from({ length: Math.ceil(unknown.length / taggedAtOnce) }, (_, place) =>
-      unknown.slice(place * taggedAtOnce, (place + 1) * taggedAtOnce),
-    );
+    const parts = partsOf(unknown, taggedAtOnce);
     try {
-      await eachOf(parts, readAtOnce, (part) => this.#readTags(part, known, signal));
+      await eachOf(parts, readAtOnce, (part) =>
+        untilFree(how.onBusy, () => this.#readTags(part, known, signal)),
+      );
     } catch (error) {
       signal.throwIfAborted();
-      onTrouble(error);
+      how.onTrouble(error);
     }
     return known;
   }
@@ -199,6 +211,17 @@ export class TargetGroupClient implements TrafficGroups {
     });
   }
 
+  #change(
+    asked: AwsAsked,
+    signal: AbortSignal,
+    send: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    return this.#turns.take(async () => {
+      signal.throwIfAborted();
+      await this.#ask(asked, signal, send);
+    });
+  }
+
   /** Undefined where the group, or all that is asked about, is gone. */
   async #ask<T>(
     asked: AwsAsked,
@@ -211,6 +234,23 @@ export class TargetGroupClient implements TrafficGroups {
       signal.throwIfAborted();
       if (/^TargetGroupNotFound/.test(nameOf(error))) return undefined;
       throw faultOfAws(error, asked);
+    }
+  }
+}
+
+function partsOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, place) =>
+    items.slice(place * size, (place + 1) * size),
+  );
+}
+
+async function untilFree<T>(onBusy: OnBusy, look: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await look();
+    } catch (error) {
+      const isBusy = isLastcallError(error) && error.code === "CLOUD_RATE_LIMITED";
+      if (!isBusy || (await onBusy(attempt)) === "Enough") throw error;
     }
   }
 }

@@ -1,12 +1,12 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import { around } from "../../../core/chance/backoff.ts";
+import { around, backoffMs } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
 import type { Ec2Network } from "./ec2-network.ts";
-import type { Registered, Target, TrafficGroup, TrafficGroups } from "./traffic-groups.ts";
+import type { OnBusy, Registered, Target, TrafficGroup, TrafficGroups } from "./traffic-groups.ts";
 
 export interface TargetIndexTools {
   /** Each kind of group that is looked at. */
@@ -47,12 +47,20 @@ export const refreshMs: Millis = minutes(5);
  */
 const firstRefreshMs: Millis = seconds(30);
 /**
+ * An account may ask ten things in a second, with all that runs in it: a reading of many groups
+ * takes its time, and for so long it asks again where it has asked too often.
+ */
+const patientMs: Millis = minutes(4);
+const busyMs = { firstMs: seconds(1), mostMs: seconds(4) };
+/**
  * A look that is younger than this is believed of a machine that is in no group, and of what was
  * registered since.
  */
 const freshMs: Millis = seconds(30);
 /** So long the groups that are known to hold a machine wait for those of another kind. */
 const behindMs: Millis = seconds(1);
+/** So long a machine that is in no group waits for another reading. */
+const missMs: Millis = seconds(5);
 /** So long after a notice nothing is read: others of its burst have their requests sent first. */
 const burstMs: Millis = seconds(3);
 
@@ -113,7 +121,7 @@ export class TargetIndex {
     if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
     if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
-      await untilAborted(this.#read(), signal);
+      await this.#readOnMiss(signal);
       found = this.#holdings(machine);
     }
     return this.#known(machine, found, signal);
@@ -151,6 +159,17 @@ export class TargetIndex {
     }
     try {
       await untilAborted(Promise.race([all, enough.promise]), signal);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** A reading that takes longer is waited for by `lookAgain`, when what is known has been left. */
+  async #readOnMiss(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const late = this.#tools.clock.sleep(missMs, over.signal).catch(() => undefined);
+    try {
+      await untilAborted(Promise.race([this.#read(), late]), signal);
     } finally {
       over.abort();
     }
@@ -301,7 +320,7 @@ export class TargetIndex {
       else unread.push(known);
     };
     try {
-      const read = await kind.read(onTrouble, signal);
+      const read = await kind.read(onTrouble, signal, this.#onBusy(former, signal));
       const groups = [...read, ...unread];
       this.#parts.set(kind.kind, {
         groups,
@@ -320,6 +339,21 @@ export class TargetIndex {
       }
     }
     return faults;
+  }
+
+  /**
+   * Nothing is known before the first reading ends, and a notice may wait for it: it takes what it
+   * gets at once. Where nobody reads them again and again, it has to have them all.
+   */
+  #onBusy(former: Part | undefined, signal: AbortSignal): OnBusy | undefined {
+    const { clock, rng, believedMs } = this.#tools;
+    if (former === undefined && believedMs === undefined) return undefined;
+    const untilMs = clock.now() + patientMs;
+    return async (attempt) => {
+      if (clock.now() >= untilMs) return "Enough";
+      await clock.sleep(backoffMs(attempt, rng, busyMs), signal);
+      return "Again";
+    };
   }
 }
 

@@ -31,6 +31,9 @@ export interface Registered {
   readonly targets: readonly Target[];
 }
 
+/** What a reading is to do where the API says that it is asked too often. */
+export type OnBusy = (attempt: number) => Promise<"Again" | "Enough">;
+
 /**
  * Elastic Load Balancing, of one kind of group. Made by `target-group-client.ts` and
  * `classic-load-balancer-client.ts`; contract suite: `test/contract/traffic-groups.contract.ts`.
@@ -42,11 +45,13 @@ export interface TrafficGroups {
   /**
    * Every group of the region that holds instances or addresses, each as soon as it is known. What
    * could not be read is given to `onTrouble`, and the rest goes on: the targets of a group, or
-   * without a group the owner of those whose `isOwned` is undefined.
+   * without a group the owner of those whose `isOwned` is undefined. `onBusy` absent: to be asked
+   * too often is such a trouble.
    */
   read(
     onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
+    onBusy?: OnBusy,
   ): Promise<readonly Registered[]>;
   deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
   register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
-import type { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { Bucket, type LoadBalancerServer } from "../../../support/load-balancer-server.ts";
 import type { ManualClock } from "../../../support/manual-clock.ts";
 import type { NetworkServer, ServedInstance } from "../../../support/network-server.ts";
 import { type TargetRun, TargetStage } from "../../../support/target-stage.ts";
@@ -166,6 +166,47 @@ describe("a machine that is taken out of its groups", () => {
     expect(await runThrough({ waitMs: 30_000 })).toBe("out of 1 group, 1 of 1 still draining");
     expect(clock.monotonic()).toBeGreaterThanOrEqual(29_000);
     expect(clock.monotonic()).toBeLessThan(30_000);
+  });
+
+  it("leaves them all with others at AWS' own limits, and each by one call that was taken", async () => {
+    const others = Array.from({ length: 9 }, (_, place) => ec2.addInstance(place + 10));
+    for (let place = 0; place < 20; place += 1) {
+      const targets = [instance, ...others].map(({ id }) => ({ id, port: 80 }));
+      balancers.addGroup(`group-${place}`, { targets });
+    }
+    await run({ machine: "i-00000000000000099" });
+    balancers.changes = new Bucket(20, 4);
+    const before = balancers.calls.length;
+    const all = [instance, ...others].map(({ id }) => run({ machine: id }));
+    await waitUntil(
+      async () => {
+        await clock.advance(20);
+        return standing().length === 0;
+      },
+      { what: "all are out", timeoutMs: 15_000, intervalMs: 5 },
+    );
+    expect(clock.monotonic()).toBeLessThan(30_000);
+    expect((await Promise.all(all)).map(({ detail }) => detail)).toEqual(
+      Array(10).fill("out of 20 groups"),
+    );
+    const taken = balancers.calls.slice(before).filter(({ isTaken }) => isTaken);
+    const left = taken.flatMap(({ on, targets }) => targets.map((id) => `${on} ${id}`));
+    expect([left.length, new Set(left).size]).toEqual([200, 200]);
+    expect(taken.length).toBeLessThanOrEqual(40);
+  });
+
+  it("is not taken out again of groups that an attempt before has had it taken out of", async () => {
+    addGroups(3);
+    balancers.addClassic("classic", [instance.id]);
+    await run({ machine: "i-00000000000000099" });
+    balancers.denied.add("DeregisterInstancesFromLoadBalancer");
+    const task = taskOf({});
+    const undo = await stage.runner.prepare(task, never);
+    const attempt = () => stage.runner.apply({ ...task, undo }, never);
+    await expect(attempt()).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING" });
+    balancers.denied.clear();
+    expect((await attempt()).detail).toBe("out of 4 groups");
+    expect(balancers.count("DeregisterTargets")).toBe(3);
   });
 
   it("comes back while it runs", async () => {

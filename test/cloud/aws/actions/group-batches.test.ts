@@ -12,7 +12,7 @@ function targets(...ids: readonly string[]): readonly Target[] {
 }
 
 /** Batches whose requests the test answers. */
-function stage(lingerMs?: number) {
+function stage({ lingerMs, patience }: { lingerMs?: number; patience?: () => number } = {}) {
   const clock = new ManualClock();
   const sent: { readonly text: string; readonly end: PromiseWithResolvers<string> }[] = [];
   const batches = new GroupBatches<string>({
@@ -23,6 +23,7 @@ function stage(lingerMs?: number) {
     },
     clock,
     ...(lingerMs === undefined ? {} : { lingerMs: millis(lingerMs) }),
+    ...(patience === undefined ? {} : { patience }),
   });
   const texts = () => sent.map(({ text }) => text);
   return { clock, batches, sent, texts };
@@ -87,6 +88,40 @@ describe("requests about a group", () => {
     expect(texts()).toHaveLength(2);
   });
 
+  it("are asked again, later and later, where they are too many, with those that have come", async () => {
+    const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+    const busy = new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it");
+    const first = batches.ask("web", targets("a"), never);
+    sent[0]?.end.reject(busy);
+    await clock.advance(999);
+    const second = batches.ask("web", targets("b"), never);
+    expect(texts()).toEqual(["web: a"]);
+    await clock.advance(1);
+    expect(texts()).toEqual(["web: a", "web: a b"]);
+    sent[1]?.end.reject(busy);
+    await clock.advance(1999);
+    expect(texts()).toHaveLength(2);
+    await clock.advance(1);
+    sent[2]?.end.resolve("third");
+    expect(await Promise.all([first, second])).toEqual(["third", "third"]);
+    void batches.ask("web", targets("c"), never);
+    await clock.advance(0);
+    expect(texts()).toHaveLength(4);
+  });
+
+  it("go out at once after one that was too many, where nobody waits for that any more", async () => {
+    const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+    const gone = new AbortController();
+    const asked = batches.ask("web", targets("a"), gone.signal);
+    sent[0]?.end.reject(new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it"));
+    await clock.advance(0);
+    gone.abort(new Error("the departure is rolled back"));
+    await expect(asked).rejects.toThrow("rolled back");
+    await clock.advance(1000);
+    void batches.ask("web", targets("b"), never);
+    expect(texts()).toEqual(["web: a", "web: b"]);
+  });
+
   it("are not sent for whoever has gone", async () => {
     const { clock, batches, sent, texts } = stage();
     void batches.ask("web", targets("a"), never);
@@ -100,7 +135,7 @@ describe("requests about a group", () => {
   });
 
   it("wait for others where they are in no hurry", async () => {
-    const { clock, batches, texts } = stage(500);
+    const { clock, batches, texts } = stage({ lingerMs: 500 });
     void batches.ask("web", targets("a"), never);
     await clock.advance(499);
     void batches.ask("web", targets("b"), never);

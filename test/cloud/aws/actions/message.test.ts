@@ -174,6 +174,16 @@ describe("the detachment of an instance", () => {
     expect(groups.told).toEqual([`DETACH ${machine} ${how}`]);
   });
 
+  it("says what to do where its group is as small as it may be", async () => {
+    groups.members.set(machine, "spot");
+    groups.atMinimum.add("spot");
+    await expect(detach(true)).rejects.toMatchObject({
+      ...{ code: "CLOUD_REFUSED", retryable: false },
+      message: expect.stringContaining("detach without decrementDesiredCapacity"),
+    });
+    expect(groups.told).toEqual([]);
+  });
+
   it("has nothing to do for one that is in no group", async () => {
     expect(await detach(false)).toEqual({ detail: "in no Auto Scaling group" });
     expect(groups.told).toEqual([]);

@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { createAwsRunner } from "../../../../src/cloud/aws/actions/aws-runners.ts";
 import type { ActionRunner } from "../../../../src/contracts/action-runner.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
-import { actionRunnerContract } from "../../../contract/action-runner.contract.ts";
+import type { ActionKind, ActionOf } from "../../../../src/core/policy/action.ts";
+import { actionRunnerContract, aTask } from "../../../contract/action-runner.contract.ts";
 import { AutoScalingServer } from "../../../support/auto-scaling-server.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { LambdaServer } from "../../../support/lambda-server.ts";
@@ -159,6 +160,41 @@ it.each([
     }
   },
 );
+
+it("looks at the machines of a burst together: the first alone, the others by one request", async () => {
+  const [ec2, groups] = [await new NetworkServer().start(), await new AutoScalingServer().start()];
+  pointTo(ec2.url, "EC2");
+  pointTo(groups.url, "AUTO_SCALING");
+  ec2.securityGroups.set("sg-0abc", "vpc-a");
+  const instances = Array.from({ length: 20 }, (_, place) => ec2.addInstance(place));
+  for (const instance of instances) {
+    ec2.addInterface(instance);
+    groups.members.set(instance.id, "spot");
+  }
+  const signal = new AbortController().signal;
+  const taskOf = <Kind extends ActionKind>(how: ActionOf<Kind>, id: string) => {
+    const task = aTask<Kind>(how);
+    return { ...task, target: { ...task.target, providerID: `aws:///us-east-1a/${id}` } };
+  };
+  const quarantine = await createAwsRunner("replaceSecurityGroups", tools);
+  const how = { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] } as const;
+  const records = await Promise.all(
+    instances.map(({ id }) => quarantine.prepare(taskOf(how, id), signal)),
+  );
+  expect(records.map((record) => JSON.stringify(record).match(/eni-/g)?.length)).toEqual(
+    Array(20).fill(1),
+  );
+  expect(ec2.count("DescribeNetworkInterfaces")).toBe(2);
+  const detach = await createAwsRunner("detach", tools);
+  const out = { kind: "detach", decrementDesiredCapacity: false } as const;
+  await Promise.all(
+    instances.map(({ id }) => detach.apply({ ...taskOf(out, id), undo: undefined }, signal)),
+  );
+  expect(groups.members.size).toBe(0);
+  const looks = groups.actions.filter((one) => one === "DescribeAutoScalingInstances");
+  expect(looks).toHaveLength(2);
+  await Promise.all([ec2.stop(), groups.stop()]);
+});
 
 const oneInstance = { ...tools, machines: () => [`aws:///us-east-1a/${machine}`] };
 

@@ -7,7 +7,7 @@ import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
-import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { Bucket, LoadBalancerServer } from "../../../support/load-balancer-server.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { NetworkServer } from "../../../support/network-server.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
@@ -24,12 +24,12 @@ describe("the index of targets", () => {
   const stop = new AbortController();
 
   beforeEach(async () => {
-    balancers = await new LoadBalancerServer().start();
+    clock = new ManualClock();
+    balancers = await new LoadBalancerServer(() => clock.now()).start();
     ec2 = await new NetworkServer().start();
     process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
     process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
     process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
-    clock = new ManualClock();
     machines = [];
     const region = "eu-west-1";
     index = new TargetIndex({
@@ -66,6 +66,27 @@ describe("the index of targets", () => {
     expect(await found(id)).toEqual({ names, codes: [] });
     expect(balancers.calls).toHaveLength(calls);
     expect(ec2.calls).toEqual([]);
+  });
+
+  it("knows more groups than AWS lets anybody ask for at once, after the second reading", async () => {
+    const { id } = ec2.addInstance(1);
+    for (let place = 0; place < 120; place += 1) {
+      balancers.addGroup(`group-${place}`, { targets: [{ id, port: 80 }] });
+    }
+    balancers.looks = new Bucket(40, 10);
+    const first = await found(id);
+    expect(first.names.length).toBeLessThan(60);
+    expect(first.codes).toEqual(["CLOUD_RATE_LIMITED"]);
+    index.readAgain();
+    await waitUntil(
+      async () => {
+        await clock.advance(20);
+        return (await found(id)).names.length === 120;
+      },
+      { what: "all are read", timeoutMs: 20_000, intervalMs: 5 },
+    );
+    expect(await index.faults(never)).toEqual([]);
+    expect(clock.monotonic()).toBeLessThan(60_000);
   });
 
   it("finds the groups of a machine's own addresses, and of its pods'", async () => {

@@ -65,7 +65,7 @@ describe("a machine whose departure is taken back", () => {
     const instance = { instanceId, state: "running" };
     const instances = { instances: async () => [instance] as never };
     const traffic = { index, kinds, instances };
-    runner = new TargetRunner({ trafficIn: () => traffic, clock });
+    runner = new TargetRunner({ trafficIn: () => traffic, clock, rng: seededRng(1) });
   });
 
   function task(...ids: readonly string[]) {

@@ -130,6 +130,34 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
+  it("changes no more than two hundred targets at a time", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const targets = Array.from({ length: 450 }, (_, port) => ({ id: one, port: port + 1 }));
+    const group = server.addGroup("web", { targets: [...targets] });
+    await groups.deregister(group.arn, targets, never);
+    expect(server.serving(group)).toEqual([]);
+    await groups.register(group.arn, targets, never);
+    expect(server.serving(group)).toHaveLength(450);
+    expect(server.calls.map((call) => call.targets.length)).toEqual([200, 200, 50, 200, 200, 50]);
+    await server.stop();
+  });
+
+  it("makes eight changes at a time, however many there are", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const served = Array.from({ length: 30 }, (_, place) =>
+      server.addGroup(`group-${place}`, { targets: [{ id: one, port: 80 }] }),
+    );
+    server.latencyMs = 20;
+    await Promise.all(
+      served.map(({ arn }) => groups.deregister(arn, [{ id: one, port: 80 }], never)),
+    );
+    expect(served.flatMap((group) => server.serving(group))).toEqual([]);
+    expect(server.mostAtOnce).toBe(8);
+    await server.stop();
+  });
+
   it("goes on after it has been throttled", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
