@@ -63,7 +63,7 @@ export async function departureBurst(
   world: BenchWorld,
   fleet: readonly BenchNode[],
   cause: Cause,
-): Promise<Burst> {
+): Promise<Burst & { readonly startAt: number }> {
   const bodies = await departuresOf(world, fleet, cause);
   const client = new RawClient(world.plane, { token: world.benchToken, connections: 32 });
   const startAt = Date.now();
@@ -75,7 +75,8 @@ export async function departureBurst(
     })),
   );
   client.close();
-  return burstSince({ world, fleet, startAt, user: controllerUser });
+  const burst = await burstSince({ world, fleet, startAt, user: controllerUser });
+  return { ...burst, startAt };
 }
 
 /** For so long the controller has asked for nothing but its Lease: what it had to do is done. */
