@@ -166,14 +166,18 @@ describe("a notice for a node", () => {
     await end();
   });
 
-  it("is not done with a node whose pods cannot be listed", async () => {
+  it.each([
+    ["with 500", { status: 500, body: { kind: "Status", status: "Failure", message: "no" } }],
+    ["with the page of a proxy", { status: 200, body: "<html>Please log in</html>" }],
+    ["with another object", { status: 200, body: { kind: "Status", status: "Success" } }],
+  ])("is not done with a node whose pods are listed %s", async (_, answer) => {
     const prepare = (world: ModelWorld) => {
       const { api } = world;
       const send = api.send.bind(api);
       api.send = async (request) => {
         const isHidden = world.clock.now() < dawn + 60_000 && request.path === "/api/v1/pods";
         if (!isHidden || request.method !== "GET") return send(request);
-        return { status: 500, body: { kind: "Status", status: "Failure", message: "no" } };
+        return answer;
       };
     };
     const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });

@@ -331,17 +331,30 @@ function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   };
 }
 
+/**
+ * Refusals may be plain text. What is granted never is: a page of a proxy must not pass for a list
+ * without items, nor for a request that was carried out.
+ */
 function toBody(response: IncomingMessage, text: string, asked: Asked): unknown {
-  if (!(response.headers["content-type"] ?? "").includes("json")) return text;
+  const { statusCode = 0, headers } = response;
+  const type = headers["content-type"] ?? "";
+  if (!type.includes("json")) {
+    if (statusCode >= 200 && statusCode < 300) throw invalidAnswer(asked, `"${type}" and no JSON`);
+    return text;
+  }
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new LastcallError(
-      "API_ANSWER_INVALID",
-      `Cannot ${asked.method} ${asked.path}: ${asked.server} answered with invalid JSON, check whether a proxy answers in its place`,
-      { cause: error },
-    );
+    throw invalidAnswer(asked, "invalid JSON", error);
   }
+}
+
+function invalidAnswer({ method, path, server }: Asked, found: string, cause?: unknown) {
+  return new LastcallError(
+    "API_ANSWER_INVALID",
+    `Cannot ${method} ${path}: ${server} answered with ${found}, check whether a proxy answers in its place`,
+    { cause },
+  );
 }
 
 function toEvent(line: string): KubeWatchEvent {

@@ -1,9 +1,16 @@
-import type { KubeObject, KubeRequest, KubeSender, Urgency } from "../../contracts/kube-api.ts";
+import type {
+  KubeAnswer,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+  Urgency,
+} from "../../contracts/kube-api.ts";
+import { fieldsOf, textOf } from "../../core/json/json-field.ts";
+import { LastcallError } from "../../errors.ts";
 import { apiError } from "../object/api-error.ts";
 
 interface ListBody {
   readonly metadata?: { readonly continue?: string };
-  readonly items?: readonly KubeObject[];
 }
 
 /** Every object of a collection, in pages. Throws the fault of the first answer that is none. */
@@ -47,10 +54,24 @@ export async function* listPages(
     const request: KubeRequest = { method: "GET", path, query: page, urgency, signal };
     const answer = await api.send(request);
     if (answer.status !== 200) throw apiError(request, answer);
-    const body = answer.body as ListBody;
-    yield body.items ?? [];
-    next = body.metadata?.continue === "" ? undefined : body.metadata?.continue;
+    yield itemsOf(path, answer) as readonly KubeObject[];
+    const { metadata } = answer.body as ListBody;
+    next = metadata?.continue === "" ? undefined : metadata?.continue;
   } while (next !== undefined);
+}
+
+/**
+ * What a list holds. Throws `API_ANSWER_INVALID` where the answer is no list: a fleet is not gone,
+ * and a node is not empty, because something else has answered in the server's place.
+ */
+export function itemsOf(path: string, { body }: Pick<KubeAnswer, "body">): readonly unknown[] {
+  const { kind, items } = fieldsOf(body);
+  if (Array.isArray(items)) return items;
+  if ((items ?? null) === null && textOf(kind)?.endsWith("List")) return [];
+  throw new LastcallError(
+    "API_ANSWER_INVALID",
+    `Cannot list ${path}: found ${textOf(kind) ?? "no kind"}, expected a list with items`,
+  );
 }
 
 /** The part of a list's query that says how much it may answer at once. */

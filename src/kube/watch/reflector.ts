@@ -2,11 +2,11 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject, Urgency } from "../../contracts/kube-api.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
+import { fieldsOf, numberOf, textOf } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { apiError, isExpired, retryAfterMs } from "../object/api-error.ts";
-import { limitQuery, type PageLimit } from "./list.ts";
+import { itemsOf, limitQuery, type PageLimit } from "./list.ts";
 import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
 
 export interface ReflectorOptions<T> {
@@ -214,7 +214,7 @@ export class Reflector<T> {
       });
       if (answer.status !== 200) return this.#refused("list", answer);
       this.#heard("list");
-      const meta = this.#takePage(answer.body, seen);
+      const meta = this.#takePage(answer, seen);
       token = textOf(meta.continue) || undefined;
       if (token !== undefined) continue;
       this.#store.keepOnly(seen);
@@ -225,13 +225,12 @@ export class Reflector<T> {
     }
   }
 
-  #takePage(body: unknown, seen: Set<string>): Readonly<Record<string, unknown>> {
-    const page = fieldsOf(body);
-    for (const item of listOf(page.items)) {
+  #takePage(answer: KubeAnswer, seen: Set<string>): Readonly<Record<string, unknown>> {
+    for (const item of itemsOf(this.#options.path, answer)) {
       const key = this.#store.put(fieldsOf(item) as KubeObject);
       if (key !== undefined) seen.add(key);
     }
-    return fieldsOf(page.metadata);
+    return fieldsOf(fieldsOf(answer.body).metadata);
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<Ending> {

@@ -73,4 +73,44 @@ describe("a reflector over HTTP", () => {
     expect([...reflector.items().values()]).toEqual(["a", "c", "d"]);
     expect(removed).toEqual(["b"]);
   });
+
+  it("takes the page of a proxy for no list, and for no request that was carried out", async () => {
+    let isProxy = true;
+    const server = await new ScriptedServer((seen, response) => {
+      if (isProxy) {
+        response.writeHead(200, { "content-type": "text/html" });
+        response.end("<html>Please log in</html>");
+        return;
+      }
+      if (seen.url.includes("watch=1")) return response.writeHead(200).flushHeaders();
+      return json(response, 200, { metadata: { resourceVersion: "1" }, items: [node("a", "1")] });
+    }).start();
+    const clock = new ManualClock();
+    const credentials = async () => ({ headers: {}, tls: {} });
+    const access = { server: server.url, namespace: "", credentials, reload: async () => {} };
+    const api = new HttpKubeApi({ access, clock });
+    closing.push(
+      () => server.stop(),
+      () => api.close(),
+    );
+    await expect(api.send({ method: "POST", path: "/api/v1/nodes" })).rejects.toMatchObject({
+      code: "API_ANSWER_INVALID",
+      message: expect.stringContaining("check whether a proxy answers in its place"),
+    });
+    const troubles: string[] = [];
+    const reflector = new Reflector<string>({
+      ...{ api, clock, rng: seededRng(1), path: "/api/v1/nodes" },
+      translate: (object) => object.metadata?.name ?? "",
+      onTrouble: ({ code }) => troubles.push(code),
+    });
+    const stop = new AbortController();
+    closing.push(() => stop.abort());
+    void reflector.run(stop.signal).catch(() => undefined);
+    while (troubles.length === 0) await clock.advance(100);
+    expect([...new Set(troubles)]).toEqual(["API_ANSWER_INVALID"]);
+    expect(reflector.items().size).toBe(0);
+    isProxy = false;
+    while (reflector.items().size === 0) await clock.advance(100);
+    expect([...reflector.items().values()]).toEqual(["a"]);
+  });
 });

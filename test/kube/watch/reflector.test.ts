@@ -102,6 +102,21 @@ describe("a reflector", () => {
     expect(shortly(changes)).toEqual(["set a@4", "set b@5", "set a@11", "set c@12", "removed b"]);
   });
 
+  it("keeps what it has where something answers that is no list, and lists again", async () => {
+    const answers = [page("10", [object("a", "4")]), { status: 200, body: "<html>" }];
+    const again = { status: 200, body: { kind: "NodeList", items: null, metadata: {} } };
+    const { api, clock, reflector, troubles } = setUp(() => answers.shift() ?? again);
+    await reflector.synced;
+    api.onWatch = (watch) => watch.push(errorEvent(410));
+    await settle();
+    api.watches[0]?.push(errorEvent(410));
+    while (troubles.length === 0) await clock.advance(20);
+    expect(troubles).toEqual(["API_ANSWER_INVALID"]);
+    expect(names(reflector)).toEqual(["a@4"]);
+    await clock.advance(60_000);
+    expect(names(reflector)).toEqual([]);
+  });
+
   it("asks for watches of 30 to 50 minutes, so that an hour costs a handful of requests", async () => {
     const { api, clock, reflector } = setUp(() => page("1", []));
     await reflector.synced;
