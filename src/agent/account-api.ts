@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
-import { LastcallError, messageOf } from "../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 
 export type AgentFetch = (
   url: string,
@@ -73,13 +73,22 @@ export class AccountApi implements KubeSender {
       `${this.#options.server}${request.path}${query}`,
       body === undefined ? init : { ...init, body: JSON.stringify(body) },
     );
-    const text = await response.text();
+    const answered = bodyOf(await response.text());
+    if (response.ok && typeof answered !== "object") throw this.#invalid(request);
     const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
     return {
       status: response.status,
-      body: bodyOf(text),
+      body: answered,
       ...(Number.isFinite(retryAfter) ? { retryAfterSeconds: retryAfter } : {}),
     };
+  }
+
+  /** A page of a proxy is no word that a notice was written down: it would not be told again. */
+  #invalid({ method, path }: KubeRequest): LastcallError {
+    return new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot ${method} ${path}: ${this.#options.server} answered with no JSON, check whether a proxy answers in its place`,
+    );
   }
 
   #late(asking: AbortController): Promise<never> {
@@ -98,6 +107,7 @@ export class AccountApi implements KubeSender {
         cause: error,
       });
     }
+    if (isLastcallError(error)) return error;
     const found = messageOf(error instanceof Error ? (error.cause ?? error) : error);
     return new LastcallError(
       "API_UNREACHABLE",

@@ -65,6 +65,16 @@ describe("the agent's way to the API server", () => {
     });
   });
 
+  it("takes the page of a proxy for no word that anything was written", async () => {
+    const api = await serve((_, response) => {
+      response.writeHead(200, { "content-type": "text/html" }).end("<html>Please log in</html>");
+    });
+    await expect(api.send({ method: "POST", path: "/a", body: {} })).rejects.toMatchObject({
+      ...{ code: "API_ANSWER_INVALID", retryable: true },
+      message: expect.stringContaining("check whether a proxy answers in its place"),
+    });
+  });
+
   it("gives up on a server that is silent for five seconds", async () => {
     const api = await serve(() => {});
     const asked = api.send({ method: "GET", path: "/a" });
