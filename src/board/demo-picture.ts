@@ -170,7 +170,7 @@ export interface BoardNews {
 export function storyText(story: Story, now: Instant, span: (ms: number) => string): string {
   switch (story.kind) {
     case "Together":
-      return `Two fleets of ${counted(story.nodes, "Spot node")}, launched together. At 24 h, in ${span(between(now, story.limitAt))}, the cloud interrupts all that are left; with Lastcall they leave before, one by one.`;
+      return `Two fleets of ${counted(story.nodes, "Spot node")}, launched together. At 24 h, in ${span(between(now, story.limitAt))}, the cloud interrupts those left; with Lastcall they leave before, one by one.`;
     case "Notice":
       return `The cloud interrupts ${story.node} in both fleets. With Lastcall its pods leave during the notice; without, they keep running until the shutdown.`;
     case "NoticeOver":

@@ -38,7 +38,7 @@ describe("The story of the demo", () => {
   });
 
   it.each<[string, Partial<StoryFacts>]>([
-    ["At 24 h, in 3h00m, the cloud interrupts all that are left; with Lastcall ", {}],
+    ["At 24 h, in 3h00m, the cloud interrupts those left; with Lastcall ", {}],
     ["Without Lastcall 1 pod was killed; with Lastcall all 2 had ", { notice: goneAt(1) }],
     ["with Lastcall it had no pods.", { notice: { ...goneAt(1), pods: [], twinPods: [] } }],
     [
