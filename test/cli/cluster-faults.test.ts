@@ -3,10 +3,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
+import { LastcallError } from "../../src/errors.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { freePort } from "../support/free-port.ts";
@@ -27,12 +28,17 @@ const commands = [
 
 let folder: string;
 let server: Server;
-/** What the API server answers to everything. */
-let answer: { readonly status: number; readonly message: string };
+/** What the API server answers to everything; or nothing, while somebody interrupts. */
+let answer: { readonly status: number; readonly message: string } | "Interrupt";
+let interrupt: AbortController;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "lastcall-faults-"));
   server = createServer((_request, response) => {
+    if (answer === "Interrupt") {
+      interrupt.abort(new LastcallError("INTERRUPTED", "Interrupted by SIGINT"));
+      return;
+    }
     const { status, message } = answer;
     response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify({ kind: "Status", apiVersion: "v1", code: status, message }));
@@ -41,6 +47,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
   await rm(folder, { recursive: true });
 });
@@ -65,6 +72,10 @@ function serving(): Promise<string> {
   return kubeconfigFor((server.address() as AddressInfo).port);
 }
 
+beforeEach(() => {
+  interrupt = new AbortController();
+});
+
 async function run(words: readonly string[], env: Readonly<Record<string, string>>) {
   let [out, err] = ["", ""];
   const io: CommandIo = {
@@ -76,7 +87,7 @@ async function run(words: readonly string[], env: Readonly<Record<string, string
       err += text;
     },
     ...{ isTerminal: false, colour: false, columns: 80, env },
-    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+    ...{ clock: realClock, rng: seededRng(1), signal: interrupt.signal },
   };
   return { exitCode: await runCommandLine(words, io), out, err };
 }
@@ -121,6 +132,16 @@ describe("without the right to what it reads or writes", () => {
     expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
       ...{ exitCode: 1, out: "" },
       err: sentence("forbidden .*, grant (list|patch) on [a-z.]+"),
+    });
+  });
+});
+
+describe("interrupted while the API server does not answer", () => {
+  it.each(commands)("$command ends at once", async ({ words }) => {
+    answer = "Interrupt";
+    expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
+      ...{ exitCode: 130, out: "" },
+      err: sentence("interrupted \\(Interrupted by SIGINT\\)"),
     });
   });
 });

@@ -21,20 +21,29 @@ export async function connect(
     readonly probesConnections?: boolean | undefined;
     /** Called while more is asked for than the API server is asked at once. */
     readonly onRush?: (() => void) | undefined;
+    /** Ends each request without a signal of its own: for work that may stop anywhere. */
+    readonly signal?: AbortSignal | undefined;
   },
   io: Pick<CommandIo, "env" | "clock">,
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../../kube/access/load-kube-access.ts");
   const { HttpKubeApi } = await import("../../kube/http/http-api.ts");
-  const { kubeconfig, context, probesConnections, onRush } = options;
+  const { kubeconfig, context, probesConnections, onRush, signal } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
   const userAgent = `lastcall/${version}`;
   const { clock } = io;
   const api = new HttpKubeApi({ access, clock, userAgent, probesConnections, onRush });
   return {
-    api,
+    api: signal === undefined ? api : endedBy(api, signal),
     access,
     namespace: io.env.POD_NAMESPACE ?? access.namespace ?? "lastcall",
     close: () => api.close(),
+  };
+}
+
+function endedBy(api: KubeApi, signal: AbortSignal): KubeApi {
+  return {
+    send: (request) => api.send({ ...request, signal: request.signal ?? signal }),
+    watch: (request) => api.watch(request),
   };
 }

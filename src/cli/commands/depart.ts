@@ -117,7 +117,7 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
 /** A dry run speaks to nobody. */
 async function carryOut(steps: Steps, { options, io }: Depart) {
   if (options.dryRun) return writeAll(steps);
-  const { api, close } = await connect(options, io);
+  const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
     return await writeAll(steps, api);
   } finally {

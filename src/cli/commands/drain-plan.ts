@@ -50,7 +50,7 @@ async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
 
 async function planFromCluster(asked: NodeDrain): Promise<PlannedDrain> {
   const { name, options, io } = asked;
-  const { api, close } = await connect(options, io);
+  const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
     const fleet = await readFleet(options, { podsOfNode: name, api }, io);
     const { capacity, clear } = await capacityInCluster(api, { io, quiet: options.quiet });

@@ -59,7 +59,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
 }
 
 async function applyAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
-  const { api, close } = await connect(options, io);
+  const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
     for (const object of objects) await apply(api, object, io);
   } finally {

@@ -119,7 +119,7 @@ async function readCluster(
   const paths = await import("../../kube/object/paths.ts");
   const { api, close } = needs.api
     ? { api: needs.api, close: () => {} }
-    : await connect(source, io);
+    : await connect({ ...source, signal: io.signal }, io);
   const node = needs.podsOfNode;
   const kinds = [
     { kind: "Node", path: paths.nodesPath },

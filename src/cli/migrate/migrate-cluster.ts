@@ -60,7 +60,7 @@ export class MigrateCluster {
     options: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
     io: CommandIo,
   ): Promise<MigrateCluster> {
-    return new MigrateCluster(tool, await connect(options, io), io);
+    return new MigrateCluster(tool, await connect({ ...options, signal: io.signal }, io), io);
   }
 
   close(): void {
