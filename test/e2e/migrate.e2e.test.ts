@@ -218,6 +218,19 @@ describe("migrate estafette, from what runs", () => {
     const { stdout } = await plane.kubectl(["get", "dep", "-o", "name"]);
     expect(stdout.trim().split("\n")).toHaveLength(1);
   });
+
+  test("leaves a policy to whoever has changed it, and says what to do", async () => {
+    const timeout = { spec: { drain: { timeout: "10m" } } };
+    const policy = ["departurepolicy", "gke-preemptible"];
+    await mustRun(plane, ["patch", ...policy, "--type=merge", "-p", JSON.stringify(timeout)]);
+    const { stderr, code } = await migrate("estafette", "--apply");
+    expect(code).toBe(1);
+    expect(stderr).toContain("Cannot apply departurepolicy/gke-preemptible: ");
+    expect(stderr).toContain(".spec.drain.timeout");
+    expect(stderr).toContain("kubectl apply --server-side --force-conflicts");
+    const { stdout } = await plane.kubectl(["get", ...policy, "-o", "json"]);
+    expect(JSON.parse(stdout).spec.drain.timeout).toBe("10m");
+  });
 });
 
 describe("migrate nth", () => {

@@ -8,7 +8,7 @@ import { matchesNodeSelector } from "../../core/policy/selector.ts";
 import { formatInstant, type Instant, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { KubeDepartureStore } from "../../kube/departure-store.ts";
-import { apiError } from "../../kube/object/api-error.ts";
+import { answerMessage, apiError } from "../../kube/object/api-error.ts";
 import * as paths from "../../kube/object/paths.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
@@ -118,13 +118,16 @@ export class MigrateCluster {
 
   async #applyPolicy(document: PolicyManifest): Promise<void> {
     const { name } = document.metadata;
-    await this.#send({
-      ...{ method: "PATCH", path: paths.policyPath(name) },
+    const request = {
+      ...({ method: "PATCH", path: paths.policyPath(name) } as const),
       patchType: "application/apply-patch+yaml",
       // Without force: what a person has changed in it stays theirs.
       query: { fieldManager: "lastcall-migrate" },
       body: document,
-    });
+    } as const;
+    const answer = await this.#connection.api.send(request);
+    if (answer.status === 409) throw changedByOthers(name, answerMessage(answer));
+    if (answer.status >= 300) throw apiError(request, answer);
     this.#say(`departurepolicy/${name} applied`);
   }
 
@@ -259,6 +262,15 @@ export class MigrateCluster {
   #say(sentence: string): void {
     this.#io.err(`lastcall: ${nameOf(sentence)}\n`);
   }
+}
+
+function changedByOthers(policy: string, message: string): LastcallError {
+  // The API server writes a line for each field.
+  const found = message.replaceAll(/\s+/g, " ");
+  return new LastcallError(
+    "CONFLICT",
+    `Cannot apply departurepolicy/${policy}: others have changed it (${found}) and nothing more was done, delete it, or take what is printed without --apply and pipe it into kubectl apply --server-side --force-conflicts -f -`,
+  );
 }
 
 /** Two drains, as the killer makes them, and the longest pause between its rounds. */
