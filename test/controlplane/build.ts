@@ -38,7 +38,7 @@ export function buildHelmfile(): string {
 /** Karpenter with its kwok provider, which needs no cloud; for one test. */
 export function buildKarpenter(): string {
   const folder = join(sources, "karpenter");
-  const remark = "3 to 6 minutes on two cores when Go has none of it cached";
+  const remark = "2 to 3 minutes on two cores when Go has none of it cached";
   const module: GoModule = { binary: "karpenter", folder, ldflags: "-s -w", remark };
   return join(buildGo("karpenter", [module]), "karpenter");
 }
