@@ -181,6 +181,20 @@ describe("the board of somebody who may only look", () => {
     expect(answer.json.says).toMatch(/forbidden/);
     expect(await holdOn("spot-6")).toBe("");
   });
+
+  test("offers what has been granted meanwhile, once somebody looks again", async () => {
+    const mayHold = { verbs: ["patch"], apiGroups: [""], resources: ["nodes"] };
+    await mustRun(world.plane, ["apply", "-f", "-"], {
+      ...{ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
+      ...{ metadata: { name: "looker" }, rules: [...mayLook, mayHold] },
+    });
+    const offered = async (): Promise<readonly string[]> => {
+      await page.reload();
+      await page.locator("table.bars").waitFor();
+      return page.locator(".acts button").allTextContents();
+    };
+    await expect.poll(offered, { timeout: 60_000, interval: 2_000 }).toEqual(["Hold"]);
+  });
 });
 
 describe("the board of somebody who may see nodes alone", () => {

@@ -320,8 +320,7 @@ function PreviewText({
         ))}
         {drain === null ? null : (
           <li>
-            {words.podsLeave(pods.length)}
-            {words.fullStop}
+            {pods.length === 0 ? words.noPods : `${words.podsLeave(pods.length)}${words.fullStop}`}
           </li>
         )}
         {pods.length === 0 ? null : (
