@@ -112,6 +112,14 @@ it.each(commandList.map(({ name }) => name))("the help of %s fits a terminal", a
   expect(wide).toEqual([]);
 });
 
+it.each(["bash", "zsh", "fish"])(
+  "the help of completion shows how %s sources it",
+  async (shell) => {
+    const { out } = await type(["completion", "--help"]);
+    expect(out).toMatch(new RegExp(`lastcall completion ${shell}\\b.* # in ~/`));
+  },
+);
+
 it("each option of setup says in its help which parts read it", () => {
   for (const { name, help, parts } of optionsFor("setup")) {
     const [, told] = /^With ([^:]*):/.exec(help) ?? [];

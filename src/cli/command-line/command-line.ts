@@ -190,11 +190,18 @@ async function optionsFile(flag: FlagValue, io: CommandIo) {
   return readOptionsFile({ file: path, text: await io.files.readText(path) });
 }
 
+/** A line for the profile of each shell. */
+const sourcing = [
+  "source <(lastcall completion bash)   # in ~/.bashrc",
+  "source <(lastcall completion zsh)    # in ~/.zshrc, below compinit",
+  "lastcall completion fish | source    # in ~/.config/fish/config.fish",
+];
+
 function completionCommand(io: CommandIo): Command {
   return new Command("completion")
     .summary("Print the completion script of a shell")
-    .description("Print the completion script of a shell; source it in your shell's profile.")
-    .addHelpText("after", "\nExamples:\n  source <(lastcall completion bash)\n")
+    .description("Print the completion script of a shell, to be sourced in its profile.")
+    .addHelpText("after", `\nExamples:\n${sourcing.map((line) => `  ${line}\n`).join("")}`)
     .usage("bash|zsh|fish")
     .argument("[words...]")
     .exitOverride()
