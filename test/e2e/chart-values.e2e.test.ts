@@ -66,9 +66,9 @@ function sampleOf(option: Option): unknown {
     case "url":
       return "https://example.com:8443/a?b=c";
     case "address":
-      return ":9876";
+      return option.name === "metrics-address" ? ":9876" : ":9877";
     case "duration":
-      return "1h30m";
+      return option.longest ?? "1h30m";
     default:
       return option.list ? ["one", "two, three"] : "a value with 'quotes', \"both\" and {{braces}}";
   }
