@@ -35,7 +35,11 @@ export interface Manifest {
 
 /** What is in a stream of YAML, or in a list of kubectl's, by kind, namespace and name. */
 export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
-  const documents = parseAllDocuments(text).flatMap((one) => one.toJS() ?? []);
+  const documents = parseAllDocuments(text).flatMap((one) => {
+    // Helm takes a key that stands twice; Argo CD, Flux and kustomize do not.
+    if (one.errors[0] !== undefined) throw one.errors[0];
+    return one.toJS() ?? [];
+  });
   const objects: readonly Manifest[] = documents.flatMap((one) =>
     one.kind === "List" ? one.items : one,
   );

@@ -58,7 +58,8 @@
 {{- $_ := set $all "app.kubernetes.io/managed-by" .root.Release.Service }}
 {{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- $_ := set $all "helm.sh/chart" $chart }}
-{{- toYaml (merge $all .root.Values.extraLabels) }}
+{{- /* An object's own beat the chart's, and the chart's those for every object. */}}
+{{- toYaml (merge (deepCopy (.more | default dict)) $all .root.Values.extraLabels) }}
 {{- end }}
 
 {{- define "lastcall.podLabels" -}}
