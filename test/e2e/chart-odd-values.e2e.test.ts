@@ -1,6 +1,6 @@
 /**
- * Values that people leave empty, names that YAML takes for something else, and Helm where no
- * cluster says which Kubernetes it is: by the real Helm.
+ * Values that people leave empty, names that YAML takes for something else, what would stand twice,
+ * and Helm where no cluster says which Kubernetes it is: by the real Helm.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -160,6 +160,51 @@ describe("the version of Kubernetes", () => {
     expect(stderr).toContain("found v1.29.12, expected 1.30 or later");
     for (const version of [oldest, "1.30.0-eks-1234", "1.33.2-gke.1"]) {
       expect(template(...cluster, version).stderr, version).toBe("");
+    }
+  });
+});
+
+describe("what would stand twice", () => {
+  test.each([
+    ["controller", "health-address", ":9101", "port 9101"],
+    ["controller", "metrics-address", "127.0.0.1:8080", "port 8080"],
+    ["agent", "metrics-address", ":8087", "port 8087"],
+  ])("is refused where it is an address of the %s: --%s %s", (part, name, value, told) => {
+    const made = () => withValues({ [part]: { options: { [name]: value } } });
+    expect(made).toThrow(
+      `${part}.options.metrics-address: found the ${told} for both this and health-address`,
+    );
+  });
+
+  test("is a label once: that of one object beats that of every object", () => {
+    const labels = { team: "observability", "app.kubernetes.io/name": "mine" };
+    const on = { enabled: true, labels };
+    const made = withValues({
+      extraLabels: { team: "infra", cost: "shared" },
+      metrics: { serviceMonitor: on, podMonitor: on, prometheusRule: on },
+      grafanaDashboard: on,
+    });
+    const own = [...made.values()].filter(({ kind, metadata: { name } }) => {
+      return /Monitor|PrometheusRule/.test(kind) || name === "lastcall-dashboard";
+    });
+    expect(own).toHaveLength(6);
+    for (const { metadata } of own) {
+      expect(metadata).toMatchObject({ labels: { ...labels, cost: "shared" } });
+    }
+  });
+
+  test("is refused where it is a variable, as a server-side apply does", () => {
+    for (const part of ["controller", "agent"] as const) {
+      const key = part === "agent" ? agentKey : "Deployment lastcall/lastcall";
+      const [env = []] = under(["env"], withValues({}).get(key)) as readonly { name: string }[][];
+      const names = env.map(({ name }) => name);
+      expect(names.length).toBeGreaterThan(4);
+      for (const name of names) {
+        for (const extraEnv of [{ [name]: "x" }, [{ name, value: "x" }]]) {
+          const values = part === "agent" ? { agent: { extraEnv } } : { extraEnv };
+          expect(() => withValues(values), name).toThrow(`extraEnv.${name}: the chart sets it`);
+        }
+      }
     }
   });
 });

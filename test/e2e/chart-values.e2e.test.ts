@@ -209,23 +209,6 @@ describe("names", () => {
   });
 });
 
-test("labels of one object beat those of every object, and none stands twice", () => {
-  const labels = { team: "observability", "app.kubernetes.io/name": "mine" };
-  const on = { enabled: true, labels };
-  const made = withValues({
-    extraLabels: { team: "infra", cost: "shared" },
-    metrics: { serviceMonitor: on, podMonitor: on, prometheusRule: on },
-    grafanaDashboard: on,
-  });
-  const own = [...made.values()].filter(({ kind, metadata: { name } }) => {
-    return /Monitor|PrometheusRule/.test(kind) || name === "lastcall-dashboard";
-  });
-  expect(own).toHaveLength(6);
-  for (const { metadata } of own) {
-    expect(metadata).toMatchObject({ labels: { ...labels, cost: "shared" } });
-  }
-});
-
 describe("pods", () => {
   test("have what the values add", () => {
     const more = {
