@@ -188,19 +188,18 @@ export class ModelWorld {
   beforeWrite: (request: KubeRequest) => void = () => {};
 
   #sendWatched(request: KubeRequest): Promise<KubeAnswer> {
+    const sent = shown(request);
     if (request.method !== "GET") {
-      this.beforeWrite(shown(request));
+      this.beforeWrite(sent);
       this.writes.push(`${request.method} ${request.path}`);
       const step = this.#stepOf(request);
       if (step !== undefined) this.steps.push(step);
     }
     const answering = this.api.send(request);
     const at = this.clock.now();
-    void answering.then(
-      ({ status }) => this.afterRequest(request, { at, status }),
-      // One that is lost is the sender's affair.
-      () => undefined,
-    );
+    // One that is lost is the sender's affair.
+    const tell = ({ status }: KubeAnswer) => this.afterRequest(sent, { at, status });
+    void answering.then(tell, () => undefined);
     return answering;
   }
 
