@@ -1,8 +1,8 @@
 /**
  * What actions cost the controller: the same burst of interruptions by a policy without actions and
  * by one with every action of AWS', before 1,000 target groups; when all nodes are cordoned and the
- * last eviction is accepted, when the machines have been told to leave their groups, and how much
- * memory is resident. Each in a controller of its own, in turn; what is told is the median round.
+ * last eviction is accepted, when the machines' deregistrations are served, and how much memory is
+ * resident. Each in a controller of its own, in turn; what is told is the median round.
  * `npm run bench:actions -- --rounds 5`.
  */
 import { parseArgs } from "node:util";
