@@ -119,8 +119,11 @@ export function placeOverdue(
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
   const fresh = [...moves, ...zonesInTurn(jobs.filter(({ keptAt }) => keptAt === undefined))];
-  const inWindows = lookAhead(fresh, search);
-  const left = fresh.slice(inWindows.length);
+  // Who is on hold for years gets a window when that is near: nobody looks at all until then.
+  const isFar = ({ release }: Job) => release - around.at > neverOpensMs;
+  const near = fresh.filter((job) => !isFar(job));
+  const inWindows = lookAhead(near, search);
+  const left = [...near.slice(inWindows.length), ...fresh.filter(isFar)];
   return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
 }
 
@@ -170,7 +173,8 @@ function keepPlaces(
   { policy, at }: AroundOverdue,
 ): readonly PlannedDeparture[] {
   const instants = jobs.flatMap((job) => (job.keptAt === undefined ? [] : [job.keptAt]));
-  const last = instants.reduce((a, b) => Math.max(a, b), at as number);
+  const lookedAt = instants.filter((one) => one - at <= neverOpensMs);
+  const last = lookedAt.reduce((a, b) => Math.max(a, b), at as number);
   const open = openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
   return jobs.flatMap((job) => (job.keptAt === undefined ? [] : [placedAt(job, job.keptAt, open)]));
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { formatInstant, hours, instant } from "../../../src/core/time/time.ts";
-import { aNode, aPolicy, at, inZone } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 
@@ -29,4 +29,21 @@ it("overdue nodes alternate zones where one is as old as the other", () => {
     ...["00:00 n0", "00:15 n4", "00:30 n1", "00:45 n5"],
     ...["01:00 n2", "01:15 n6", "01:30 n3", "01:45 n7"],
   ]);
+});
+
+it("plans an overdue node that is on hold for thousands of years without looking at all their windows", () => {
+  const annotations = { "lastcall.dev/hold": "9999-12-31T23:59:59Z" };
+  const old = { createdAt: instant(now - hours(30)) };
+  const nodes = [aNode("held", { ...old, annotations }), aNode("free", old)];
+  const policies = [aPolicy({ windows: [daily("22:00-06:00")] })];
+  const input = { policies, badPolicies: [], nodes, at: now };
+  const first = planFleet({ ...input, departures: [] }).policies[0]?.departures ?? [];
+  const departures = first.map(({ node, departAt }) => aDeparture(node, { departAt }));
+  const again = planFleet({ ...input, departures }).policies[0]?.departures ?? [];
+  for (const made of [first, again]) {
+    expect(made.map(({ node, departAt }) => `${node.name} ${formatInstant(departAt)}`)).toEqual([
+      "free 2026-11-20T00:00:00.000Z",
+      "held 9999-12-31T23:59:59.000Z",
+    ]);
+  }
 });
