@@ -123,6 +123,7 @@ export class HttpKubeApi implements KubeApi {
         }
         const response = await this.#connection.open(toWire(request, deadline.signal));
         const text = await readText(response);
+        refusePage(response, asked);
         const isRead = request.ignoresBody !== true || (response.statusCode ?? 0) >= 300;
         const answer = toAnswer(response, isRead ? toBody(response, text, asked) : undefined);
         this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
@@ -335,13 +336,18 @@ function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
  * Refusals may be plain text. What is granted never is: a page of a proxy must not pass for a list
  * without items, nor for a request that was carried out.
  */
+function refusePage(response: IncomingMessage, asked: Asked): void {
+  const { statusCode = 0 } = response;
+  if (isJson(response) || statusCode < 200 || statusCode >= 300) return;
+  throw invalidAnswer(asked, `"${response.headers["content-type"] ?? ""}" and no JSON`);
+}
+
+function isJson({ headers }: IncomingMessage): boolean {
+  return (headers["content-type"] ?? "").includes("json");
+}
+
 function toBody(response: IncomingMessage, text: string, asked: Asked): unknown {
-  const { statusCode = 0, headers } = response;
-  const type = headers["content-type"] ?? "";
-  if (!type.includes("json")) {
-    if (statusCode >= 200 && statusCode < 300) throw invalidAnswer(asked, `"${type}" and no JSON`);
-    return text;
-  }
+  if (!isJson(response)) return text;
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -7,6 +7,7 @@ import type {
   UnmarkTarget,
 } from "../../contracts/node-marks.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
+import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";
 import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
@@ -194,7 +195,13 @@ export class KubeNodeMarks implements NodeMarks {
     const answer = await this.#api.send(request);
     if (answer.status === 404) return undefined;
     if (answer.status >= 300) throw apiError(request, answer);
-    return answer.body as KubeObject;
+    // All else would look like another machine under the name, and the node like one that has left.
+    const object = fieldsOf(answer.body);
+    if (object.kind === "Node") return object;
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot read node ${name}: found ${textOf(object.kind) ?? "no kind"}, expected a Node`,
+    );
   }
 }
 

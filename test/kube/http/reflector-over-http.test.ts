@@ -93,10 +93,13 @@ describe("a reflector over HTTP", () => {
       () => server.stop(),
       () => api.close(),
     );
-    await expect(api.send({ method: "POST", path: "/api/v1/nodes" })).rejects.toMatchObject({
-      code: "API_ANSWER_INVALID",
-      message: expect.stringContaining("check whether a proxy answers in its place"),
-    });
+    for (const ignoresBody of [undefined, true] as const) {
+      const cordon = { method: "PATCH", path: "/api/v1/nodes/a", ignoresBody } as const;
+      await expect(api.send(cordon)).rejects.toMatchObject({
+        code: "API_ANSWER_INVALID",
+        message: expect.stringContaining("check whether a proxy answers in its place"),
+      });
+    }
     const troubles: string[] = [];
     const reflector = new Reflector<string>({
       ...{ api, clock, rng: seededRng(1), path: "/api/v1/nodes" },

@@ -209,6 +209,21 @@ describe("the marks on a node that leaves", () => {
     expect(world.writes).toEqual([]);
   });
 
+  it("take no answer that is no Node for a node that is gone", async () => {
+    const who = await identity();
+    const page = { kind: "Status", metadata: {}, status: "Success" };
+    const api: KubeSender = {
+      send: (request) =>
+        request.method === "GET"
+          ? Promise.resolve({ status: 200, body: page })
+          : world.watched.send(request),
+    };
+    const unsure = new KubeNodeMarks(api, world.clock);
+    const fault = { code: "API_ANSWER_INVALID", message: expect.stringContaining("found Status") };
+    await expect(unsure.read("n1")).rejects.toMatchObject(fault);
+    await expect(unsure.cordon(who, mark)).rejects.toMatchObject(fault);
+  });
+
   it("of another departure are left alone", async () => {
     const who = await identity();
     await marks.cordon(who, mark);
