@@ -34,10 +34,10 @@ const changedAtOnce = 200;
 /** One question a group, so many at a time: others in the account share the API's rate. */
 const readAtOnce = 8;
 /**
- * So many changes at a time: AWS takes no more from an account, and a thousand that are made up at
- * once keep the processor from the evictions of the same burst of notices.
+ * So many changes at a time, of the client's 50 sockets: a thousand that are made up at once keep
+ * the processor from the evictions of the same burst of notices, and a few that hang hold up none.
  */
-const changesAtOnce = 8;
+const changesAtOnce = 40;
 
 /** As aws-load-balancer-controller marks what it makes. */
 const ownerTag = "elbv2.k8s.aws/cluster";
