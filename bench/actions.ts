@@ -43,7 +43,7 @@ async function burst(groupsPerMachine: number, index: "Fresh" | "Stale"): Promis
   const runner = await createAwsRunner("deregisterTargets", {
     ...{ clock, rng: seededRng(1), region: "eu-west-1", machines: () => [] },
     follow: over.signal,
-    onTrouble: (error) => {
+    onError: (error) => {
       throw error;
     },
   });

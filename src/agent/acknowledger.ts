@@ -5,7 +5,7 @@ import { Wakeup } from "../contracts/wakeup.ts";
 import { isLive } from "../core/departure/departure.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { TroubleLog } from "./agent-health.ts";
+import { ErrorLog } from "./agent-health.ts";
 import type { NoticeReporter } from "./notice-reporter.ts";
 
 export interface AcknowledgerOptions {
@@ -31,7 +31,7 @@ const lookEveryMs = seconds(2);
 export class Acknowledger {
   readonly #options: AcknowledgerOptions;
   readonly #wakeup: Wakeup;
-  readonly #troubles: TroubleLog;
+  readonly #troubles: ErrorLog;
   readonly #done = new Set<string>();
   #departure: string | undefined;
   #isDrained = false;
@@ -39,7 +39,7 @@ export class Acknowledger {
   constructor(options: AcknowledgerOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
-    this.#troubles = new TroubleLog(options);
+    this.#troubles = new ErrorLog(options);
   }
 
   /** The notice was reported by this Departure; undefined: there is none any more. */

@@ -48,7 +48,7 @@ export class AgentHealth {
 }
 
 /** Counts every trouble and logs a sample. */
-export class TroubleLog {
+export class ErrorLog {
   readonly #tools: {
     readonly clock: Clock;
     readonly log: Log;

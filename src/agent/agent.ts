@@ -30,7 +30,7 @@ import {
 } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
-import { type AgentHealth, TroubleLog } from "./agent-health.ts";
+import { type AgentHealth, ErrorLog } from "./agent-health.ts";
 import type { LateFallback } from "./late-fallback.ts";
 import type { NoticeReporter } from "./notice-reporter.ts";
 import type { NoticeServer } from "./notice-server.ts";
@@ -38,7 +38,7 @@ import type { NoticeServer } from "./notice-server.ts";
 interface AgentOptions {
   /** Finds the cloud; resolves as late as its metadata service appears. */
   readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
-  readonly reporter: Pick<NoticeReporter, "file" | "withdraw" | "receptionOf">;
+  readonly reporter: Pick<NoticeReporter, "report" | "withdraw" | "receptionOf">;
   readonly health: AgentHealth;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -49,7 +49,7 @@ interface AgentOptions {
   /** Absent: where no controller acts, nobody does. */
   readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
   readonly feed?: Pick<NoticeServer, "show"> | undefined;
-  readonly fallback?: Pick<LateFallback, "handle" | "filed" | "withdrawn" | "run"> | undefined;
+  readonly fallback?: Pick<LateFallback, "handle" | "reported" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs: Millis = millis(50);
@@ -65,7 +65,7 @@ const lateRetryMs: Millis = millis(10_000);
 export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
   readonly #wakeup: Wakeup;
-  readonly #troubles: TroubleLog;
+  readonly #troubles: ErrorLog;
   readonly #rebootRecheck: RebootRecheck;
   #notices: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
@@ -82,7 +82,7 @@ export class Agent implements NoticeSink {
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
-    this.#troubles = new TroubleLog(options);
+    this.#troubles = new ErrorLog(options);
     this.#rebootRecheck = new RebootRecheck(options);
   }
 
@@ -116,7 +116,7 @@ export class Agent implements NoticeSink {
     this.#ringIfNews(before);
   }
 
-  onTrouble(channel: string, error: LastcallError): void {
+  onError(channel: string, error: LastcallError): void {
     this.#troubles.report(channel, error);
   }
 
@@ -178,11 +178,15 @@ export class Agent implements NoticeSink {
       fallback?.withdrawn(name);
       log.info("notice-withdrawn", { departure: name });
     } else {
-      const filed = await reporter.file(wanted, signal);
-      fallback?.filed(filed);
-      this.#rebootRecheck.reported(filed.name);
-      acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
-      log.info("notice-reported", { departure: filed.name, as: filed.kind, ...fieldsOf(wanted) });
+      const reported = await reporter.report(wanted, signal);
+      fallback?.reported(reported);
+      this.#rebootRecheck.reported(reported.name);
+      acknowledger?.follow(reported.kind === "Closed" ? undefined : reported.name);
+      log.info("notice-reported", {
+        departure: reported.name,
+        as: reported.kind,
+        ...fieldsOf(wanted),
+      });
     }
   }
 

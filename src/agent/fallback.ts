@@ -16,9 +16,9 @@ import { explain } from "../core/reason/explain.ts";
 import { between, type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { TroubleLog } from "./agent-health.ts";
+import { ErrorLog } from "./agent-health.ts";
 import type { DepartureView } from "./departure-view.ts";
-import type { Filed, NoticeReporter } from "./notice-reporter.ts";
+import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
 export interface FallbackOptions extends FallbackDrainTools {
   readonly mode: "Cordon" | "Drain";
@@ -46,7 +46,7 @@ type Actor = "Agent" | "Controller" | "Nobody";
 interface OpenNotice {
   notice: MachineNotice;
   readonly sinceMs: number;
-  filed: Filed | undefined;
+  reported: ReportedNotice | undefined;
   /** The Departure by whose name the node was marked here. */
   markedFor: string | undefined;
   drain: FallbackDrain | undefined;
@@ -63,7 +63,7 @@ interface OpenNotice {
 export class Fallback {
   readonly #options: FallbackOptions;
   readonly #wakeup: Wakeup;
-  readonly #troubles: TroubleLog;
+  readonly #troubles: ErrorLog;
   #open: OpenNotice | undefined;
   #putBack: { readonly name: string; readonly sinceMs: number } | undefined;
   #leader: { readonly version: string; readonly sinceMs: number } | undefined;
@@ -72,7 +72,7 @@ export class Fallback {
   constructor(options: FallbackOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
-    this.#troubles = new TroubleLog(options);
+    this.#troubles = new ErrorLog(options);
   }
 
   /** What stands against the machine now, before it is reported to the cluster. */
@@ -84,7 +84,7 @@ export class Fallback {
     } else if (this.#open === undefined) {
       const sinceMs = this.#options.clock.monotonic();
       const nothing = {
-        filed: undefined,
+        reported: undefined,
         markedFor: undefined,
         drain: undefined,
         actor: undefined,
@@ -100,11 +100,11 @@ export class Fallback {
   }
 
   /** The cluster knows the notice now. */
-  filed(filed: Filed): void {
+  reported(reported: ReportedNotice): void {
     if (this.#open === undefined) return;
     // Another Departure is another chance: the first was closed by mistake.
-    if (this.#open.filed?.name !== filed.name) this.#open.isOver = false;
-    this.#open.filed = filed;
+    if (this.#open.reported?.name !== reported.name) this.#open.isOver = false;
+    this.#open.reported = reported;
     this.#wakeup.wake();
   }
 
@@ -142,7 +142,7 @@ export class Fallback {
     const leadMs = this.#leadMs(open.sinceMs);
     if (leadMs > 0) return leadMs;
     const node = await this.#options.identify();
-    const name = open.filed?.name ?? departureName(node);
+    const name = open.reported?.name ?? departureName(node);
     const actor = await this.#actorFor(open, name, signal);
     if (actor !== open.actor) this.#options.log.info("fallback-actor", { departure: name, actor });
     open.actor = actor;
@@ -156,11 +156,11 @@ export class Fallback {
   }
 
   async #actorFor(open: OpenNotice, name: string, signal: AbortSignal): Promise<Actor> {
-    if (open.filed?.kind === "Closed") return "Nobody";
+    if (open.reported?.kind === "Closed") return "Nobody";
     // Without the policies, which an agent may not read, their defaults say what a cause asks for.
     if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";
     const departure = await this.#look(open, name, signal);
-    if (departure === undefined) return open.filed === undefined ? "Agent" : "Nobody";
+    if (departure === undefined) return open.reported === undefined ? "Agent" : "Nobody";
     if (departure.isBeingDeleted || departure.withdrawnAt !== undefined) return "Nobody";
     switch (departure.status.phase) {
       case "Scheduled":
@@ -171,7 +171,7 @@ export class Fallback {
         if (departure.status.reason === "AwaitingMachine") return "Nobody";
         return (await this.#leaderIsGone()) ? "Agent" : "Controller";
       default:
-        return open.filed === undefined ? "Agent" : "Nobody";
+        return open.reported === undefined ? "Agent" : "Nobody";
     }
   }
 
@@ -185,7 +185,7 @@ export class Fallback {
       return await this.#options.reporter.look(name, signal);
     } catch (error) {
       const answered = isLastcallError(error) && error.code !== "API_UNREACHABLE";
-      if (answered && open.filed === undefined && !signal.aborted) return undefined;
+      if (answered && open.reported === undefined && !signal.aborted) return undefined;
       throw error;
     }
   }

@@ -3,14 +3,14 @@ import { Wakeup } from "../contracts/wakeup.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import type { Fallback } from "./fallback.ts";
-import type { Filed } from "./notice-reporter.ts";
+import type { ReportedNotice } from "./notice-reporter.ts";
 
-type FallbackSide = Pick<Fallback, "handle" | "filed" | "withdrawn" | "run">;
+type FallbackSide = Pick<Fallback, "handle" | "reported" | "withdrawn" | "run">;
 
 export interface LateFallbackOptions {
   readonly load: () => Promise<FallbackSide>;
   readonly clock: Clock;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Between two tries to load it. */
@@ -41,8 +41,8 @@ export class LateFallback implements FallbackSide {
     this.#call((side) => side.handle(notice, skewMs), true);
   }
 
-  filed(filed: Filed): void {
-    this.#call((side) => side.filed(filed));
+  reported(reported: ReportedNotice): void {
+    this.#call((side) => side.reported(reported));
   }
 
   withdrawn(name: string): void {
@@ -61,12 +61,12 @@ export class LateFallback implements FallbackSide {
 
   /** Its agent reports to the cluster meanwhile, whether it can be loaded or not. */
   async #loaded(signal: AbortSignal): Promise<FallbackSide | undefined> {
-    const { load, clock, onTrouble } = this.#options;
+    const { load, clock, onError } = this.#options;
     while (!signal.aborted) {
       try {
         return await load();
       } catch (error) {
-        onTrouble(error);
+        onError(error);
         await clock.sleep(restMs, signal).catch(() => undefined);
       }
     }

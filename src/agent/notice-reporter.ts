@@ -44,8 +44,8 @@ interface Numbered {
   readonly departure: DepartureView | undefined;
 }
 
-/** What became of a notice that was filed. */
-export type Filed =
+/** What became of a notice that was reported. */
+export type ReportedNotice =
   | { readonly kind: "Created" | "Tightened" | "Known"; readonly name: string }
   /** The same notice had its departure, and that ended: a person may have taken it back. */
   | { readonly kind: "Closed"; readonly name: string };
@@ -67,7 +67,7 @@ export class NoticeReporter {
   }
 
   /** Makes the Departure of a notice, or tightens the one that is there. */
-  async file(notice: MachineNotice, signal: AbortSignal): Promise<Filed> {
+  async report(notice: MachineNotice, signal: AbortSignal): Promise<ReportedNotice> {
     const node = await this.#identify();
     const first = departureName(node);
     // One request in the plain case; the name is taken where a departure is planned or was.
@@ -158,7 +158,7 @@ export class NoticeReporter {
     departure: DepartureView,
     notice: MachineNotice,
     signal: AbortSignal,
-  ): Promise<Filed> {
+  ): Promise<ReportedNotice> {
     const { name } = departure;
     if (departure.withdrawnAt !== undefined || departure.isBeingDeleted) {
       throw busy(name, "it is being rolled back");

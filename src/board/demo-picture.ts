@@ -98,7 +98,7 @@ export interface BoardNode {
   readonly name: string;
   readonly zone: string;
   readonly bornAt: Instant;
-  readonly doing: Doing;
+  readonly doing: NodeActivity;
   /** The machine at the same place in the fleet without Lastcall. */
   readonly twin?: BoardTwin | undefined;
 }
@@ -130,7 +130,7 @@ export interface BoardPod {
   readonly isKilled?: boolean | undefined;
 }
 
-export type Doing =
+export type NodeActivity =
   /** At work without a departure yet. */
   | { readonly kind: "Working" }
   | {

@@ -11,7 +11,7 @@ import { boardRows } from "./board-row.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { EndedDepartures } from "./outcome/ended-departures.ts";
 import { pastDeparture } from "./outcome/past-departure.ts";
-import type { BoardPicture, FleetState, PolicyCard, ShutSpan } from "./stream.ts";
+import type { BoardPicture, ClosedSpan, FleetState, PolicyCard } from "./stream.ts";
 import { plannedWaves } from "./wave-spans.ts";
 
 /** What the timeline can show at most. */
@@ -71,7 +71,7 @@ function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
 }
 
 /** In whole hours, so that the spans stay as they are until an hour has passed. */
-function shutSpans({ policy }: PolicyPlan, now: Instant): readonly ShutSpan[] {
+function shutSpans({ policy }: PolicyPlan, now: Instant): readonly ClosedSpan[] {
   const hourMs = hours(1);
   const thisHour = instant(Math.floor(now / hourMs) * hourMs);
   const bounds = { startAt: minus(thisHour, behindMs), endAt: plus(thisHour, aheadMs) };

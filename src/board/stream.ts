@@ -185,12 +185,12 @@ export interface PolicyCard extends Identified {
   readonly forecast: string;
   readonly freezeUntil: Instant | null;
   /** When no planned departure may start, over the time that the timeline shows. */
-  readonly shut: readonly ShutSpan[];
+  readonly shut: readonly ClosedSpan[];
   /** Waves that have not passed. */
   readonly waves: readonly WaveSpan[];
 }
 
-export interface ShutSpan {
+export interface ClosedSpan {
   readonly startAt: Instant;
   readonly endAt: Instant;
   readonly why: "Window" | "Freeze";

@@ -1,6 +1,6 @@
 import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import { type Homeless, searchCapacity } from "../core/capacity/capacity-fit.ts";
+import { searchCapacity, type UnplacedPod } from "../core/capacity/capacity-fit.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";
@@ -15,11 +15,11 @@ export interface CapacityScene extends Pick<FleetView, "nodes" | "departures"> {
  * one list of the pods of a node or two; where there is none, one list of all pods, of which
  * nothing is kept but sums. Gives none where no other node says how large it is.
  */
-export async function findHomeless(
+export async function findUnplacedPods(
   pods: readonly PodFacts[],
   about: { readonly scene: CapacityScene; readonly capacity: ClusterCapacity },
   signal: AbortSignal,
-): Promise<readonly Homeless[]> {
+): Promise<readonly UnplacedPod[]> {
   const { scene, capacity } = about;
   const { nodes, departures } = scene;
   const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
@@ -30,7 +30,7 @@ export async function findHomeless(
   const loads = new Map<string, Amounts>();
   for (;;) {
     const answer = searchCapacity({ pods: placed, nodes, leaving, loads });
-    if (answer.kind === "Settled") return answer.homeless;
+    if (answer.kind === "Settled") return answer.unplaced;
     if (answer.kind === "LookEverywhere") {
       const all = await capacity.loads(signal);
       for (const { name } of nodes) loads.set(name, all.get(name) ?? {});

@@ -202,7 +202,7 @@ function listenToFeeds(
 ): readonly Promise<void>[] {
   const { noticeReconciler, hookCompleter, telemetry, clock } = tools;
   const sampler = new Sampler();
-  const onTrouble = (error: unknown): void => {
+  const onError = (error: unknown): void => {
     if (signal.aborted) return;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     telemetry.metrics.count("lastcall_errors_total", { code });
@@ -212,7 +212,7 @@ function listenToFeeds(
   const listener: FeedListener = {
     onNotice: (instanceNotice) => noticeReconciler.handle(instanceNotice),
     onHook: (hook) => hookCompleter.handle(hook, signal),
-    onTrouble,
+    onError,
   };
-  return feeds.map((feed) => feed.run(listener, signal).catch(onTrouble));
+  return feeds.map((feed) => feed.run(listener, signal).catch(onError));
 }

@@ -23,7 +23,7 @@ export interface KubeFleetOptions {
   readonly readPolicy: (object: KubeObject) => ClusterPolicyReading;
   /** These policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
-  readonly onTrouble: (error: LastcallError) => void;
+  readonly onError: (error: LastcallError) => void;
 }
 
 /** Watches nodes, policies and departures, and keeps of each only what core reads. */
@@ -43,7 +43,7 @@ export class KubeFleet implements Fleet {
   #parts: Partial<Pick<FleetView, "nodes" | "departures">> = {};
 
   constructor(options: KubeFleetOptions) {
-    const { api, clock, rng, onTrouble } = options;
+    const { api, clock, rng, onError } = options;
     // Only what has changed is laid out again: in a burst every word of a watch asks for a view.
     const changing = (part: "nodes" | "departures", key: string): void => {
       this.#view = undefined;
@@ -52,7 +52,7 @@ export class KubeFleet implements Fleet {
       this.#changes.notify();
     };
     this.#changes.listen(() => this.#tellChange());
-    const common = { api, clock, rng, onTrouble };
+    const common = { api, clock, rng, onError };
     this.#nodes = new Reflector({
       ...common,
       path: nodesPath,

@@ -14,7 +14,7 @@ export interface KubeGateSourceOptions {
     question: NonNullable<Gates["alerts"]>,
     signal: AbortSignal,
   ) => Promise<readonly string[]>;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** An answer counts for so long: in a busy fleet there are several passes a second. */
@@ -85,7 +85,7 @@ export class KubeGateSource implements GateSource {
 
   /** Fail closed: what could not be asked counts as a closed gate. */
   readonly #unknown = (error: unknown): "Unknown" => {
-    this.#options.onTrouble(error);
+    this.#options.onError(error);
     return "Unknown";
   };
 

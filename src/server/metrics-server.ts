@@ -9,7 +9,7 @@ export interface MetricsServerOptions {
   /** Reads the certificate and its key; absent: plain HTTP. */
   readonly readPair?: (() => Promise<KeyPair>) | undefined;
   readonly clock: Clock;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** A certificate is replaced days before it ends. */
@@ -58,11 +58,11 @@ export class MetricsServer {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { clock, readPair, onTrouble } = this.#options;
+    const { clock, readPair, onError } = this.#options;
     while (readPair !== undefined || this.#server === undefined) {
       await clock.sleep(lookMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      await this.listen().catch(onTrouble);
+      await this.listen().catch(onError);
     }
   }
 

@@ -10,11 +10,11 @@ import { TimelinePage } from "./timeline/timeline-page.tsx";
 import {
   type PagePlace,
   type PageView,
-  type Taste,
+  type Preferences,
   useLive,
   useNow,
   usePlace,
-  useTaste,
+  usePreferences,
 } from "./view-state.ts";
 import { clockSecondsText, dayText, momentText, zoneText } from "./words/format.ts";
 import { languages } from "./words/languages.ts";
@@ -25,19 +25,19 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
   const state = useLive(live);
   const now = useNow(live);
   const place = usePlace();
-  const taste = useTaste();
-  const words = languages[taste.language];
+  const preferences = usePreferences();
+  const words = languages[preferences.language];
   const { picture } = state;
   const view =
     picture === undefined
       ? undefined
-      : { picture, now, rate: live.rate(), words, language: taste.language };
+      : { picture, now, rate: live.rate(), words, language: preferences.language };
   return (
     <>
       <a class="skip" href="#main">
         {words.skip}
       </a>
-      <Head place={place} taste={taste} words={words} view={view} />
+      <Head place={place} preferences={preferences} words={words} view={view} />
       <Notices state={state} words={words} view={view} />
       <main id="main" tabIndex={-1}>
         {view !== undefined && isToBeSeen(view, place) ? <Page view={view} place={place} /> : null}
@@ -78,13 +78,13 @@ function Page({ view, place }: { readonly view: PageView; readonly place: PagePl
 
 interface HeadProps {
   readonly place: PagePlace;
-  readonly taste: Taste;
+  readonly preferences: Preferences;
   readonly words: Words;
   readonly view: PageView | undefined;
 }
 
-function Head({ place, taste, words, view }: HeadProps): VNode {
-  const { language, theme, setLanguage, setTheme } = taste;
+function Head({ place, preferences, words, view }: HeadProps): VNode {
+  const { language, theme, setLanguage, setTheme } = preferences;
   const links = [
     ["Departures", "#/", words.departures],
     ["Timeline", "#/timeline", words.timeline],
@@ -170,12 +170,12 @@ function Notices({ state, words, view }: NoticeProps): VNode {
 }
 
 function noticeLines(
-  { hearing, picture }: LiveState,
+  { connection, picture }: LiveState,
   words: Words,
   view: PageView | undefined,
 ): readonly string[] {
-  if (hearing === "Refused") return [words.turnedAway];
-  if (hearing === "Lost") return [words.reconnecting];
+  if (connection === "Refused") return [words.turnedAway];
+  if (connection === "Lost") return [words.reconnecting];
   return picture === undefined ? [words.connecting] : clusterLines(picture, words, view);
 }
 

@@ -7,10 +7,10 @@ import {
 import { after, elapsedMs, getJson } from "./browser.ts";
 
 /** How the page hears its server: `Refused` is for good. */
-export type Hearing = "Connecting" | "Live" | "Lost" | "Refused";
+export type ConnectionState = "Connecting" | "Live" | "Lost" | "Refused";
 
 export interface LiveState {
-  readonly hearing: Hearing;
+  readonly connection: ConnectionState;
   readonly picture: BoardPicture | undefined;
 }
 
@@ -23,7 +23,7 @@ const againMs = 1000;
  * follow means that something was missed, and everything is asked for again.
  */
 export class LiveBoard {
-  #state: LiveState = { hearing: "Connecting", picture: undefined };
+  #state: LiveState = { connection: "Connecting", picture: undefined };
   #clock: { readonly told: BoardClock; readonly heardMs: number } | undefined;
   #id: string | undefined;
   #source: EventSource | undefined;
@@ -97,9 +97,9 @@ export class LiveBoard {
   /** Asks why, since an event source does not say, and tries again after a while. */
   #lose(): void {
     this.#close();
-    this.#set({ hearing: "Lost" });
+    this.#set({ connection: "Lost" });
     getJson("/api/node?name=")
-      .then(({ status }) => this.#set({ hearing: status === 401 ? "Refused" : "Lost" }))
+      .then(({ status }) => this.#set({ connection: status === 401 ? "Refused" : "Lost" }))
       .catch(() => undefined)
       .finally(() => after(againMs, () => this.connect()));
   }
@@ -109,13 +109,13 @@ export class LiveBoard {
     switch (message.kind) {
       case "Picture":
         this.#id = message.id;
-        this.#set({ hearing: "Live", picture: message.picture });
+        this.#set({ connection: "Live", picture: message.picture });
         return;
       case "Change":
         this.#change(message);
         return;
       case "Clock":
-        if (this.#state.picture !== undefined) this.#set({ hearing: "Live" });
+        if (this.#state.picture !== undefined) this.#set({ connection: "Live" });
     }
   }
 
@@ -127,7 +127,7 @@ export class LiveBoard {
       return;
     }
     this.#id = id;
-    this.#set({ hearing: "Live", picture: withChange(picture, change) });
+    this.#set({ connection: "Live", picture: withChange(picture, change) });
   }
 
   #set(part: Partial<LiveState>): void {

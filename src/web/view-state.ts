@@ -76,7 +76,7 @@ export function useFirst<T>(
 
 export type Theme = "dark" | "light";
 
-export interface Taste {
+export interface Preferences {
   readonly language: Language;
   readonly theme: Theme;
   readonly setLanguage: (language: Language) => void;
@@ -84,7 +84,7 @@ export interface Taste {
 }
 
 /** What the viewer chose, else what their browser prefers; dark as stations are. */
-export function useTaste(): Taste {
+export function usePreferences(): Preferences {
   const [language, setLanguage] = useState(firstLanguage);
   const [theme, setTheme] = useState(firstTheme);
   useEffect(() => {

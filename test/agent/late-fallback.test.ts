@@ -10,7 +10,7 @@ const notice: MachineNotice = {
   source: "test",
   eventIds: ["e1"],
 };
-const filed = { kind: "Live", name: "n1-0123", event: "Noted" } as never;
+const reported = { kind: "Live", name: "n1-0123", event: "Noted" } as never;
 
 describe("a fallback that is loaded late", () => {
   let told: unknown[];
@@ -31,7 +31,7 @@ describe("a fallback that is loaded late", () => {
     ending = new AbortController();
     const side = {
       handle: (...said: unknown[]) => void told.push(["handle", ...said]),
-      filed: (...said: unknown[]) => void told.push(["filed", ...said]),
+      reported: (...said: unknown[]) => void told.push(["reported", ...said]),
       withdrawn: (...said: unknown[]) => void told.push(["withdrawn", ...said]),
       run: (signal: AbortSignal) => {
         told.push(["run"]);
@@ -44,8 +44,8 @@ describe("a fallback that is loaded late", () => {
       return side;
     };
     clock = new ManualClock();
-    const onTrouble = (error: unknown) => troubles.push(error);
-    late = new LateFallback({ load, clock, onTrouble });
+    const onError = (error: unknown) => troubles.push(error);
+    late = new LateFallback({ load, clock, onError });
     running = late.run(ending.signal);
   });
 
@@ -62,14 +62,14 @@ describe("a fallback that is loaded late", () => {
 
   it("is told, once it is there, all that was said before and after, in its order", async () => {
     late.handle(notice, millis(5));
-    late.filed(filed);
+    late.reported(reported);
     late.handle(undefined, millis(5));
     expect(told).toEqual([]);
     await expect.poll(() => told.length).toBe(4);
     late.withdrawn("n1-0123");
     expect(told).toEqual([
       ["handle", notice, 5],
-      ["filed", filed],
+      ["reported", reported],
       ["handle", undefined, 5],
       ["run"],
       ["withdrawn", "n1-0123"],
@@ -88,14 +88,19 @@ describe("a fallback that is loaded late", () => {
     failures = 3;
     late.handle(notice, millis(1));
     late.handle(notice, millis(2));
-    late.filed(filed);
+    late.reported(reported);
     for (let rest = 1; rest <= failures; rest += 1) {
       await expect.poll(() => troubles.length).toBe(rest);
       late.handle(notice, millis(2 + rest));
       await clock.advance(seconds(1));
     }
     await expect.poll(() => told.length).toBe(4);
-    expect(told).toEqual([["handle", notice, 2], ["filed", filed], ["handle", notice, 5], ["run"]]);
+    expect(told).toEqual([
+      ["handle", notice, 2],
+      ["reported", reported],
+      ["handle", notice, 5],
+      ["run"],
+    ]);
     await end();
   });
 

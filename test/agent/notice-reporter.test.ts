@@ -79,7 +79,7 @@ async function names(): Promise<readonly (string | undefined)[]> {
 
 describe("a notice for a node without a departure", () => {
   it("makes one by a single request, with everything that the controller needs", async () => {
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: first });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: first });
     expect(sent.map((one) => one.method)).toEqual(["POST"]);
     const made = await read(first);
     expect(made.spec).toMatchObject({
@@ -92,9 +92,9 @@ describe("a notice for a node without a departure", () => {
     expect(made.metadata?.annotations).toEqual({ "lastcall.dev/notice": "spot-terminate-1" });
   });
 
-  it("makes no second one when it is filed again, after a lost answer or a restart", async () => {
-    await reporter.file(spot, never);
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: first });
+  it("makes no second one when it is reported again, after a lost answer or a restart", async () => {
+    await reporter.report(spot, never);
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Known", name: first });
     expect(await names()).toEqual([first]);
   });
 });
@@ -103,7 +103,7 @@ describe("a notice for a node with a planned departure", () => {
   it("turns that one into a forced one, with the cloud's deadline in place of the plan's", async () => {
     const overdue = formatInstant(plus(nowAt, seconds(-3600)));
     await put(first, { cause: "Planned", departAt: overdue, deadlineAt: overdue, policy: "spot" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
       cause: "SpotInterruption",
       policy: "spot",
@@ -118,7 +118,7 @@ describe("a notice for a node with a planned departure", () => {
     const laterAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Planned", deadlineAt: laterAt });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
-    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(hook, never)).toEqual({ kind: "Tightened", name: first });
     const { spec } = await read(first);
     expect(spec).not.toHaveProperty("deadlineAt");
     expect(spec.cause).toBe("LifecycleHook");
@@ -135,30 +135,36 @@ describe("a notice for a node with a planned departure", () => {
     "in its release (%s) has a %s for its end or its notice: %s",
     async (reason, cause, kind) => {
       await put(first, { cause: "Planned", policy: "spot" }, { phase: "Releasing", reason });
-      expect(await reporter.file({ ...spot, cause }, never)).toEqual({ kind, name: first });
+      expect(await reporter.report({ ...spot, cause }, never)).toEqual({ kind, name: first });
       expect((await read(first)).spec.cause).toBe(kind === "Known" ? "Planned" : cause);
     },
   );
 
   it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
     await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
-    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(rebalance, never)).toEqual({
+      kind: "Created",
+      name: `${first}-2`,
+    });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 
   it("leaves one that has begun alone where the cloud only recommends to move", async () => {
     await put(first, { cause: "Planned" }, { phase: "Draining" });
-    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(rebalance, never)).toEqual({
+      kind: "Created",
+      name: `${first}-2`,
+    });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
     // What cannot be ignored goes to the one that is draining.
     await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: first });
   });
 
   it("keeps a person's own deadline where that is earlier", async () => {
     const earlierAt = formatInstant(plus(nowAt, seconds(30)));
     await put(first, { cause: "Manual", deadlineAt: earlierAt });
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     const wanted = { deadlineAt: earlierAt, cause: "SpotInterruption" };
     expect((await read(first)).spec).toMatchObject(wanted);
   });
@@ -167,14 +173,14 @@ describe("a notice for a node with a planned departure", () => {
     const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Manual", deadlineAt: wantedAt });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
-    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(hook, never)).toEqual({ kind: "Tightened", name: first });
     const noticedAt = formatInstant(nowAt);
     const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
     expect((await read(first)).spec).toMatchObject(persons);
-    expect(await reporter.file(hook, never)).toEqual({ kind: "Known", name: first });
+    expect(await reporter.report(hook, never)).toEqual({ kind: "Known", name: first });
     // From then on it is the cloud's, even where that names a later one.
     const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
-    expect(await reporter.file(late, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(late, never)).toEqual({ kind: "Tightened", name: first });
     const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
     expect((await read(first)).spec).toMatchObject(clouds);
   });
@@ -182,16 +188,16 @@ describe("a notice for a node with a planned departure", () => {
   it("gives one that a person wants, by no instant, the cloud's cause", async () => {
     await put(first, { cause: "Manual" });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
-    await reporter.file(hook, never);
+    await reporter.report(hook, never);
     expect((await read(first)).spec.cause).toBe("LifecycleHook");
   });
 });
 
 describe("a second notice for the same node", () => {
   it("becomes the cause where its deadline is nearer", async () => {
-    await reporter.file(rebalance, never);
+    await reporter.report(rebalance, never);
     const both = { ...spot, eventIds: ["rebalance-1", "spot-terminate-1"] };
-    expect(await reporter.file(both, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(both, never)).toEqual({ kind: "Tightened", name: first });
     const after = await read(first);
     expect(after.spec).toMatchObject({
       cause: "SpotInterruption",
@@ -203,9 +209,9 @@ describe("a second notice for the same node", () => {
   });
 
   it("takes the place of one that a policy may ignore, deadline or none", async () => {
-    await reporter.file(rebalance, never);
+    await reporter.report(rebalance, never);
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
-    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(hook, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
       cause: "LifecycleHook",
       source: "agent/aws/hook",
@@ -213,14 +219,14 @@ describe("a second notice for the same node", () => {
   });
 
   it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     const nearer = plus(nowAt, seconds(60));
     const maintenance: MachineNotice = {
       ...spot,
       cause: "ScheduledMaintenance",
       deadlineAt: nearer,
     };
-    await reporter.file(maintenance, never);
+    await reporter.report(maintenance, never);
     expect((await read(first)).spec).toMatchObject({
       cause: "SpotInterruption",
       deadlineAt: formatInstant(nearer),
@@ -228,9 +234,9 @@ describe("a second notice for the same node", () => {
   });
 
   it("never moves a deadline later", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };
-    await reporter.file(later, never);
+    await reporter.report(later, never);
     expect((await read(first)).spec).toMatchObject({
       deadlineAt: formatInstant(plus(nowAt, seconds(120))),
     });
@@ -238,8 +244,8 @@ describe("a second notice for the same node", () => {
 
   it("joins the departure that is draining rather than the planned one", async () => {
     await put(first, { cause: "Planned" });
-    await reporter.file(rebalance, never);
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-2` });
+    await reporter.report(rebalance, never);
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: `${first}-2` });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 });
@@ -249,10 +255,10 @@ describe("a notice for a node whose departure has ended", () => {
 
   it("makes the next one in number, and leaves the record as it is", async () => {
     await put(first, { cause: "Planned" }, ended);
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     await say(`${first}-2`, ended);
     const other = { ...spot, eventIds: ["spot-terminate-2"] };
-    expect(await reporter.file(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
+    expect(await reporter.report(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
   });
 
   it.each([30, 98])(
@@ -262,8 +268,8 @@ describe("a notice for a node whose departure has ended", () => {
         await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
       }
       const next = `${first}-${count + 1}`;
-      expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: next });
-      expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: next });
+      expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: next });
+      expect(await reporter.report(spot, never)).toEqual({ kind: "Known", name: next });
     },
   );
 
@@ -273,31 +279,31 @@ describe("a notice for a node whose departure has ended", () => {
     }
     await put(first, { cause: "Planned" }, ended);
     await put(`${first}-41`, { cause: "Planned" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
   });
 
   it("is closed where that departure was this very notice's: a person has the last word", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     await say(first, ended);
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Closed", name: first });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Closed", name: first });
     expect(await names()).toEqual([first]);
   });
 
   it("is not closed where the controller took us for another machine", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     await say(first, { ...ended, outcome: "Preempted", reason: "MachineReplaced" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 
   it("is not closed by the same notice of an earlier boot of the machine", async () => {
     await put(first, { node: { ...node, bootID: "boot-0" }, cause: "SpotInterruption" }, ended);
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 });
 
 describe("a notice that the cloud takes back", () => {
   it("is marked as withdrawn on the departure that it made", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     expect(await reporter.withdraw(plus(nowAt, seconds(20)), never)).toBe(first);
     expect((await read(first)).spec).toMatchObject({
       withdrawnAt: formatInstant(plus(nowAt, seconds(20))),
@@ -320,14 +326,14 @@ describe("a notice that the cloud takes back", () => {
   });
 
   it("waits with a new notice until the one before has been undone", async () => {
-    await reporter.file(spot, never);
+    await reporter.report(spot, never);
     await reporter.withdraw(nowAt, never);
-    await expect(reporter.file(spot, never)).rejects.toMatchObject({
+    await expect(reporter.report(spot, never)).rejects.toMatchObject({
       code: "CONFLICT",
       retryable: true,
     });
     await say(first, { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 });
 
@@ -335,7 +341,7 @@ describe("the notice reporter", () => {
   it("touches no departure of another node that has the same name", async () => {
     // A node of the same name and the same first letters of its uid: a name alone is nobody.
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(await reporter.withdraw(nowAt, never)).toBe(`${first}-2`);
     expect(warned).toEqual([
       { event: "departure-name-taken", node: "n1", taken: first, instead: `${first}-2` },
@@ -349,7 +355,7 @@ describe("the notice reporter", () => {
 
   it("says nothing of names that its own node's departures have", async () => {
     await put(first, { cause: "Planned" }, { phase: "Ended", outcome: "Cancelled" });
-    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(warned).toEqual([]);
   });
 
@@ -361,6 +367,6 @@ describe("the notice reporter", () => {
   ])("says what a refusal with %d means", async (status, code) => {
     const body = { kind: "Status", message: "no" };
     api.failNext({ match: { method: "POST" }, answer: { status, body } });
-    await expect(reporter.file(spot, never)).rejects.toMatchObject({ code });
+    await expect(reporter.report(spot, never)).rejects.toMatchObject({ code });
   });
 });

@@ -49,7 +49,7 @@ beforeEach(async () => {
   const { clock } = world;
   const rng = seededRng(1);
   fleet = new KubeFleet({
-    ...{ api, clock, rng, onTrouble: () => {} },
+    ...{ api, clock, rng, onError: () => {} },
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
   });
   void fleet.run(over.signal);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BoardNode, Doing } from "../../src/board/demo-picture.ts";
+import type { BoardNode, NodeActivity } from "../../src/board/demo-picture.ts";
 import { type BoardState, board } from "../../src/cli/demo/board.ts";
 import { nodeRow, rowWidths } from "../../src/cli/demo/board-row.ts";
 import {
@@ -15,13 +15,13 @@ import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src
 
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));
 
-function node(index: number, doing: Doing): BoardNode {
+function node(index: number, doing: NodeActivity): BoardNode {
   const zone = `europe-west1-${"bcd"[index % 3]}`;
   const twin = { bornAt: minus(now, hours(20)), doing: "Working" } as const;
   return { name: `spot-${index}`, zone, bornAt: minus(now, hours(index)), doing, twin };
 }
 
-function leavingIn(hoursAhead: number): Doing {
+function leavingIn(hoursAhead: number): NodeActivity {
   const departAt = plus(now, hours(hoursAhead));
   return { kind: "Scheduled", departAt, deadlineAt: departAt, why: "Spaced" };
 }
@@ -118,7 +118,7 @@ describe("The board", () => {
   });
 
   it("has those under way first and then who leaves next; or all by name", () => {
-    const draining: Doing = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
+    const draining: NodeActivity = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
     const state = { ...fleet, nodes: [...fleet.nodes.slice(1), node(0, draining)] };
     const order = (sort: "Leaving" | "Name") =>
       [...textOf({ ...state, sort }, { columns: 100, rows: 50 }).matchAll(/^ (spot-\d+)/gm)].map(
@@ -170,7 +170,7 @@ describe("The board", () => {
 
   it("has a mark for each node of both fleets, as high as it is old", () => {
     const twin = { bornAt: minus(now, hours(24)), doing: "Working" } as const;
-    const taken: Doing = { kind: "Taken", deadlineAt: plus(now, minutes(1)) };
+    const taken: NodeActivity = { kind: "Taken", deadlineAt: plus(now, minutes(1)) };
     const nodes = [
       { ...node(0, { kind: "Working" }), twin },
       { ...node(1, taken), twin: { ...twin, doing: "Taken" } as const },
@@ -210,7 +210,7 @@ describe("A node's row", () => {
   const widths = { name: 6, bar: 8, what: 42 };
   const inHours = (count: number) => plus(now, hours(count));
 
-  it.each<[string, Doing, string]>([
+  it.each<[string, NodeActivity, string]>([
     ["no departure yet", { kind: "Working" }, "not planned yet"],
     [
       "its deadline as its instant",
@@ -279,7 +279,7 @@ describe("A node's row", () => {
   });
 
   it("says why whole on 80 columns, and how long before its deadline where there is room", () => {
-    const doing: Doing = {
+    const doing: NodeActivity = {
       ...{ kind: "Scheduled", departAt: inHours(1), deadlineAt: inHours(3), why: "Spaced" },
     };
     const at = (columns: number) => {
@@ -293,7 +293,7 @@ describe("A node's row", () => {
   });
 
   it("shows how old the machine is, but not before it is there", () => {
-    const age = (doing: Doing) => plainText(nodeRow(node(12, doing), { now, widths }));
+    const age = (doing: NodeActivity) => plainText(nodeRow(node(12, doing), { now, widths }));
     expect(age({ kind: "Working" })).toContain("████···· 12h00m  ");
     expect(age({ kind: "Booting" })).toContain("········         ");
   });

@@ -64,7 +64,7 @@ class BoardWorld {
     const api = new PermittedApi({ api: target.api, clock, onMissing: () => {} });
     this.missing = () => api.missing();
     const fleet = new KubeFleet({
-      ...{ api, clock, rng: seededRng(1), onTrouble: () => {} },
+      ...{ api, clock, rng: seededRng(1), onError: () => {} },
       readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     });
     this.feed = new BoardFeed({

@@ -154,7 +154,7 @@ class Ears implements NoticeSink {
     if (heard.reading.notices.length > 0) this.interruptedOn.add(heard.channel);
   }
 
-  onTrouble(_channel: string, error: LastcallError): void {
+  onError(_channel: string, error: LastcallError): void {
     this.troubles.push(error);
   }
 

@@ -40,7 +40,7 @@ function scene(gates: object, nodes = ["n0", "n1"]): Scene {
       if (one.alertmanager instanceof LastcallError) throw one.alertmanager;
       return one.alertmanager;
     },
-    onTrouble: (error) => troubles.push(error),
+    onError: (error) => troubles.push(error),
   });
   const running = world.startController(stop.signal, { gates: source });
   return one;

@@ -256,11 +256,11 @@ describe("a word of a feed about a machine", () => {
     const { world, feed, stop } = await stage();
     const lines = () => world.logged.filter((line) => line.includes("feed-error"));
     for (let count = 0; count < 100; count += 1) {
-      feed.listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", "no notice"));
+      feed.listener.onError(new LastcallError("NOTICE_UNREADABLE", "no notice"));
     }
     expect(lines()).toHaveLength(1);
     await world.pass(seconds(60));
-    feed.listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", "no notice"));
+    feed.listener.onError(new LastcallError("NOTICE_UNREADABLE", "no notice"));
     expect(lines()).toHaveLength(2);
     expect(lines()[1]).toContain('"alsoSince":99');
     await stop();
@@ -268,7 +268,7 @@ describe("a word of a feed about a machine", () => {
 
   it("that troubles its feed ends nothing", async () => {
     const { world, feed, word, tell, stop } = await stage();
-    feed.listener.onTrouble(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
+    feed.listener.onError(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
     expect(world.logged.some((line) => line.includes("feed-error"))).toBe(true);
     expect(await tell(word("n1"))).toBe("Taken");
     await stop();

@@ -10,7 +10,7 @@ function watching() {
   const world = new ModelWorld();
   const { api, clock } = world;
   const fleet = new KubeFleet({
-    ...{ api, clock, rng: seededRng(1), onTrouble: () => {} },
+    ...{ api, clock, rng: seededRng(1), onError: () => {} },
     readPolicy: ({ metadata }) => ({ name: metadata?.name ?? "", problem: "not read here" }),
   });
   const stop = new AbortController();

@@ -23,7 +23,7 @@ function scene() {
   const troubles: unknown[] = [];
   const source = new KubeGateSource({
     ...{ api, clock, firingAlerts: async () => [] },
-    onTrouble: (error) => troubles.push(error),
+    onError: (error) => troubles.push(error),
   });
   return { api, clock, source, troubles };
 }

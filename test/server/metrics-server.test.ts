@@ -47,7 +47,7 @@ function make(readPair?: () => Promise<KeyPair>): MetricsServer {
     },
     readPair,
     clock,
-    onTrouble: (error) => troubles.push(error),
+    onError: (error) => troubles.push(error),
   });
   return server;
 }

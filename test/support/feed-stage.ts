@@ -1,7 +1,7 @@
 import type { LifecycleHooks } from "../../src/contracts/cloud/lifecycle-hooks.ts";
 import type {
   FeedListener,
-  NoticeFate,
+  NoticeDelivery,
   NoticeFeed,
 } from "../../src/contracts/cloud/notice-feed.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
@@ -32,7 +32,7 @@ export interface Stage {
   readonly feed: ScriptedFeed;
   word(name: string, fields?: Partial<InstanceNotice["notice"]>): InstanceNotice;
   /** Tells a word and lets a second pass. */
-  tell(word: InstanceNotice): Promise<NoticeFate>;
+  tell(word: InstanceNotice): Promise<NoticeDelivery>;
   stop(): Promise<void>;
 }
 
@@ -70,9 +70,9 @@ export async function stage(
     tell: async (word) => {
       const told = Promise.allSettled([feed.listener.onNotice(word)]);
       await world.pass(seconds(1));
-      const [fate] = await told;
-      if (fate.status === "rejected") throw fate.reason;
-      return fate.value;
+      const [delivery] = await told;
+      if (delivery.status === "rejected") throw delivery.reason;
+      return delivery.value;
     },
     stop: async () => {
       stop.abort();
@@ -85,9 +85,9 @@ export async function stage(
 /** As a feed does: again where it could not be written. */
 export async function toldUntilTaken(tell: Stage["tell"], word: InstanceNotice): Promise<boolean> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
-    const fate = await tell(word).catch((error: LastcallError) => error.code);
-    if (fate === "Taken") return true;
-    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, expected Taken`);
+    const delivery = await tell(word).catch((error: LastcallError) => error.code);
+    if (delivery === "Taken") return true;
+    if (delivery !== "CONFLICT") throw new Error(`${word.machine}: ${delivery}, expected Taken`);
   }
   return false;
 }

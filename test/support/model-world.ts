@@ -354,7 +354,7 @@ export class ModelWorld {
         clock,
         rng,
         readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
-        onTrouble: (error) => log("trouble", { error: error.message }),
+        onError: (error) => log("trouble", { error: error.message }),
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },
       ports: {

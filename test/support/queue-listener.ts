@@ -1,4 +1,8 @@
-import type { FeedListener, HookFate, NoticeFate } from "../../src/contracts/cloud/notice-feed.ts";
+import type {
+  FeedListener,
+  HookDelivery,
+  NoticeDelivery,
+} from "../../src/contracts/cloud/notice-feed.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../../src/errors.ts";
@@ -10,22 +14,22 @@ export class QueueListener implements FeedListener {
   readonly words: InstanceNotice[] = [];
   readonly troubles: LastcallError[] = [];
   fault: LastcallError | undefined;
-  fates: Readonly<Record<string, NoticeFate>>;
+  deliveries: Readonly<Record<string, NoticeDelivery>>;
 
   readonly hooks: LifecycleHook[] = [];
-  hookFate: HookFate = "Ended";
+  hookFate: HookDelivery = "Ended";
   /** Until it is called a hook waits. */
   letHooksEnd: () => void = () => {};
   #hooksMayEnd: Promise<void> = Promise.resolve();
 
-  constructor(fates: Readonly<Record<string, NoticeFate>>) {
-    this.fates = fates;
+  constructor(deliveries: Readonly<Record<string, NoticeDelivery>>) {
+    this.deliveries = deliveries;
   }
 
-  async onNotice(word: InstanceNotice): Promise<NoticeFate> {
+  async onNotice(word: InstanceNotice): Promise<NoticeDelivery> {
     if (this.fault !== undefined) throw this.fault;
     this.words.push(word);
-    return this.fates[word.machine] ?? "NoNode";
+    return this.deliveries[word.machine] ?? "NoNode";
   }
 
   holdHooks(): void {
@@ -34,14 +38,14 @@ export class QueueListener implements FeedListener {
     });
   }
 
-  async onHook(hook: LifecycleHook): Promise<HookFate> {
+  async onHook(hook: LifecycleHook): Promise<HookDelivery> {
     if (this.fault !== undefined) throw this.fault;
     this.hooks.push(hook);
     await this.#hooksMayEnd;
     return this.hookFate;
   }
 
-  onTrouble(error: LastcallError): void {
+  onError(error: LastcallError): void {
     this.troubles.push(error);
   }
 

@@ -42,6 +42,6 @@ export class ScriptedSource implements NoticeSource {
   }
 
   fail(code: "CLOUD_UNREACHABLE" | "NOTICE_UNREADABLE"): void {
-    this.#sink?.onTrouble("aws/a", new LastcallError(code, `Cannot ask: ${code}`));
+    this.#sink?.onError("aws/a", new LastcallError(code, `Cannot ask: ${code}`));
   }
 }

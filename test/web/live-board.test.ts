@@ -33,7 +33,7 @@ describe("what a page hears", () => {
     ToldSource.last?.tell({ kind: "Picture", id: "r.1", clock, picture });
     const heard: LiveState[] = [];
     const stop = live.onChange((state) => heard.push(state));
-    expect(heard).toEqual([{ hearing: "Live", picture }]);
+    expect(heard).toEqual([{ connection: "Live", picture }]);
     ToldSource.last?.tell({ kind: "Clock", clock });
     expect(heard).toHaveLength(2);
     stop();

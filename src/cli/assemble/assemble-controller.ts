@@ -82,7 +82,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     rng,
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     fixedPolicies,
-    onTrouble: (error) => {
+    onError: (error) => {
       countError(error.code);
       log.warn("watch-error", { code: error.code, error: error.message });
     },
@@ -138,7 +138,7 @@ function actionPortsOf(parts: ControllerParts, fleet: Fleet): ActionPorts | unde
   return actionPorts({
     ...{ ...actions, api, namespace, clock, rng },
     machines: () => ownedMachines(fleet.view()),
-    onTrouble: ({ code, message }) => {
+    onError: ({ code, message }) => {
       metrics.count("lastcall_errors_total", { code });
       log.warn("action-trouble", { code, error: message });
     },
@@ -150,6 +150,6 @@ function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource
     api,
     clock,
     firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
-    onTrouble: (error) => log.warn("gate-error", { error: messageOf(error) }),
+    onError: (error) => log.warn("gate-error", { error: messageOf(error) }),
   });
 }

@@ -41,7 +41,7 @@ export class ConnectionWatch {
   }
 
   /** A watch has failed, and will be tried again. */
-  onTrouble(error: LastcallError): void {
+  onError(error: LastcallError): void {
     const { clock, onChange } = this.#options;
     const sinceAt = this.#trouble?.sinceAt ?? clock.now();
     this.#trouble = { sinceAt, lastMs: clock.monotonic(), problem: error.message };

@@ -1,7 +1,7 @@
 import { AccountApi } from "../../agent/account-api.ts";
 import { Acknowledger } from "../../agent/acknowledger.ts";
 import { Agent } from "../../agent/agent.ts";
-import { AgentHealth, TroubleLog } from "../../agent/agent-health.ts";
+import { AgentHealth, ErrorLog } from "../../agent/agent-health.ts";
 import { AgentMetrics } from "../../agent/agent-metrics.ts";
 import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
@@ -84,14 +84,14 @@ function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback 
   if (mode === "None" || options.dryRun) return undefined;
   const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
   const { clock, rng } = io;
-  const trouble = new TroubleLog({ clock, log: parts.log, metrics: parts.metrics });
+  const trouble = new ErrorLog({ clock, log: parts.log, metrics: parts.metrics });
   return new LateFallback({
     load: async () => {
       const { agentFallback } = await import("../assemble/agent-fallback.ts");
       return agentFallback({ mode, namespace, clock, rng, ...parts });
     },
     clock,
-    onTrouble: (error) => trouble.report("fallback", new Error(messageOf(error))),
+    onError: (error) => trouble.report("fallback", new Error(messageOf(error))),
   });
 }
 
@@ -156,16 +156,16 @@ async function serveStatus(
 ): Promise<() => Promise<void>> {
   const serve = bunServe() ?? (await import("../../server/http-server.ts")).serve;
   const { noticeAddress } = options;
-  const trouble = new TroubleLog({ clock: io.clock, log, metrics });
-  const onTrouble = (error: unknown) =>
+  const trouble = new ErrorLog({ clock: io.clock, log, metrics });
+  const onError = (error: unknown) =>
     trouble.report("metrics", error instanceof Error ? error : new Error(messageOf(error)));
   const type = "text/plain; version=0.0.4; charset=utf-8";
   const metricsServer = new MetricsServer({
     address: options.metricsAddress,
     routes: { "/metrics": () => ({ status: 200, type, text: metrics.exposition() }) },
-    ...{ serve, readPair: metricsKeyPair(options), clock: io.clock, onTrouble },
+    ...{ serve, readPair: metricsKeyPair(options), clock: io.clock, onError },
   });
-  await metricsServer.listen().catch(onTrouble);
+  await metricsServer.listen().catch(onError);
   metricsServer.keep();
   const routes = healthRoutes({
     problem: () => health.problem(),

@@ -44,7 +44,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const fleet = new KubeFleet({
     ...{ api: seen, clock, rng },
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
-    onTrouble: (error) => connection.onTrouble(error),
+    onError: (error) => connection.onError(error),
   });
   const state = (): Omit<FleetState, "days"> => ({
     cluster: access.context ?? new URL(access.server).host,

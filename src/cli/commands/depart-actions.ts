@@ -50,7 +50,7 @@ export async function runOnlyActions(input: Depart): Promise<number> {
     ...{ api, namespace: options.namespace ?? namespace, allowed },
     ...{ clock: io.clock, rng: io.rng, env: io.env },
     machines: () => subjects.flatMap(({ departure }) => departure.node.providerID ?? []),
-    onTrouble: ({ message }) => io.err(`lastcall: ${message}\n`),
+    onError: ({ message }) => io.err(`lastcall: ${message}\n`),
   });
   try {
     const written: Written[] = [];

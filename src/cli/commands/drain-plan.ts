@@ -1,7 +1,7 @@
 import type { OptionsOf } from "../../config/options/options.ts";
 import type { ClusterCapacity } from "../../contracts/cluster-capacity.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import { findHomeless } from "../../controller/capacity-search.ts";
+import { findUnplacedPods } from "../../controller/capacity-search.ts";
 import { loadsOf } from "../../core/capacity/node-capacity.ts";
 import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
@@ -82,12 +82,12 @@ async function planWith(
     terminatingNamespaces: fleet.terminatingNamespaces,
     daemonSets: fleet.daemonSets,
   });
-  const homeless = await findHomeless(
+  const unplaced = await findUnplacedPods(
     returningPods(plan.pods, fleet.pods),
     { scene: { ...fleet, node: name }, capacity: about.capacity },
     io.signal,
   );
-  return { node, report: drainPlanReport(warnOfCapacity(plan, homeless)) };
+  return { node, report: drainPlanReport(warnOfCapacity(plan, unplaced)) };
 }
 
 function nodeNamed(
@@ -125,12 +125,12 @@ function tableOf(report: DrainPlanReport): string {
   ];
   const table = rows.length === 0 ? "No pods to evict.\n" : formatTable(heads, rows);
   const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
-  const homeless = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
+  const unplaced = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
   return [
     table,
     ...(skipped.length === 0 ? [] : [`\nSkipped: ${skipped.join(", ")}\n`]),
-    ...homeless.map((pod) => `\n${pod.namespace}/${pod.name} ${pod.explain}.`),
-    ...(homeless.length === 0 ? [] : ["\n"]),
+    ...unplaced.map((pod) => `\n${pod.namespace}/${pod.name} ${pod.explain}.`),
+    ...(unplaced.length === 0 ? [] : ["\n"]),
   ].join("");
 }
 

@@ -137,7 +137,7 @@ async function leadershipOf(tools: {
     name: "lastcall",
     identity,
     holderIsDead,
-    onTrouble: (error) => log.warn("lease-error", { error: messageOf(error) }),
+    onError: (error) => log.warn("lease-error", { error: messageOf(error) }),
   });
 }
 
@@ -159,7 +159,7 @@ function metricsServerOf(parts: {
     serve,
     readPair: metricsKeyPair(options),
     clock: io.clock,
-    onTrouble: (error) => {
+    onError: (error) => {
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       metrics.count("lastcall_errors_total", { code });
       log.warn("metrics-error", { code, error: messageOf(error) });

@@ -1,4 +1,4 @@
-import type { BoardNode, BoardTwin, Doing } from "../../board/demo-picture.ts";
+import type { BoardNode, BoardTwin, NodeActivity } from "../../board/demo-picture.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
@@ -124,7 +124,7 @@ function ageCells(
 }
 
 function saying(
-  doing: Doing,
+  doing: NodeActivity,
   { now, space }: { readonly now: Instant; readonly space: number },
 ): { readonly leaves: string; readonly what: string } {
   switch (doing.kind) {
@@ -151,7 +151,7 @@ function saying(
 
 /** With how long before its deadline, where there is room for that. */
 function whyText(
-  { why, departAt, deadlineAt }: Extract<Doing, { kind: "Scheduled" }>,
+  { why, departAt, deadlineAt }: Extract<NodeActivity, { kind: "Scheduled" }>,
   space: number,
 ): string {
   const words = reasonWords[why].en;
@@ -162,13 +162,13 @@ function whyText(
   return whole.length <= space ? whole : words;
 }
 
-function drainText(doing: Extract<Doing, { kind: "Draining" }>): string {
+function drainText(doing: Extract<NodeActivity, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
   const held = blocked === 0 ? "" : `, ${blocked} blocked by a budget`;
   return `${podsLeft} of ${podsTotal} pods left${held}`;
 }
 
-function takenText(doing: Extract<Doing, { kind: "Taken" }>, now: Instant): string {
+function takenText(doing: Extract<NodeActivity, { kind: "Taken" }>, now: Instant): string {
   const { deadlineAt, podsLeft } = doing;
   const leftMs = between(now, deadlineAt);
   const pods = podsLeft === undefined ? "" : `, ${podsText(podsLeft)}`;
@@ -180,7 +180,7 @@ function podsText(left: number): string {
   return left === 1 ? "1 pod left" : `${left} pods left`;
 }
 
-function toneOf(doing: Doing): Tone {
+function toneOf(doing: NodeActivity): Tone {
   switch (doing.kind) {
     case "Draining":
     case "Releasing":

@@ -4,7 +4,7 @@ import type {
   BoardNotice,
   BoardTwin,
   DemoPicture,
-  Doing,
+  NodeActivity,
   Story,
 } from "../../board/demo-picture.ts";
 import { endSentence } from "../../board/outcome/past-departure.ts";
@@ -81,7 +81,7 @@ function doingOf(
   machine: ModelMachine,
   departure: Departure | undefined,
   planned: PlannedDeparture | undefined,
-): Doing {
+): NodeActivity {
   if (machine.state === "Booting" || machine.state === "Gone") return { kind: machine.state };
   if (machine.noticedAt !== undefined) {
     const podsLeft = departure?.status.drain?.left;
@@ -108,7 +108,7 @@ function doingOf(
   }
 }
 
-function scheduled(departure: Departure, planned: PlannedDeparture | undefined): Doing {
+function scheduled(departure: Departure, planned: PlannedDeparture | undefined): NodeActivity {
   const { departAt, deadlineAt } = departure;
   if (departAt === undefined) return { kind: "Working" };
   const why = planned?.reason ?? departure.status.reason ?? "Requested";

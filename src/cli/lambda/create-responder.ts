@@ -61,7 +61,7 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   const made = new Map<ActionKind, Promise<ActionRunner<never> | undefined>>();
   const tools = {
     ...{ clock, rng, region: env.AWS_REGION, machines: () => [] },
-    onTrouble: (error: LastcallError) => log.warn("index-trouble", { error: error.message }),
+    onError: (error: LastcallError) => log.warn("index-trouble", { error: error.message }),
   };
   const make = async (kind: ActionKind): Promise<unknown> => {
     const known = oneOf(awsActionKinds, kind);

@@ -85,7 +85,7 @@ export function departingMachines(
   if (whole.instanceId !== undefined) return [ownForm(whole, at)];
   const readings = bodiesOf(whole).map((text) => readQueueMessage({ text, at }));
   const machines = readings.flatMap((reading) =>
-    reading.kind === "Read" ? reading.words.map((word) => told(word, reading.problems)) : [],
+    reading.kind === "Read" ? reading.notices.map((notice) => told(notice, reading.problems)) : [],
   );
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
   // One that cannot be read must not keep the machines of the others.
@@ -124,7 +124,7 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
       `found instanceId ${excerpt(instanceId)}, expected an id such as i-0123456789abcdef0, or its providerID`,
     );
   }
-  // Fails open: a machine leaves, and whoever says it may have other words for the rest.
+  // Fails open: a machine leaves, and whoever says it may have other notices for the rest.
   const problems: string[] = [];
   const deadlineAt = parseInstant(trimmedTextOf(deadline) ?? "");
   if (deadline !== undefined && deadlineAt === undefined) {

@@ -1,7 +1,7 @@
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** A request to AWS, in the words of its fault. */
-export interface AwsAsked {
+export interface AwsPurpose {
   /** Ends "Cannot …". */
   readonly action: string;
   /** What its right is called, and on what. */
@@ -91,7 +91,7 @@ const strangerNames = new Set([
 const regionless = "Region is missing";
 
 /** What became of a request that failed, as one of our faults. */
-export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
+export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
   const named = typeof name === "string" ? name : "an error without a name";
@@ -118,7 +118,7 @@ export function asFault(error: unknown): LastcallError {
   return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }
 
-function judge(name: string, status: number, asked: AwsAsked): Explanation {
+function judge(name: string, status: number, asked: AwsPurpose): Explanation {
   if (/throttl|TooManyRequests|RequestLimit|OverLimit/i.test(name) || status === 429) {
     return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests" };
   }

@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { addressesIn, type Ec2Network, type NetworkInterface } from "./actions/ec2-network.ts";
-import { type AwsAsked, faultOfAws } from "./aws-fault.ts";
+import { type AwsPurpose, faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
 import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "./ec2.ts";
 import type { Ec2Instance, Ec2Instances } from "./ec2-machine.ts";
@@ -227,7 +227,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   }
 
   async #ask<T>(
-    asked: Omit<AwsAsked, "service">,
+    asked: Omit<AwsPurpose, "service">,
     signal: AbortSignal,
     send: () => Promise<T>,
   ): Promise<T> {

@@ -68,7 +68,7 @@ export class InstanceStatusFeed implements NoticeFeed {
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        listener.onTrouble(asFault(error));
+        listener.onError(asFault(error));
         failures = Math.min(failures + 1, 20);
       }
       const pauseMs = Math.max(pollMs, Math.min(longestPauseMs, pollMs * 2 ** failures));
@@ -89,9 +89,9 @@ export class InstanceStatusFeed implements NoticeFeed {
       readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : [])),
       listener,
     );
-    const words = readings.flatMap((one) => (one.kind === "Read" ? one.instanceNotice : []));
+    const notices = readings.flatMap((one) => (one.kind === "Read" ? one.instanceNotice : []));
     await Promise.all(
-      [...words, ...this.#missing(events)].map((instanceNotice) =>
+      [...notices, ...this.#missing(events)].map((instanceNotice) =>
         this.#tell(instanceNotice, listener),
       ),
     );
@@ -120,8 +120,8 @@ export class InstanceStatusFeed implements NoticeFeed {
     const before = this.#known.get(eventId)?.taken;
     try {
       if (withdrawn !== true) {
-        const fate = await listener.onNotice(instanceNotice);
-        const taken = fate === "Taken" ? instanceNotice : before;
+        const delivery = await listener.onNotice(instanceNotice);
+        const taken = delivery === "Taken" ? instanceNotice : before;
         this.#known.set(eventId, { instanceNotice, taken, missing: 0 });
       } else if (before !== undefined || this.#isNear(instanceNotice)) {
         // Under the deadline that it was taken with, by which its departure is known.
@@ -133,7 +133,7 @@ export class InstanceStatusFeed implements NoticeFeed {
         this.#known.delete(eventId);
       }
     } catch (error) {
-      listener.onTrouble(asFault(error));
+      listener.onError(asFault(error));
     }
   }
 
@@ -148,7 +148,7 @@ export class InstanceStatusFeed implements NoticeFeed {
     const [first] = problems;
     if (first !== undefined && problems.length !== this.#problems) {
       const message = `Cannot read an event that EC2 has scheduled: ${first}`;
-      listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", message));
+      listener.onError(new LastcallError("NOTICE_UNREADABLE", message));
     }
     this.#problems = problems.length;
   }

@@ -19,24 +19,24 @@ export class ManagedFeed implements NoticeFeed {
 
   async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { feeds, machines } = this.#options;
-    const onTrouble = listener.onTrouble.bind(listener);
+    const onError = listener.onError.bind(listener);
     const managed: FeedListener = {
       onNotice: async (instanceNotice) =>
-        (await this.#isManaged(instanceNotice.machine, onTrouble))
+        (await this.#isManaged(instanceNotice.machine, onError))
           ? listener.onNotice(instanceNotice)
           : "NotOwned",
       onHook: async (hook) =>
-        (await this.#isManaged(hook.machine, onTrouble)) ? listener.onHook(hook) : "LeftAlone",
-      onTrouble,
+        (await this.#isManaged(hook.machine, onError)) ? listener.onHook(hook) : "LeftAlone",
+      onError,
     };
     await Promise.all([
-      machines.follow(onTrouble, signal),
+      machines.follow(onError, signal),
       ...feeds.map((feed) => feed.run(managed, signal)),
     ]);
   }
 
-  async #isManaged(machine: string, onTrouble: FeedListener["onTrouble"]): Promise<boolean> {
+  async #isManaged(machine: string, onError: FeedListener["onError"]): Promise<boolean> {
     const { machines, isNode } = this.#options;
-    return !isNode(machine) || machines.has(machine, onTrouble);
+    return !isNode(machine) || machines.has(machine, onError);
   }
 }

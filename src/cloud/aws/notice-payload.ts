@@ -7,7 +7,7 @@ import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../
 export const spotNoticeMs = seconds(120);
 
 /** A text of the EC2 metadata service, and when it came in the cloud's time. */
-export interface Heard {
+export interface MetadataText {
   readonly text: string;
   readonly at: Instant;
 }
@@ -17,7 +17,7 @@ export interface Heard {
  * terminate, stop or hibernate, and hibernation begins at once. Fails open: whatever is to be done,
  * and whenever, the instance goes.
  */
-export function readInstanceAction({ text, at }: Heard): NoticeReading {
+export function readInstanceAction({ text, at }: MetadataText): NoticeReading {
   const fields = fieldsOf(parseJson(text)?.value);
   const action = trimmedTextOf(fields.action);
   if (action === undefined) {
@@ -37,7 +37,7 @@ export function readInstanceAction({ text, at }: Heard): NoticeReading {
 }
 
 /** `events/recommendations/rebalance`: `{"noticeTime": "2020-10-27T08:22:00Z"}`. */
-export function readRebalance({ text, at }: Heard): NoticeReading {
+export function readRebalance({ text, at }: MetadataText): NoticeReading {
   const time = trimmedTextOf(fieldsOf(parseJson(text)?.value).noticeTime);
   const noticedAt = parseInstant(time ?? "");
   if (noticedAt === undefined) {
@@ -56,7 +56,7 @@ export function readRebalance({ text, at }: Heard): NoticeReading {
  * `events/maintenance/scheduled`: a list of `{NotBefore, Code, EventId, State}`, the dates without
  * a weekday. An event that cannot be read costs none of the others.
  */
-export function readScheduledEvents({ text, at }: Heard): NoticeReading {
+export function readScheduledEvents({ text, at }: MetadataText): NoticeReading {
   const list = parseJson(text)?.value;
   if (!Array.isArray(list)) return { kind: "Unreadable", problem: `${excerpt(text)} is no list` };
   const read = list.map((entry) => scheduledEvent(entry, at));
@@ -107,7 +107,7 @@ const stayingStates = new Set(["InService", "Standby", "Detached", "Warmed:Runni
  * `autoscaling/target-lifecycle-state`: a plain word, where the group is taking the instance. How
  * long its hook waits is not said, so there is no deadline.
  */
-export function readTargetLifecycleState({ text, at }: Heard): NoticeReading {
+export function readTargetLifecycleState({ text, at }: MetadataText): NoticeReading {
   const state = text.trim();
   if (stayingStates.has(state)) return { kind: "Read", notices: [], ignored: [], problems: [] };
   if (!leavingStates.has(state)) {

@@ -13,7 +13,7 @@ import {
 } from "../metadata/metadata-client.ts";
 import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 import {
-  type Heard,
+  type MetadataText,
   readInstanceAction,
   readRebalance,
   readScheduledEvents,
@@ -32,7 +32,7 @@ interface Path {
   readonly name: string;
   readonly path: string;
   readonly everyMs: Millis;
-  readonly read: (heard: Heard) => NoticeReading;
+  readonly read: (heard: MetadataText) => NoticeReading;
 }
 
 /**

@@ -44,7 +44,7 @@ export class TaggedMachines {
   }
 
   /** Looks at all of them again and again, until the signal aborts. Never rejects. */
-  async follow(onTrouble: TroubleListener, signal: AbortSignal): Promise<void> {
+  async follow(onError: TroubleListener, signal: AbortSignal): Promise<void> {
     const { ec2, tag, clock, rng } = this.#options;
     while (!signal.aborted) {
       try {
@@ -52,21 +52,21 @@ export class TaggedMachines {
         this.#asked.clear();
       } catch (error) {
         if (signal.aborted) return;
-        onTrouble(asFault(error));
+        onError(asFault(error));
       }
       await clock.sleep(around(refreshMs, rng), signal).catch(() => undefined);
     }
   }
 
   /** Never rejects, and never takes longer than a second. */
-  async has(machine: string, onTrouble: TroubleListener): Promise<boolean> {
+  async has(machine: string, onError: TroubleListener): Promise<boolean> {
     if (this.#tagged.has(machine)) return true;
     const asked = this.#asked.get(machine);
     if (asked !== undefined) return asked;
     const asking = this.#ask(machine).catch((error: unknown) => {
       // It is asked again at the next notice.
       if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
-      onTrouble(asFault(error));
+      onError(asFault(error));
       return true;
     });
     this.#asked.set(machine, asking);

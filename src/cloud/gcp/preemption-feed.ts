@@ -87,7 +87,7 @@ export class PreemptionFeed implements NoticeFeed {
       watched.failures = 0;
     } catch (error) {
       if (signal.aborted) return;
-      listener.onTrouble(isLastcallError(error) ? error : unexpected(error));
+      listener.onError(isLastcallError(error) ? error : unexpected(error));
       const pauseMs = Math.min(longestPauseMs, pollMs * 2 ** watched.failures);
       watched.failures += 1;
       watched.nextAt = clock.monotonic() + pauseMs;
@@ -151,14 +151,14 @@ class PreemptionZone {
    * failed.
    */
   async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
-    const { words, problems } = await this.#read(signal);
+    const { notices, problems } = await this.#read(signal);
     const answeredAt = this.#clock.monotonic();
     const look = answeredAt - this.#answeredAt > longestGapMs ? "First" : "Next";
     this.#answeredAt = answeredAt;
-    const fresh = words.filter((instanceNotice) => this.#isToBeTold(instanceNotice, look));
-    this.#raiseFloor(words);
+    const fresh = notices.filter((instanceNotice) => this.#isToBeTold(instanceNotice, look));
+    this.#raiseFloor(notices);
     if (problems.length !== this.#unreadable && problems[0] !== undefined) {
-      listener.onTrouble(unreadable(this.#ref, problems[0]));
+      listener.onError(unreadable(this.#ref, problems[0]));
     }
     this.#unreadable = problems.length;
     await Promise.all(fresh.map((instanceNotice) => this.#tell(instanceNotice, listener)));
@@ -166,7 +166,10 @@ class PreemptionZone {
 
   async #read(
     signal: AbortSignal,
-  ): Promise<{ readonly words: readonly InstanceNotice[]; readonly problems: readonly string[] }> {
+  ): Promise<{
+    readonly notices: readonly InstanceNotice[];
+    readonly problems: readonly string[];
+  }> {
     const { project, zone } = this.#ref;
     const list = {
       path: `/projects/${project}/zones/${zone}/operations`,
@@ -181,18 +184,18 @@ class PreemptionZone {
     };
     const heard = { ...this.#ref, at: this.#clock.now() };
     const floorAt = this.#floorAt ?? minus(heard.at, disorderMs);
-    const words: InstanceNotice[] = [];
+    const notices: InstanceNotice[] = [];
     const problems: string[] = [];
     const send = this.#client.send.bind(this.#client);
     for await (const item of listItems(send, list, signal)) {
       const reading = readPreemption(item, heard);
       if (reading.kind === "Unreadable") problems.push(reading.problem);
       if (reading.kind !== "Preempted") continue;
-      words.push(reading.instanceNotice);
+      notices.push(reading.instanceNotice);
       // The newest come first: what follows was dealt with in an earlier look, or before our time.
       if (reading.insertedAt < floorAt) break;
     }
-    return { words, problems };
+    return { notices, problems };
   }
 
   #isToBeTold({ notice }: InstanceNotice, look: "First" | "Next"): boolean {
@@ -207,9 +210,9 @@ class PreemptionZone {
     return !isStale;
   }
 
-  #raiseFloor(words: readonly InstanceNotice[]): void {
+  #raiseFloor(notices: readonly InstanceNotice[]): void {
     let floorAt = this.#floorAt;
-    for (const { notice } of words) {
+    for (const { notice } of notices) {
       const at = minus(notice.noticedAt, disorderMs);
       floorAt = floorAt === undefined ? at : later(floorAt, at);
     }
@@ -226,7 +229,7 @@ class PreemptionZone {
       this.#known.set(eventId, { insertedAt: noticedAt });
     } catch (error) {
       if (!isLastcallError(error)) throw error;
-      listener.onTrouble(error);
+      listener.onError(error);
     }
   }
 }

@@ -54,16 +54,16 @@ async function takeTurn(
   try {
     const { reading, at, skewMs } = await channel.ask(signal);
     if (reading.kind === "Unreadable") {
-      sink.onTrouble(channel.name, unreadable(channel.name, reading.problem));
+      sink.onError(channel.name, unreadable(channel.name, reading.problem));
       return "Failed";
     }
     for (const problem of reading.problems) {
-      sink.onTrouble(channel.name, unreadable(channel.name, problem));
+      sink.onError(channel.name, unreadable(channel.name, problem));
     }
     sink.onReading({ channel: channel.name, reading, at, skewMs });
     return "Answered";
   } catch (error) {
-    if (!signal.aborted) sink.onTrouble(channel.name, faultOf(channel.name, error));
+    if (!signal.aborted) sink.onError(channel.name, faultOf(channel.name, error));
     return "Failed";
   }
 }

@@ -8,7 +8,7 @@ import type { LastcallError } from "../../errors.ts";
  */
 export interface NoticeFeed {
   /**
-   * Runs until the signal aborts, then resolves. Never rejects: errors are passed to `onTrouble`,
+   * Runs until the signal aborts, then resolves. Never rejects: errors are passed to `onError`,
    * and the feed continues.
    */
   run(listener: FeedListener, signal: AbortSignal): Promise<void>;
@@ -19,13 +19,13 @@ export interface FeedListener {
    * Resolves once what the notice calls for is written to the cluster, with the outcome. Rejects if
    * it could not be written: the notice counts as not delivered, and has to be delivered again.
    */
-  onNotice(instanceNotice: InstanceNotice): Promise<NoticeFate>;
+  onNotice(instanceNotice: InstanceNotice): Promise<NoticeDelivery>;
   /**
    * Resolves when the waiting group has been told to continue, or need not be. Rejects if it could
    * not be told, which has to be retried. This may take minutes or hours.
    */
-  onHook(hook: LifecycleHook): Promise<HookFate>;
-  onTrouble(error: LastcallError): void;
+  onHook(hook: LifecycleHook): Promise<HookDelivery>;
+  onError(error: LastcallError): void;
 }
 
 /**
@@ -33,10 +33,10 @@ export interface FeedListener {
  * `NotOwned`: no policy selects its node; `TooEarly`: deliver it again at `actFromAt`; `Stale`: it
  * is long over.
  */
-export type NoticeFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
+export type NoticeDelivery = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 
 /**
  * `Ended`: the group no longer waits; `NoNode`: the new instance is not a node of the cluster yet,
  * deliver it again; `LeftAlone`: the hook is not ours to complete.
  */
-export type HookFate = "Ended" | "NoNode" | "LeftAlone";
+export type HookDelivery = "Ended" | "NoNode" | "LeftAlone";

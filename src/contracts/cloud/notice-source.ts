@@ -16,7 +16,7 @@ export interface NoticeSource {
 
   /**
    * Reads every channel until the signal aborts, then resolves. Never rejects: a metadata service
-   * that is unreachable, slow or answers garbage is reported to `onTrouble`, and retried.
+   * that is unreachable, slow or answers garbage is reported to `onError`, and retried.
    */
   run(sink: NoticeSink, signal: AbortSignal): Promise<void>;
 
@@ -32,7 +32,7 @@ export interface NoticeSink {
   /** The state of a channel now, also if it has not changed. */
   onReading(heard: NoticeSourceReading): void;
   /** An error on a channel, which continues. */
-  onTrouble(channel: string, error: LastcallError): void;
+  onError(channel: string, error: LastcallError): void;
   /** The loop of a channel has started another round. */
   onTurn(channel: string): void;
 }

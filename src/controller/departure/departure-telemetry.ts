@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { EventReason, EventTarget, Telemetry } from "../../contracts/telemetry.ts";
 import { isDetached } from "../../core/action/action-plan.ts";
-import type { Homeless } from "../../core/capacity/capacity-fit.ts";
+import type { UnplacedPod } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import {
@@ -158,10 +158,10 @@ export class DepartureTelemetry {
   }
 
   /** Says before the cordon which pods may find no place elsewhere; of many only the first. */
-  homeless(departure: Departure, homeless: readonly Homeless[]): void {
-    for (const { pod, detail } of homeless.slice(0, namedPods)) {
+  unplaced(departure: Departure, unplaced: readonly UnplacedPod[]): void {
+    for (const { pod, detail } of unplaced.slice(0, namedPods)) {
       const { namespace, name, uid } = pod;
-      this.#sayOnce(`homeless ${uid}`, departure, {
+      this.#sayOnce(`unplaced ${uid}`, departure, {
         reason: "NoCapacityElsewhere",
         message: `${namespace}/${name} ${explainDrain("NoCapacityElsewhere", { detail })}`,
         about: [{ kind: "Pod", namespace, name, uid }],

@@ -1,5 +1,5 @@
 import { Wakeup } from "../../contracts/wakeup.ts";
-import type { Homeless } from "../../core/capacity/capacity-fit.ts";
+import type { UnplacedPod } from "../../core/capacity/capacity-fit.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import { isNoticed, isPressing } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
@@ -12,7 +12,7 @@ import { departureAnnotation } from "../../core/notice/interruption.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
 import { earlier, minutes, plus } from "../../core/time/time.ts";
-import { findHomeless } from "../capacity-search.ts";
+import { findUnplacedPods } from "../capacity-search.ts";
 import { uncordon } from "./cordon.ts";
 import { machineLost } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
@@ -159,10 +159,14 @@ async function reportHomeless(
   const { departure, telemetry, report, capacity } = context;
   const scene = { ...context.view(), node: targetOf(context).name };
   const leaving = returningPods(plan.pods, pods);
-  const homeless: readonly Homeless[] = await findHomeless(leaving, { scene, capacity }, signal);
-  if (homeless.length === 0) return;
-  telemetry.homeless(departure(), homeless);
-  await report("NoCapacityElsewhere", firstFew(homeless));
+  const unplaced: readonly UnplacedPod[] = await findUnplacedPods(
+    leaving,
+    { scene, capacity },
+    signal,
+  );
+  if (unplaced.length === 0) return;
+  telemetry.unplaced(departure(), unplaced);
+  await report("NoCapacityElsewhere", firstFew(unplaced));
 }
 
 function firstFew(

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { HookLimits, LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
-import type { HookFate } from "../../contracts/cloud/notice-feed.ts";
+import type { HookDelivery } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
 import {
   type HookScene,
@@ -46,7 +46,7 @@ export class LifecycleHookCompleter {
   }
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
-  async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
+  async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookDelivery> {
     const { hooks } = this.#tools.executor;
     if (hooks === undefined) return "LeftAlone";
     const wait = { hook, hooks };

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeFate } from "../../contracts/cloud/notice-feed.ts";
+import type { NoticeDelivery } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
@@ -67,7 +67,7 @@ export class NoticeReconciler {
    * judged by what has come of the first, which may be a departure of a cause that the policy
    * ignores.
    */
-  async handle(notice: InstanceNotice): Promise<NoticeFate> {
+  async handle(notice: InstanceNotice): Promise<NoticeDelivery> {
     const handled = (this.#queues.get(notice.machine) ?? Promise.resolve())
       .catch(() => undefined)
       .then(() => this.#untilKnown(notice));
@@ -80,7 +80,7 @@ export class NoticeReconciler {
   }
 
   /** What is written counts when the watch shows it: another's departure may have had the name. */
-  async #untilKnown(notice: InstanceNotice): Promise<NoticeFate> {
+  async #untilKnown(notice: InstanceNotice): Promise<NoticeDelivery> {
     const { fleet, clock } = this.#tools;
     let asked: string | undefined;
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {

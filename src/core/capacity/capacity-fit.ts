@@ -13,7 +13,7 @@ import {
 } from "./node-capacity.ts";
 
 /** A pod for which there is no place, and what the nodes lack. */
-export interface Homeless {
+export interface UnplacedPod {
   readonly pod: PodFacts;
   /** As in `0 of 3 nodes: 2 short of cpu, 1 tainted gpu`. */
   readonly detail: string;
@@ -49,7 +49,7 @@ export function podsWithoutCapacity(
   pods: readonly PodFacts[],
   capacities: readonly NodeCapacity[],
   others: readonly NodeCapacity[] = [],
-): readonly Homeless[] {
+): readonly UnplacedPod[] {
   let order = guestsOf(pods, capacities);
   let best = lay(order, capacities);
   let latest = best;
@@ -178,7 +178,7 @@ export type CapacityAnswer =
   | { readonly kind: "LookAt"; readonly nodes: readonly string[] }
   /** Too many nodes are left for one list each: list all pods and ask again. */
   | { readonly kind: "LookEverywhere" }
-  | { readonly kind: "Settled"; readonly homeless: readonly Homeless[] };
+  | { readonly kind: "Settled"; readonly unplaced: readonly UnplacedPod[] };
 
 /** So many nodes are looked at one by one before all pods are listed. */
 const oneByOneLimit = 16;
@@ -194,18 +194,18 @@ export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   const { pods, loads } = question;
   const capacities = capacitiesOf(question);
   const [seen, unseen] = parted(capacities, ({ node }) => loads.has(node.name));
-  const homeless = podsWithoutCapacity(pods, seen, unseen);
-  const wanting = oneOfEachKind(homeless.map(({ pod }) => pod)).filter((pod) =>
+  const unplaced = podsWithoutCapacity(pods, seen, unseen);
+  const wanting = oneOfEachKind(unplaced.map(({ pod }) => pod)).filter((pod) =>
     capacities.some(({ node }) => couldTake(node, pod)),
   );
-  if (wanting.length === 0) return { kind: "Settled", homeless };
+  if (wanting.length === 0) return { kind: "Settled", unplaced };
   const kinds = oneOfEachKind(pods);
   const newestFirst = unseen
     .map(({ node }) => node)
     .toSorted((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0) || (a.name < b.name ? -1 : 1));
   const [better, others] = parted(newestFirst, (node) => couldTakeAny(node, wanting));
   const open = [...better, ...others.filter((node) => couldTakeAny(node, kinds))];
-  if (open.length === 0) return { kind: "Settled", homeless };
+  if (open.length === 0) return { kind: "Settled", unplaced };
   const few = open.length + seen.length <= oneByOneLimit || seen.length < oneByOneLimit / 2;
   if (!few) return { kind: "LookEverywhere" };
   const next = open.slice(0, Math.max(1, seen.length));

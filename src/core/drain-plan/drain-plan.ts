@@ -1,4 +1,4 @@
-import type { Homeless } from "../capacity/capacity-fit.ts";
+import type { UnplacedPod } from "../capacity/capacity-fit.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/pod.ts";
 import type { BudgetDemand } from "../departure/drain-conflict.ts";
@@ -135,8 +135,8 @@ export function planDrain(question: DrainQuestion): DrainPlan {
 }
 
 /** The same plan with a warning for each of its pods that has no place elsewhere. */
-export function warnOfCapacity(plan: DrainPlan, homeless: readonly Homeless[]): DrainPlan {
-  const warnings = homeless
+export function warnOfCapacity(plan: DrainPlan, unplaced: readonly UnplacedPod[]): DrainPlan {
+  const warnings = unplaced
     .toSorted((a, b) => byName(a.pod, b.pod))
     .map(({ pod: { namespace, name }, detail }): DrainRemark => {
       return { namespace, name, reason: "NoCapacityElsewhere", detail };

@@ -11,15 +11,15 @@ import { hours, type Instant, plus } from "../time/time.ts";
 export interface BudgetUsage {
   readonly at: Instant;
   /** Nodes under any policy. */
-  readonly cluster: Headcount;
-  readonly byPolicy: ReadonlyMap<string, Headcount>;
+  readonly cluster: NodeCount;
+  readonly byPolicy: ReadonlyMap<string, NodeCount>;
   /** By policy and zone, see `zoneKey`. */
-  readonly byZone: ReadonlyMap<string, Headcount>;
+  readonly byZone: ReadonlyMap<string, NodeCount>;
   /** Starts of the last 60 minutes by policy, in order. */
   readonly starts: ReadonlyMap<string, readonly Instant[]>;
 }
 
-export interface Headcount {
+export interface NodeCount {
   readonly matched: number;
   /** Names of the nodes that are not at work. */
   readonly out: ReadonlySet<string>;
@@ -109,7 +109,7 @@ export function withStart(
   };
 }
 
-function withOut(count: Headcount | undefined, node: NodeFacts): Headcount {
+function withOut(count: NodeCount | undefined, node: NodeFacts): NodeCount {
   return { matched: count?.matched ?? 1, out: new Set(count?.out).add(node.name) };
 }
 
@@ -173,7 +173,7 @@ function nodesVerdict(
 function headcount(
   ledger: BudgetUsage,
   { policy, node, budget }: { policy: Policy; node: NodeFacts; budget: { scope: string } },
-): Headcount | undefined {
+): NodeCount | undefined {
   if (budget.scope === "Cluster") return ledger.cluster;
   if (budget.scope === "Policy") return ledger.byPolicy.get(policy.name);
   return ledger.byZone.get(zoneKey(policy.name, zoneOf(node)));

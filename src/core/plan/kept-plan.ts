@@ -16,7 +16,7 @@ export interface KeepableJob extends Slotted {
   readonly keptAt?: number | undefined;
 }
 
-export interface Seating<Job extends KeepableJob> {
+export interface SlotDemand<Job extends KeepableJob> {
   readonly jobs: readonly Job[];
   /** The same jobs, and where they may leave. */
   readonly spacing: Spacing;
@@ -27,7 +27,7 @@ export interface Seating<Job extends KeepableJob> {
   readonly goalIsBest: boolean;
 }
 
-export interface Seated<Job> {
+export interface PlacedJob<Job> {
   readonly job: Job;
   readonly at: number;
 }
@@ -46,25 +46,27 @@ const freedFactor = 4;
  * be reached with them; where it cannot, the ones nearest to the jobs that need room move first,
  * then four times as many, until it can. With nothing to keep this is the plan of a first day.
  */
-export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readonly Seated<Job>[] {
-  const { goal, goalIsBest } = seating;
+export function placeJobs<Job extends KeepableJob>(
+  demand: SlotDemand<Job>,
+): readonly PlacedJob<Job>[] {
+  const { goal, goalIsBest } = demand;
   const keepGap = goalIsBest ? Math.floor(goal * keptShare) : goal;
-  let kept = keepable(seating, keepGap);
+  let kept = keepable(demand, keepGap);
   for (let freed = 1; kept.length > 0; freed *= freedFactor) {
-    const seated = seatAround(seating, { kept, gap: keepGap });
-    if (seated !== undefined) return seated;
-    kept = withoutNearest(seating, { kept, count: freed });
+    const placed = seatAround(demand, { kept, gap: keepGap });
+    if (placed !== undefined) return placed;
+    kept = withoutNearest(demand, { kept, count: freed });
   }
-  const around = { kept, gap: seating.goal };
+  const around = { kept, gap: demand.goal };
   // A node whose deadline left no room after the newest start at the best gap may have some at this
   // smaller one, but not enough beside its neighbours; then the former plan is dropped.
-  const seated = seatAround(seating, around) ?? seatAround(withoutPast(seating), around);
-  assert(seated !== undefined, "the gap of a plan is one that a plan can have");
-  return seated;
+  const placed = seatAround(demand, around) ?? seatAround(withoutPast(demand), around);
+  assert(placed !== undefined, "the gap of a plan is one that a plan can have");
+  return placed;
 }
 
-function withoutPast<Job extends KeepableJob>(seating: Seating<Job>): Seating<Job> {
-  return { ...seating, spacing: spacingOf({ ...seating.spacing.problem, lastStart: undefined }) };
+function withoutPast<Job extends KeepableJob>(demand: SlotDemand<Job>): SlotDemand<Job> {
+  return { ...demand, spacing: spacingOf({ ...demand.spacing.problem, lastStart: undefined }) };
 }
 
 interface Around<Job> {
@@ -74,25 +76,25 @@ interface Around<Job> {
 
 /** Instants for the jobs that are not kept, a gap from each other and from all that is settled. */
 function seatAround<Job extends KeepableJob>(
-  seating: Seating<Job>,
+  demand: SlotDemand<Job>,
   { kept, gap }: Around<Job>,
-): readonly Seated<Job>[] | undefined {
-  const jobs = without(seating.jobs, kept);
-  const seated = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
-  if (jobs.length === 0) return seated;
-  const slots = slotsOf(spacingAround(seating.spacing, jobs, seated), seating.mode, gap);
+): readonly PlacedJob<Job>[] | undefined {
+  const jobs = without(demand.jobs, kept);
+  const placed = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
+  if (jobs.length === 0) return placed;
+  const slots = slotsOf(spacingAround(demand.spacing, jobs, placed), demand.mode, gap);
   if (slots === undefined) return undefined;
   const order = assignSlots(slots, jobs);
-  return [...seated, ...order.map((job, at) => ({ job, at: slots[at] as number }))];
+  return [...placed, ...order.map((job, at) => ({ job, at: slots[at] as number }))];
 }
 
 function spacingAround(
   spacing: Spacing,
   jobs: readonly KeepableJob[],
-  seated: readonly Seated<KeepableJob>[],
+  placed: readonly PlacedJob<KeepableJob>[],
 ): Spacing {
-  if (seated.length === 0) return spacing;
-  const fixed = [...spacing.problem.fixed, ...seated.map(({ at }) => at)];
+  if (placed.length === 0) return spacing;
+  const fixed = [...spacing.problem.fixed, ...placed.map(({ at }) => at)];
   return spacingOf({ ...spacing.problem, jobs, fixed });
 }
 
@@ -105,7 +107,7 @@ function slotsOf(spacing: Spacing, mode: "Late" | "Even", gap: number): Float64A
  * Jobs whose old instant is still allowed and a gap away from what is fixed and from each other.
  */
 function keepable<Job extends KeepableJob>(
-  { jobs, spacing }: Seating<Job>,
+  { jobs, spacing }: SlotDemand<Job>,
   gap: number,
 ): readonly Job[] {
   const { open, lastStart } = spacing.problem;
@@ -136,10 +138,10 @@ function keepable<Job extends KeepableJob>(
  * The kept jobs without the `count` that stand nearest to the deadline of a job that needs room.
  */
 function withoutNearest<Job extends KeepableJob>(
-  seating: Seating<Job>,
+  demand: SlotDemand<Job>,
   { kept, count }: { readonly kept: readonly Job[]; readonly count: number },
 ): readonly Job[] {
-  const wanted = Float64Array.from(without(seating.jobs, kept), (job) => job.deadline).sort();
+  const wanted = Float64Array.from(without(demand.jobs, kept), (job) => job.deadline).sort();
   const distance = new Map(kept.map((job) => [job, nearest(wanted, job.keptAt ?? 0)]));
   const byDistance = [...kept].sort(
     (a, b) => (distance.get(b) ?? 0) - (distance.get(a) ?? 0) || a.rank - b.rank,

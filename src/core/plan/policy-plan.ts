@@ -3,7 +3,7 @@ import { type OpenHours, openHours } from "../limits/windows.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates } from "./candidate.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
-import { seatJobs } from "./kept-plan.ts";
+import { placeJobs } from "./kept-plan.ts";
 import { type MissedPlan, placeMissed } from "./missed-plan.ts";
 import { isKept, placeOverdue } from "./overdue-plan.ts";
 import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
@@ -154,7 +154,13 @@ function placeInTime(classes: Classes, scene: Scene): InTime {
   const goal = goalOf(bestMs);
   const open = clearOfRequests(problem, { gap: goal, requested: scene.requested });
   const spacing = open === problem.open ? wanted : spacingOf({ ...problem, open });
-  const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
+  const seated = placeJobs({
+    jobs: classes.free,
+    spacing,
+    mode,
+    goal,
+    goalIsBest: goal === bestMs,
+  });
   const planned = seated.map((one) =>
     departureOf(one.job, { at: one.at, reason: "Spaced", hours }),
   );

@@ -31,7 +31,7 @@ export interface LeaderLeaseOptions {
    * It spares a controller that crashed and came back the rest of its own old lease.
    */
   readonly holderIsDead?: ((identity: string) => boolean) | undefined;
-  readonly onTrouble?: ((error: LastcallError) => void) | undefined;
+  readonly onError?: ((error: LastcallError) => void) | undefined;
 }
 
 /** The lease as it is known, and since when in this version, by the monotonic clock. */
@@ -158,7 +158,7 @@ export class LeaderLease implements Leadership {
   #report(error: LastcallError): void {
     const isFinal = error.code === "RIGHT_MISSING" || error.code === "NOT_FOUND";
     if (isFinal && !this.#hasWritten) throw error;
-    this.#options.onTrouble?.(error);
+    this.#options.onError?.(error);
   }
 
   async #lookAgain(stop: AbortSignal): Promise<void> {
@@ -179,7 +179,7 @@ export class LeaderLease implements Leadership {
       query: { fieldSelector: `metadata.name=${name}` },
       translate: translateLease,
       onChange: (change) => this.#changed(change),
-      onTrouble: (error) => this.#options.onTrouble?.(error),
+      onError: (error) => this.#options.onError?.(error),
     });
     const listed = () => {
       if (this.#observed === undefined) this.#observe(undefined);
@@ -220,7 +220,7 @@ export class LeaderLease implements Leadership {
       renewEveryMs: renewEveryMs ?? seconds(25),
       renewDeadlineMs: renewDeadlineMs ?? seconds(35),
       retryMs: retryMs ?? seconds(2),
-      onTrouble: (error: LastcallError) => this.#options.onTrouble?.(error),
+      onError: (error: LastcallError) => this.#options.onError?.(error),
       onRecord: (record: LeaseRecord) => this.#observe(record),
     };
   }

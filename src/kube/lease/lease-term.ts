@@ -12,7 +12,7 @@ export interface LeaseTermOptions {
   readonly renewEveryMs: Millis;
   readonly renewDeadlineMs: Millis;
   readonly retryMs: Millis;
-  readonly onTrouble: (error: LastcallError) => void;
+  readonly onError: (error: LastcallError) => void;
   /** Each version of the lease that this term has written or found. */
   readonly onRecord: (record: LeaseRecord) => void;
 }
@@ -105,7 +105,7 @@ export class LeaseTerm {
     const askedMs = clock.monotonic();
     const written = await store.write(this.#record, identity, this.#lost.signal);
     if (this.#lost.signal.aborted) return false;
-    if (written.kind === "Failed") this.#options.onTrouble(written.error);
+    if (written.kind === "Failed") this.#options.onError(written.error);
     if (written.kind === "Conflict") await this.#lookAgain();
     if (written.kind !== "Written") return false;
     this.#keep(written.record);
@@ -119,7 +119,7 @@ export class LeaseTerm {
    */
   async #lookAgain(): Promise<void> {
     const found = await this.#options.store.read(this.#lost.signal);
-    if (found.kind === "Failed") return this.#options.onTrouble(found.error);
+    if (found.kind === "Failed") return this.#options.onError(found.error);
     if (found.kind === "Absent") return this.#lose("the lease was deleted");
     const { holder, transitions, uid } = found.record;
     if (holder !== this.#options.identity || transitions !== this.#record.transitions) {
@@ -130,7 +130,7 @@ export class LeaseTerm {
   }
 
   async #giveUp(): Promise<void> {
-    const { store, onTrouble } = this.#options;
+    const { store, onError } = this.#options;
     let written = await store.write(this.#record, "");
     if (written.kind === "Conflict") {
       await this.#lookAgain();
@@ -138,7 +138,7 @@ export class LeaseTerm {
       written = await store.write(this.#record, "");
     }
     if (written.kind === "Written") this.#options.onRecord(written.record);
-    if (written.kind === "Failed") onTrouble(written.error);
+    if (written.kind === "Failed") onError(written.error);
   }
 
   #keep(record: LeaseRecord): void {

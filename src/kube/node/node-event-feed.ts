@@ -74,7 +74,7 @@ export class NodeEventFeed implements NoticeFeed {
     const { clock } = this.#options;
     while (!signal.aborted) {
       const watch = this.#watchOf(reason, listener, signal);
-      await watch.run(signal).catch((error: unknown) => listener.onTrouble(faultOf(error)));
+      await watch.run(signal).catch((error: unknown) => listener.onError(faultOf(error)));
       await clock.sleep(refusedMs, signal).catch(() => undefined);
     }
   }
@@ -84,8 +84,8 @@ export class NodeEventFeed implements NoticeFeed {
     return new Reflector<NodeEvent>({
       ...{ api, clock, rng, path: eventsPath, translate: translateEvent },
       query: { fieldSelector: `involvedObject.kind=Node,reason=${reason}` },
-      onTrouble: (error) => listener.onTrouble(error),
-      onSkip: ({ error }) => listener.onTrouble(faultOf(error)),
+      onError: (error) => listener.onError(error),
+      onSkip: ({ error }) => listener.onError(faultOf(error)),
       onChange: (change) => {
         if (change.kind === "Removed") this.#told.delete(change.key);
         else void this.#tell(change, listener, signal);
@@ -107,10 +107,10 @@ export class NodeEventFeed implements NoticeFeed {
     this.#told.set(key, what);
     while (!signal.aborted) {
       try {
-        const fate = await listener.onNotice({ machine, notice });
-        if (fate !== "TooEarly") return;
+        const delivery = await listener.onNotice({ machine, notice });
+        if (delivery !== "TooEarly") return;
       } catch (error) {
-        if (!signal.aborted) listener.onTrouble(faultOf(error));
+        if (!signal.aborted) listener.onError(faultOf(error));
       }
       await clock.sleep(againMs, signal).catch(() => undefined);
     }

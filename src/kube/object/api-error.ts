@@ -17,7 +17,7 @@ export interface ApiCall {
   readonly verb?: "watch" | undefined;
 }
 
-export interface AnswerMeaning {
+export interface AnswerClass {
   readonly code: ErrorCode;
   /** Whether the same request, sent again after a while, may have another answer. */
   readonly retryable: boolean;
@@ -35,7 +35,7 @@ export function apiError(call: ApiCall, answer: KubeAnswer): LastcallError {
 }
 
 /** The table: what a status and the reason of its Status object mean. */
-export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerMeaning {
+export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerClass {
   switch (answer.status) {
     case 401:
       return { code: "API_UNAUTHORIZED", retryable: false };

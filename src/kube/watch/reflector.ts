@@ -26,7 +26,7 @@ export interface ReflectorOptions<T> {
   /** An object that `translate` threw for; the stream goes on. */
   readonly onSkip?: ((skipped: SkippedObject) => void) | undefined;
   /** A fault that will be tried again. */
-  readonly onTrouble?: ((error: LastcallError) => void) | undefined;
+  readonly onError?: ((error: LastcallError) => void) | undefined;
   /**
    * Objects in one page of a list. Default 500. A page is parsed whole: 1,000 nodes of 12 kB cost
    * 56 MiB resident in pages of 500 and 43 in pages of 100 (Node 26, bundled).
@@ -181,7 +181,7 @@ export class Reflector<T> {
   }
 
   #waitAfterFailure({ error, waitMs, lastedMs }: Extract<Ending, { kind: "Failed" }>): Millis {
-    this.#options.onTrouble?.(error);
+    this.#options.onError?.(error);
     // A watch that was good until its connection was found dead is no sign of a server that is ill.
     if (lastedMs >= goodWatchMs) this.#failures = 0;
     if (error.code !== "API_UNREACHABLE") this.#failedWatches += 1;

@@ -1,5 +1,5 @@
 /** One lane of the timeline. */
-import type { BoardRow, ShutSpan } from "../../board/stream.ts";
+import type { BoardRow, ClosedSpan } from "../../board/stream.ts";
 import type { WaveSpan } from "../../board/wave-spans.ts";
 import type { VNode } from "../preact.ts";
 import { nodeLink } from "../view-state.ts";
@@ -30,7 +30,7 @@ function isShown(at: number | null, { fromAt, toAt }: Scale): at is number {
 }
 
 interface ShadesProps {
-  readonly spans: readonly ShutSpan[];
+  readonly spans: readonly ClosedSpan[];
   readonly scale: Scale;
   readonly top: number;
 }
@@ -89,7 +89,7 @@ function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
 
 interface LaneProps {
   readonly lane: Lane;
-  readonly spans: readonly ShutSpan[];
+  readonly spans: readonly ClosedSpan[];
   readonly waves: readonly WaveSpan[];
   readonly scale: Scale;
   /** When it leaves as things are, where something else is supposed. */

@@ -7,7 +7,7 @@ import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isLastcallError } from "../../errors.ts";
 
 /** What came of a text that was put in the place of a policy. */
-export type Supposition =
+export type WhatIfResult =
   | {
       readonly kind: "Planned";
       readonly picture: SupposedPicture;
@@ -29,7 +29,7 @@ export function policyText({ policies }: WhatIfFacts, name: string): string {
 }
 
 /** The plan that the fleet would have if the text, one policy or several, stood for the policy. */
-export function suppose(facts: WhatIfFacts, { policy, text }: SupposedText): Supposition {
+export function suppose(facts: WhatIfFacts, { policy, text }: SupposedText): WhatIfResult {
   try {
     const world = { cronProblem };
     const { policies, warnings } = readPolicies([{ file: "policy", text }], world);

@@ -6,7 +6,7 @@ import { PolicyStanding } from "../timeline/policy-standing.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { momentText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { policyText, presentPicture, type Supposition, suppose } from "./suppose.ts";
+import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppose.ts";
 
 /** More moved departures than that are seen on the timeline. */
 const mostMoved = 200;
@@ -72,7 +72,7 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
   );
 }
 
-function supposed(facts: WhatIfFacts, policy: string, text: string): Supposition {
+function supposed(facts: WhatIfFacts, policy: string, text: string): WhatIfResult {
   try {
     return suppose(facts, { policy, text });
   } catch (error) {
@@ -95,7 +95,7 @@ function CopyButton({ view, text }: { readonly view: PageView; readonly text: st
   );
 }
 
-function Answer({ view, made }: { readonly view: PageView; readonly made: Supposition }): VNode {
+function Answer({ view, made }: { readonly view: PageView; readonly made: WhatIfResult }): VNode {
   const { words } = view;
   if (made.kind === "Mistakes") {
     return (

@@ -122,7 +122,7 @@ describe("the feed of what EC2 has scheduled", () => {
     start();
     await pass(minutes(1));
     const notBeforeAt = plus(dawn, minutes(1440));
-    cluster.fates = { [ours]: "TooEarly" };
+    cluster.deliveries = { [ours]: "TooEarly" };
     ec2.events = [event({ notBeforeAt })];
     await pass(minutes(1));
     ec2.events = [event({ notBeforeAt, description: "[Canceled] degraded hardware" })];

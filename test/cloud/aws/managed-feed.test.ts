@@ -78,9 +78,9 @@ describe("a feed of which only tagged instances count", () => {
     ["passes on", "one that carries the tag", tagged, "Taken"],
     ["leaves alone", "one that does not", plain, "NotOwned"],
     ["passes on", "one that is no node, to be judged as ever", foreign, "NoNode"],
-  ])("%s what is said of %s", async (_, __, machine, fate) => {
+  ])("%s what is said of %s", async (_, __, machine, delivery) => {
     await start();
-    expect(await inner.onNotice(word(machine))).toBe(fate);
+    expect(await inner.onNotice(word(machine))).toBe(delivery);
     expect(await inner.onHook(hook(machine))).toBe(machine === plain ? "LeftAlone" : "Ended");
     expect(cluster.troubles).toEqual([]);
   });
@@ -98,8 +98,10 @@ describe("a feed of which only tagged instances count", () => {
   it("asks for one that it does not know by itself, once however many words there are", async () => {
     await start();
     ec2.tags.set(young, { team: "a" });
-    const fates = await Promise.all(Array.from({ length: 50 }, () => inner.onNotice(word(young))));
-    expect(new Set(fates)).toEqual(new Set(["Taken"]));
+    const deliveries = await Promise.all(
+      Array.from({ length: 50 }, () => inner.onNotice(word(young))),
+    );
+    expect(new Set(deliveries)).toEqual(new Set(["Taken"]));
     expect(await inner.onNotice(word(plain))).toBe("NotOwned");
     expect(await inner.onNotice(word(plain))).toBe("NotOwned");
     expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
@@ -109,9 +111,9 @@ describe("a feed of which only tagged instances count", () => {
     await start();
     const many = Array.from({ length: 300 }, (_, place) => `i-1${String(place).padStart(16, "0")}`);
     for (const machine of many.slice(0, 150)) ec2.tags.set(machine, { team: "a" });
-    const fates = await Promise.all(many.map((machine) => inner.onNotice(word(machine))));
-    expect(fates.slice(0, 150)).toEqual(Array(150).fill("NoNode"));
-    expect(fates.slice(150)).toEqual(Array(150).fill("NotOwned"));
+    const deliveries = await Promise.all(many.map((machine) => inner.onNotice(word(machine))));
+    expect(deliveries.slice(0, 150)).toEqual(Array(150).fill("NoNode"));
+    expect(deliveries.slice(150)).toEqual(Array(150).fill("NotOwned"));
     expect(ec2.calls.map((call) => call.split(",").length)).toEqual([1, 190, 110]);
   });
 
@@ -182,8 +184,8 @@ describe("a feed of which only tagged instances count", () => {
     await start();
     ec2.silent = true;
     await pass(minutes(20));
-    const fate = inner.onNotice(word(tagged));
+    const delivery = inner.onNotice(word(tagged));
     await pass(seconds(0));
-    expect(await fate).toBe("Taken");
+    expect(await delivery).toBe("Taken");
   });
 });

@@ -63,7 +63,7 @@ describe("the session with EC2's metadata service", () => {
     const source = new AwsNoticeSource({ baseUrl: server.url, fetch, clock, rng: seededRng(1) });
     const sink = {
       onReading: (reading: NoticeSourceReading) => void heard.push(reading),
-      onTrouble: (_: string, error: Error) => void troubles.push(error.message),
+      onError: (_: string, error: Error) => void troubles.push(error.message),
       onTurn: () => {},
     };
     running = source.run(sink, ending.signal);

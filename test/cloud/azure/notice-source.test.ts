@@ -64,7 +64,7 @@ describe("Azure's Scheduled Events", () => {
     const running = source.run(
       {
         onReading: ({ reading }) => void told.push(reading.notices.length),
-        onTrouble: (_, error) => void troubles.push(error.message),
+        onError: (_, error) => void troubles.push(error.message),
         onTurn: () => {},
       },
       ending.signal,

@@ -62,7 +62,7 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
   function listen(): void {
     const sink = {
       onReading: (reading: NoticeSourceReading) => void heard.push(reading),
-      onTrouble: () => {},
+      onError: () => {},
       onTurn: () => {},
     };
     running = sourceOf(server, clock).run(sink, ending.signal);

@@ -47,7 +47,7 @@ function listen(): void {
       heard.push(`${Math.floor(world.clock.monotonic() / 1000)} ${word.machine.split("/").at(-1)}`);
       return answer();
     },
-    onTrouble: (error) => troubles.push(error),
+    onError: (error) => troubles.push(error),
   };
   const { client, clock } = world;
   const machines = () => nodes;

@@ -29,7 +29,7 @@ describe("a channel that fails", () => {
     };
     const sink = {
       onReading: (one: NoticeSourceReading) => void heard.push(one),
-      onTrouble: () => {
+      onError: () => {
         troubles += 1;
       },
       onTurn: () => {},

@@ -14,7 +14,7 @@ const leaving: ReadonlySet<string> = new Set(["n1"]);
 interface Search {
   /** What was asked: names of nodes, round by round, or `everywhere`. */
   readonly looks: readonly string[];
-  readonly homeless: readonly string[];
+  readonly unplaced: readonly string[];
 }
 
 /** Looks where it is told to, until it is settled. */
@@ -28,8 +28,8 @@ function search(
   for (;;) {
     const answer = searchCapacity({ pods, nodes, leaving, loads });
     if (answer.kind === "Settled") {
-      const homeless = answer.homeless.map(({ pod, detail }) => `${pod.name} ${detail}`);
-      return { looks, homeless };
+      const unplaced = answer.unplaced.map(({ pod, detail }) => `${pod.name} ${detail}`);
+      return { looks, unplaced };
     }
     const names = answer.kind === "LookAt" ? answer.nodes : nodes.map(({ name }) => name);
     looks.push(answer.kind === "LookAt" ? names.join(" ") : "everywhere");
@@ -48,7 +48,7 @@ function fleet(count: number, changes: (at: number) => Partial<NodeFacts> = () =
 describe("the search for room", () => {
   it("looks at one node of a thousand where the pods have a place on it", () => {
     const pods = [cores("a", 1), cores("b", 2)];
-    expect(search(pods, fleet(1000), new Map())).toEqual({ looks: ["m000"], homeless: [] });
+    expect(search(pods, fleet(1000), new Map())).toEqual({ looks: ["m000"], unplaced: [] });
   });
 
   it("looks at the newest first", () => {
@@ -64,14 +64,14 @@ describe("the search for room", () => {
 
   it("looks at none for a pod that no node could take, and counts them all in its words", () => {
     const found = search([cores("big", 5)], fleet(1000), new Map());
-    expect(found).toEqual({ looks: [], homeless: ["big 0 of 1000 nodes: 1000 short of cpu"] });
+    expect(found).toEqual({ looks: [], unplaced: ["big 0 of 1000 nodes: 1000 short of cpu"] });
   });
 
   it("goes on where the first nodes are full, as many again each time", () => {
     const truth = new Map(["m000", "m001", "m002"].map((name) => [name, full]));
-    const { looks, homeless } = search([cores("a", 1)], fleet(1000), truth);
+    const { looks, unplaced } = search([cores("a", 1)], fleet(1000), truth);
     expect(looks).toEqual(["m000", "m001", "m002 m003"]);
-    expect(homeless).toEqual([]);
+    expect(unplaced).toEqual([]);
   });
 
   it("says that a pod has no place only after every node of a small fleet was looked at", () => {
@@ -79,24 +79,24 @@ describe("the search for room", () => {
     const truth = new Map(nodes.map(({ name }) => [name, full]));
     expect(search([cores("a", 1)], nodes, truth)).toEqual({
       looks: ["m000", "m001", "m002"],
-      homeless: ["a 0 of 3 nodes: 3 short of cpu"],
+      unplaced: ["a 0 of 3 nodes: 3 short of cpu"],
     });
   });
 
   it("lists all pods of a large fleet once when eight nodes had no room", () => {
     const nodes = fleet(1000);
     const truth = new Map(nodes.map(({ name }) => [name, full]));
-    const { looks, homeless } = search([cores("a", 1)], nodes, truth);
+    const { looks, unplaced } = search([cores("a", 1)], nodes, truth);
     expect(looks.slice(0, -1).flatMap((look) => look.split(" "))).toHaveLength(8);
     expect(looks.at(-1)).toBe("everywhere");
-    expect(homeless).toEqual(["a 0 of 1000 nodes: 1000 short of cpu"]);
+    expect(unplaced).toEqual(["a 0 of 1000 nodes: 1000 short of cpu"]);
   });
 
   it("looks beyond the only node of one pod for the sake of another that took its place", () => {
     const ssd = machine("m0", { labels: { disk: "ssd" }, createdAt: instant(1) });
     const picky = asking("picky", { requests: { cpu: 3 }, nodeSelector: { disk: "ssd" } });
-    const { homeless } = search([cores("easy", 4), picky], [ssd, machine("m1")], new Map());
-    expect(homeless).toEqual([]);
+    const { unplaced } = search([cores("easy", 4), picky], [ssd, machine("m1")], new Map());
+    expect(unplaced).toEqual([]);
   });
 });
 
@@ -117,16 +117,16 @@ describe("on random fleets", () => {
         nodeSelector: rng() < 0.3 ? { disk: "ssd" } : {},
       }),
     );
-    const { homeless } = search(pods, nodes, truth);
+    const { unplaced } = search(pods, nodes, truth);
     const capacities = capacitiesOf({ nodes, loads: truth, leaving });
     const all = podsWithoutCapacity(pods, capacities).map(
       ({ pod, detail }) => `${pod.name} ${detail}`,
     );
     // With the whole picture at once it may do better or worse by the order of placing alone.
-    if (homeless.length === 0 || all.length === 0) return;
+    if (unplaced.length === 0 || all.length === 0) return;
     const alone = pods.filter((pod) => podsWithoutCapacity([pod], capacities).length === 1);
-    const names = homeless.map((words) => words.split(" ")[0]);
+    const names = unplaced.map((words) => words.split(" ")[0]);
     for (const { name } of alone) expect(names).toContain(name);
-    for (const words of homeless) expect(words).toContain(`0 of ${capacities.length} nodes`);
+    for (const words of unplaced) expect(words).toContain(`0 of ${capacities.length} nodes`);
   });
 });

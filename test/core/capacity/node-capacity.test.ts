@@ -15,7 +15,7 @@ function inZone(zone: string) {
 }
 
 /** The pods of `leaving` that find no place, each with what the others lack. */
-function homeless(
+function unplaced(
   leaving: readonly PodFacts[],
   others: readonly NodeFacts[],
   staying: readonly PodFacts[] = [],
@@ -92,7 +92,7 @@ describe("a pod that leaves", () => {
     ["of which nobody knows what it asks", pod("p"), {}, undefined],
   ])("that %s", (_, leaving, other, lacks) => {
     const expected = lacks === undefined ? [] : [`p 0 of 1 nodes: ${lacks}`];
-    expect(homeless([leaving], [machine("n2", other)])).toEqual(expected);
+    expect(unplaced([leaving], [machine("n2", other)])).toEqual(expected);
   });
 
   it.each<[string, Partial<NodeFacts>]>([
@@ -102,7 +102,7 @@ describe("a pod that leaves", () => {
     ["is the one that leaves", { name: "n1" }],
     ["does not say its size", { allocatable: undefined }],
   ])("has no place on a node that %s", (_, changes) => {
-    expect(homeless([asking("p", {})], [machine("n2", changes)])).toEqual(["p 0 of 0 nodes"]);
+    expect(unplaced([asking("p", {})], [machine("n2", changes)])).toEqual(["p 0 of 0 nodes"]);
   });
 
   it("counts what runs elsewhere already, and not what has finished there", () => {
@@ -110,14 +110,14 @@ describe("a pod that leaves", () => {
     const leaving = [asking("p", { requests: { cpu: 2 } })];
     const running = asking("q", three, { nodeName: "n2" });
     const finished = asking("q", three, { nodeName: "n2", phase: "Succeeded" });
-    expect(homeless(leaving, [machine("n2")], [running])).toHaveLength(1);
-    expect(homeless(leaving, [machine("n2")], [finished])).toEqual([]);
+    expect(unplaced(leaving, [machine("n2")], [running])).toHaveLength(1);
+    expect(unplaced(leaving, [machine("n2")], [finished])).toEqual([]);
   });
 
   it("needs a place in the node's number of pods", () => {
     const full = machine("n2", { allocatable: { ...size, pods: 1 } });
     const there = asking("q", {}, { nodeName: "n2" });
-    expect(homeless([asking("p", {})], [full], [there])).toEqual([
+    expect(unplaced([asking("p", {})], [full], [there])).toEqual([
       "p 0 of 1 nodes: 1 short of pods",
     ]);
   });
@@ -127,14 +127,14 @@ describe("pods that leave together", () => {
   const cores = (name: string, cpu: number) => asking(name, { requests: { cpu } });
 
   it("cannot all have the same room", () => {
-    expect(homeless([cores("a", 3), cores("b", 3)], [machine("n2")])).toEqual([
+    expect(unplaced([cores("a", 3), cores("b", 3)], [machine("n2")])).toEqual([
       "b 0 of 1 nodes: 1 short of cpu",
     ]);
   });
 
   it("are placed the largest first, so that small ones do not shut large ones out", () => {
     const pods = [cores("s1", 1), cores("s2", 1), cores("s3", 1), cores("s4", 1), cores("big", 4)];
-    expect(homeless(pods, [machine("n2"), machine("n3")])).toEqual([]);
+    expect(unplaced(pods, [machine("n2"), machine("n3")])).toEqual([]);
   });
 
   it("are told what most nodes lack first", () => {
@@ -145,7 +145,7 @@ describe("pods that leave together", () => {
       machine("n2", { allocatable: small }),
       machine("n3", { allocatable: small }),
     ];
-    expect(homeless([cores("a", 3)], others)).toEqual([
+    expect(unplaced([cores("a", 3)], others)).toEqual([
       "a 0 of 3 nodes: 2 short of cpu, 1 tainted gpu",
     ]);
   });
@@ -156,8 +156,8 @@ describe("a drain plan that knows the other nodes", () => {
   const capacities = capacitiesOf({ nodes: [machine("n2")], loads: new Map(), leaving: new Set() });
   const warned = (pods: readonly PodFacts[]) => {
     const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt });
-    const homelessPods = podsWithoutCapacity(returningPods(plan.pods, pods), capacities);
-    return warnOfCapacity(plan, homelessPods)
+    const unplacedPods = podsWithoutCapacity(returningPods(plan.pods, pods), capacities);
+    return warnOfCapacity(plan, unplacedPods)
       .warnings.filter(({ reason }) => reason === "NoCapacityElsewhere")
       .map(({ name, detail }) => `${name}: ${detail}`);
   };

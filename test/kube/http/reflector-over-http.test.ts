@@ -104,7 +104,7 @@ describe("a reflector over HTTP", () => {
     const reflector = new Reflector<string>({
       ...{ api, clock, rng: seededRng(1), path: "/api/v1/nodes" },
       translate: (object) => object.metadata?.name ?? "",
-      onTrouble: ({ code }) => troubles.push(code),
+      onError: ({ code }) => troubles.push(code),
     });
     const stop = new AbortController();
     closing.push(() => stop.abort());

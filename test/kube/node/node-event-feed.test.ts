@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { NoticeFate } from "../../../src/contracts/cloud/notice-feed.ts";
+import type { NoticeDelivery } from "../../../src/contracts/cloud/notice-feed.ts";
 import type { FleetChange, FleetView } from "../../../src/contracts/fleet.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
@@ -19,7 +19,7 @@ let stop = new AbortController();
 afterEach(() => stop.abort());
 
 /** A feed on the model, over a fleet whose one node has this machine. */
-function listen(providerID = machine, answer: () => NoticeFate = () => "Taken") {
+function listen(providerID = machine, answer: () => NoticeDelivery = () => "Taken") {
   stop = new AbortController();
   const world = new ModelWorld();
   let nodes = [nodeOf(providerID)];
@@ -50,7 +50,7 @@ function listen(providerID = machine, answer: () => NoticeFate = () => "Taken") 
       words.push(word);
       return answer();
     },
-    onTrouble: (error: Error) => void troubles.push(error.message),
+    onError: (error: Error) => void troubles.push(error.message),
   };
   const ended = feed.run(listener, stop.signal);
   const become = (id: string): void => {
@@ -128,7 +128,7 @@ describe("an Event about a Node of AKS", () => {
   });
 
   it("is told again until it is taken, and until its time has come", async () => {
-    let fate: NoticeFate = "TooEarly";
+    let fate: NoticeDelivery = "TooEarly";
     const { world, words } = listen(machine, () => fate);
     say(world, "RebootScheduled");
     await world.pass(seconds(3));

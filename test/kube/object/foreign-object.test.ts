@@ -165,7 +165,7 @@ describe("Events of any form whatever", () => {
           words.push(word);
           return "Taken";
         },
-        onTrouble: (error) => void troubles.push(error),
+        onError: (error) => void troubles.push(error),
       },
       stop.signal,
     );

@@ -55,7 +55,7 @@ function setUp(answer: AnswerScript, options: Partial<ReflectorOptions<Fact>> = 
     translate,
     onChange: (change) => changes.push(change),
     onSkip: (skip) => skipped.push(skip),
-    onTrouble: (error) => troubles.push(error.code),
+    onError: (error) => troubles.push(error.code),
     ...options,
   });
   const stop = new AbortController();

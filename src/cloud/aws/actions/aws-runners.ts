@@ -22,7 +22,7 @@ export interface AwsActionTools {
   readonly machines: () => readonly string[];
   /** Until when the load balancers are read again and again; absent: when they are needed alone. */
   readonly follow?: AbortSignal | undefined;
-  readonly onTrouble: (error: LastcallError) => void;
+  readonly onError: (error: LastcallError) => void;
 }
 
 /** What is done in AWS around a departure. */
@@ -130,7 +130,7 @@ async function createTargetRunner(
       import("./classic-load-balancer-client.ts"),
       import("../ec2-client.ts"),
     ]);
-  const { clock, rng, follow, onTrouble } = tools;
+  const { clock, rng, follow, onError } = tools;
   const make = (region: string | undefined): RegionTraffic => {
     const kinds = [
       new targetGroups.TargetGroupClient({ region }),
@@ -140,7 +140,7 @@ async function createTargetRunner(
     const machines = () => instancesIn(region, tools);
     const believedMs = follow === undefined ? refreshMs : undefined;
     const index = new TargetIndex({ kinds, network, machines, believedMs, clock, rng });
-    if (follow !== undefined) void index.follow(onTrouble, follow);
+    if (follow !== undefined) void index.follow(onError, follow);
     return { index, kinds, instances: network };
   };
   return new TargetRunner({ trafficIn: inFleet(tools, make), clock, rng });

@@ -6,7 +6,7 @@ import {
   RegisterInstancesWithLoadBalancerCommand,
 } from "@aws-sdk/client-elastic-load-balancing";
 import { type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { Registered, Target, TrafficGroups } from "./traffic-groups.ts";
 
@@ -93,7 +93,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
 
   /** Undefined where the load balancer, or the instance in it, is gone. */
   async #ask<T>(
-    asked: AwsAsked,
+    asked: AwsPurpose,
     signal: AbortSignal,
     send: (signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
@@ -114,7 +114,7 @@ function toAws({ id }: Target): { readonly InstanceId: string } {
   return { InstanceId: id };
 }
 
-function askedFor(call: string, action: string): AwsAsked {
+function askedFor(call: string, action: string): AwsPurpose {
   const isRead = call.startsWith("Describe");
   return {
     action,

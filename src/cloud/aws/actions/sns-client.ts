@@ -10,7 +10,7 @@ import { bytesOf, fitText } from "../../../core/action/fit-text.ts";
 import type { SnsMessage } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
@@ -67,7 +67,7 @@ export class SnsRunner implements ActionRunner<Kind> {
 
   async #ask<T>(
     topicArn: string,
-    asked: AwsAsked,
+    asked: AwsPurpose,
     signal: AbortSignal,
     send: (client: SNSClient) => Promise<T>,
   ): Promise<T> {
@@ -93,7 +93,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function askedOf(topicArn: string, action: string, call: string): AwsAsked {
+function askedOf(topicArn: string, action: string, call: string): AwsPurpose {
   return {
     action: `${action} ${topicArn}`,
     permission: `sns:${call} on the topic`,

@@ -10,7 +10,7 @@ import {
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import { eachOf, Turns } from "./concurrent.ts";
 import {
@@ -58,7 +58,7 @@ export class TargetGroupClient implements TrafficGroups {
   }
 
   async read(
-    onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
+    onError: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
     onBusy: OnBusy = async () => "Enough",
   ): Promise<readonly Registered[]> {
@@ -66,7 +66,7 @@ export class TargetGroupClient implements TrafficGroups {
     const found = listed.filter(({ TargetType }) => isOfMachines(TargetType));
     const owned = await this.#ownership(
       found.flatMap(({ TargetGroupArn }) => TargetGroupArn ?? []),
-      { onTrouble: (error) => onTrouble(undefined, error), onBusy },
+      { onError: (error) => onError(undefined, error), onBusy },
       signal,
     );
     const read: Registered[] = [];
@@ -78,7 +78,7 @@ export class TargetGroupClient implements TrafficGroups {
         read.push({ group, targets });
       } catch (error) {
         signal.throwIfAborted();
-        onTrouble(group, error);
+        onError(group, error);
       }
     });
     return read;
@@ -136,7 +136,7 @@ export class TargetGroupClient implements TrafficGroups {
   /** Asked once of each group. Has nothing of those of which it could not be read. */
   async #ownership(
     arns: readonly string[],
-    how: { readonly onTrouble: (error: unknown) => void; readonly onBusy: OnBusy },
+    how: { readonly onError: (error: unknown) => void; readonly onBusy: OnBusy },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, boolean>> {
     const known = new Map(
@@ -154,7 +154,7 @@ export class TargetGroupClient implements TrafficGroups {
       );
     } catch (error) {
       signal.throwIfAborted();
-      how.onTrouble(error);
+      how.onError(error);
     }
     return known;
   }
@@ -212,7 +212,7 @@ export class TargetGroupClient implements TrafficGroups {
   }
 
   #change(
-    asked: AwsAsked,
+    asked: AwsPurpose,
     signal: AbortSignal,
     send: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
@@ -224,7 +224,7 @@ export class TargetGroupClient implements TrafficGroups {
 
   /** Undefined where the group, or all that is asked about, is gone. */
   async #ask<T>(
-    asked: AwsAsked,
+    asked: AwsPurpose,
     signal: AbortSignal,
     send: (signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
@@ -264,7 +264,7 @@ function toAws({ id, port }: Target): TargetDescription {
   return port === undefined ? { Id: id } : { Id: id, Port: port };
 }
 
-function askedFor(call: string, action: string): AwsAsked {
+function askedFor(call: string, action: string): AwsPurpose {
   const isRead = call.startsWith("Describe");
   return {
     action,

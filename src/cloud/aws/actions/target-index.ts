@@ -99,12 +99,12 @@ export class TargetIndex {
   }
 
   /** Reads all of it again and again, until the signal aborts. Never rejects. */
-  async follow(onTrouble: TroubleListener, signal: AbortSignal): Promise<void> {
+  async follow(onError: TroubleListener, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#tools;
     for (let inARow = 0; !signal.aborted; ) {
       const faults = await untilAborted(this.#read(), signal).catch(() => []);
       if (signal.aborted) return;
-      for (const fault of faults) onTrouble(fault);
+      for (const fault of faults) onError(fault);
       inARow = faults.some(({ retryable }) => retryable) ? inARow + 1 : 0;
       const restMs = inARow === 0 ? refreshMs : restAfter(inARow);
       await clock.sleep(around(restMs, rng), signal).catch(() => undefined);
@@ -307,7 +307,7 @@ export class TargetIndex {
     };
     let neverRead: LastcallError | undefined;
     let ownerFault: LastcallError | undefined;
-    const onTrouble = (about: TrafficGroup | undefined, error: unknown) => {
+    const onError = (about: TrafficGroup | undefined, error: unknown) => {
       const fault = asFault(error);
       if (faults.length === 0) faults.push(fault);
       if (about === undefined) {
@@ -320,7 +320,7 @@ export class TargetIndex {
       else unread.push(known);
     };
     try {
-      const read = await kind.read(onTrouble, signal, this.#onBusy(former, signal));
+      const read = await kind.read(onError, signal, this.#onBusy(former, signal));
       const groups = [...read, ...unread];
       this.#parts.set(kind.kind, {
         groups,

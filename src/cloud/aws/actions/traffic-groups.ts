@@ -44,12 +44,12 @@ export interface TrafficGroups {
   readonly kind: TrafficGroup["kind"];
   /**
    * Every group of the region that holds instances or addresses, each as soon as it is known. What
-   * could not be read is given to `onTrouble`, and the rest goes on: the targets of a group, or
+   * could not be read is given to `onError`, and the rest goes on: the targets of a group, or
    * without a group the owner of those whose `isOwned` is undefined. `onBusy` absent: to be asked
    * too often is such a trouble.
    */
   read(
-    onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
+    onError: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
     onBusy?: OnBusy,
   ): Promise<readonly Registered[]>;

@@ -14,7 +14,7 @@ import type { QueueClient, QueueMessage } from "./queue-client.ts";
 export interface HeldMessagesTools {
   readonly client: QueueClient;
   readonly clock: Clock;
-  onTrouble(error: LastcallError): void;
+  onError(error: LastcallError): void;
 }
 
 /** SQS removes ten at a time: one that has done its work waits a moment for nine others. */
@@ -135,20 +135,20 @@ export class InFlightMessages {
     const messages = ids.flatMap((id) => this.#held.get(id) ?? []);
     for (const id of ids) this.drop(id);
     if (messages.length === 0) return;
-    const { client, onTrouble } = this.#tools;
+    const { client, onError } = this.#tools;
     // One that could not be removed comes again, and finds its work done.
-    await client.remove(messages).catch((error) => onTrouble(asFault(error)));
+    await client.remove(messages).catch((error) => onError(asFault(error)));
   }
 
   /** Whether each of them is hidden. */
   async #hide(messages: readonly QueueMessage[], span: Millis): Promise<boolean> {
     if (messages.length === 0) return true;
-    const { client, onTrouble } = this.#tools;
+    const { client, onError } = this.#tools;
     try {
       await client.hide(messages, span);
       return true;
     } catch (error) {
-      onTrouble(asFault(error));
+      onError(asFault(error));
       return false;
     }
   }

@@ -1,5 +1,9 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import type { FeedListener, HookFate, NoticeFate } from "../../../contracts/cloud/notice-feed.ts";
+import type {
+  FeedListener,
+  HookDelivery,
+  NoticeDelivery,
+} from "../../../contracts/cloud/notice-feed.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
@@ -55,47 +59,51 @@ export class MessageHandler {
         this.#say("NOTICE_UNREADABLE", reading.problem);
         return this.#endOfUnknown(message);
       case "Launch": {
-        const fate = await this.#tellHook(reading.hook, message, signal);
-        return this.#endOfLaunch(fate, reading.hook, message);
+        const delivery = await this.#tellHook(reading.hook, message, signal);
+        return this.#endOfLaunch(delivery, reading.hook, message);
       }
       case "Read":
-        return this.#endOfWords(reading, message, signal);
+        return this.#endOfNotices(reading, message, signal);
     }
   }
 
   /** For some minutes it is no news that a new machine has not joined yet. */
-  #endOfLaunch(fate: HookFate, { machine }: LifecycleHook, message: QueueMessage): MessageEnd {
+  #endOfLaunch(
+    delivery: HookDelivery,
+    { machine }: LifecycleHook,
+    message: QueueMessage,
+  ): MessageEnd {
     const isEarly = message.receipts < soonJoined;
-    if (fate === "Ended") return "Remove";
-    if (fate === "NoNode" && isEarly) return joiningMs;
+    if (delivery === "Ended") return "Remove";
+    if (delivery === "NoNode" && isEarly) return joiningMs;
     const found =
-      fate === "NoNode"
+      delivery === "NoNode"
         ? `${machine} is not a node of this cluster`
         : `the launch hook of ${machine} is not ours to complete`;
     this.#say("INSTANCE_UNKNOWN", found);
-    return fate === "NoNode" ? lateJoiningMs : this.#endOfUnknown(message);
+    return delivery === "NoNode" ? lateJoiningMs : this.#endOfUnknown(message);
   }
 
-  async #endOfWords(
-    reading: WordReading,
+  async #endOfNotices(
+    reading: NoticesReading,
     message: QueueMessage,
     signal: AbortSignal,
   ): Promise<MessageEnd> {
     for (const problem of reading.problems) this.#say("NOTICE_UNREADABLE", problem);
-    const fates = await Promise.all(
-      reading.words.map((instanceNotice) => this.#tell(instanceNotice, signal)),
+    const deliveries = await Promise.all(
+      reading.notices.map((instanceNotice) => this.#tell(instanceNotice, signal)),
     );
-    if (fates.includes("NoNode") && this.#tools.unknown === "Leave") {
+    if (deliveries.includes("NoNode") && this.#tools.unknown === "Leave") {
       return this.#endOfUnknown(message);
     }
     const nowAt = this.#tools.clock.now();
-    const waits = reading.words.flatMap(({ notice }, place) =>
-      fates[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
+    const waits = reading.notices.flatMap(({ notice }, place) =>
+      deliveries[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
     if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
     // Of an instance that is no node here the group is not told anything: it may be another
     // cluster's.
-    if (reading.hook !== undefined && fates[0] === "Taken") {
+    if (reading.hook !== undefined && deliveries[0] === "Taken") {
       await this.#tellHook(reading.hook, message, signal);
     }
     return "Remove";
@@ -110,19 +118,19 @@ export class MessageHandler {
     return seconds(2 ** Math.max(0, Math.min(receipts - 10, 6)));
   }
 
-  async #tell(instanceNotice: InstanceNotice, signal: AbortSignal): Promise<NoticeFate> {
+  async #tell(instanceNotice: InstanceNotice, signal: AbortSignal): Promise<NoticeDelivery> {
     const { listener } = this.#tools;
-    const fate = await this.#untilHeard(
+    const delivery = await this.#untilHeard(
       () => listener.onNotice(instanceNotice),
       longestRetryMs,
       signal,
     );
     const { machine, notice } = instanceNotice;
-    if (fate === "Stale")
+    if (delivery === "Stale")
       this.#say("NOTICE_STALE", `its ${notice.cause} of ${machine} is long past`);
-    if (fate === "NoNode")
+    if (delivery === "NoNode")
       this.#say("INSTANCE_UNKNOWN", `${machine} is not a node of this cluster`);
-    return fate;
+    return delivery;
   }
 
   /** However long that takes, others are received meanwhile. One message is kept for a hook. */
@@ -130,7 +138,7 @@ export class MessageHandler {
     hook: LifecycleHook,
     { id }: QueueMessage,
     signal: AbortSignal,
-  ): Promise<HookFate> {
+  ): Promise<HookDelivery> {
     const { held, listener } = this.#tools;
     const key = keyOf(hook);
     if (this.#hooks.has(key)) return "Ended";
@@ -153,7 +161,7 @@ export class MessageHandler {
         return await tell();
       } catch (error) {
         signal.throwIfAborted();
-        listener.onTrouble(asFault(error));
+        listener.onError(asFault(error));
         const wholeMs = Math.min(longestMs, firstRetryMs * 2 ** Math.min(attempt, 20));
         await clock.sleep(halfToAll(wholeMs, rng), signal);
       }
@@ -163,11 +171,11 @@ export class MessageHandler {
   #say(code: ErrorCode, found: string): void {
     const wanted = "expected a notice for a node";
     const message = `Cannot handle a message of the queue: ${found}, ${wanted}`;
-    this.#tools.listener.onTrouble(new LastcallError(code, message));
+    this.#tools.listener.onError(new LastcallError(code, message));
   }
 }
 
-type WordReading = Extract<MessageReading, { readonly kind: "Read" }>;
+type NoticesReading = Extract<MessageReading, { readonly kind: "Read" }>;
 
 function keyOf({ transition, machine, group, name, token }: LifecycleHook): string {
   return JSON.stringify([transition, machine, group, name, token]);

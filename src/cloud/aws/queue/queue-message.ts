@@ -18,14 +18,14 @@ import {
   plus,
 } from "../../../core/time/time.ts";
 import { instanceIdOf } from "../instance-id.ts";
-import { type Heard, spotNoticeMs } from "../notice-payload.ts";
+import { type MetadataText, spotNoticeMs } from "../notice-payload.ts";
 
 /** What one message of the queue says. */
 export type MessageReading =
   | {
       readonly kind: "Read";
       /** One or more. */
-      readonly words: readonly InstanceNotice[];
+      readonly notices: readonly InstanceNotice[];
       /** Parts that could not be read, beside those that could. */
       readonly problems: readonly string[];
       /** The group holds the machine back until it is told to go on, where the message says how. */
@@ -50,12 +50,12 @@ const deepestEnvelope = 2;
  * EventBridge "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling
  * "Amazon SQS notifications for lifecycle hooks", AWS Health "Event pattern".
  */
-export function readQueueMessage({ text, at }: Heard): MessageReading {
+export function readQueueMessage({ text, at }: MetadataText): MessageReading {
   if (text.length > longestText) return unreadable(`a message of ${text.length} characters`);
   return readBody({ text, at }, deepestEnvelope);
 }
 
-function readBody({ text, at }: Heard, envelopes: number): MessageReading {
+function readBody({ text, at }: MetadataText, envelopes: number): MessageReading {
   const fields = parseJson(text)?.value;
   if (!isFields(fields)) return unreadable(`${excerpt(text)} is no JSON object`);
   if (trimmedTextOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
@@ -207,14 +207,14 @@ const instanceArn = /^arn:aws[a-z-]*:ec2:[^:]*:[^:]*:instance\//;
 
 /** A volume among the entities costs no instance its notice. */
 function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {
-  const words = readings.flatMap((one): readonly InstanceNotice[] =>
-    one.kind === "Read" ? one.words : [],
+  const notices = readings.flatMap((one): readonly InstanceNotice[] =>
+    one.kind === "Read" ? one.notices : [],
   );
   const unread = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
   const problems = [...beside, ...unread];
-  if (words.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
+  if (notices.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
   // A page holds up to a thousand entities: a few say what is amiss.
-  return { kind: "Read", words, problems: problems.slice(0, 3) };
+  return { kind: "Read", notices, problems: problems.slice(0, 3) };
 }
 
 function aboutInstance(
@@ -231,7 +231,7 @@ function aboutInstance(
     source: told.source,
     eventId: eventIdFrom(told.id ?? `${told.source}-${told.at}`),
   };
-  return { kind: "Read", words: [{ machine, notice }], problems: [] };
+  return { kind: "Read", notices: [{ machine, notice }], problems: [] };
 }
 
 /** Nothing happens after it was told: a clock that says so would make the deadline too late. */

@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-sqs";
 import type { Clock } from "../../../contracts/clock.ts";
 import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
@@ -128,7 +128,7 @@ export class SqsClient implements QueueClient {
   }
 }
 
-function asking(action: string, permission: string): AwsAsked {
+function asking(action: string, permission: string): AwsPurpose {
   return {
     action,
     permission: `${permission} on the queue`,
@@ -159,7 +159,7 @@ async function inTens(
 /** The answer to a batch is a success with the entries that failed in it. */
 async function ofReceipts(
   sent: Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>,
-  asked: AwsAsked,
+  asked: AwsPurpose,
 ): Promise<void> {
   const { Failed = [] } = await sent.catch((error: unknown) => {
     throw faultOfAws(error, asked);

@@ -44,7 +44,7 @@ export class SqsFeed implements NoticeFeed {
     const held = new InFlightMessages({
       client,
       clock,
-      onTrouble: (error) => listener.onTrouble(error),
+      onError: (error) => listener.onError(error),
     });
     const handler = new MessageHandler({ held, listener, unknown, clock, rng });
     const reading: Reading = { held, handler, listener, signal };
@@ -64,7 +64,7 @@ export class SqsFeed implements NoticeFeed {
         for (const message of messages) void take(message, reading);
       } catch (error) {
         signal.throwIfAborted();
-        listener.onTrouble(asFault(error));
+        listener.onError(asFault(error));
         await this.#rest(Math.min(longestRestMs, firstRestMs * 2 ** failures), signal);
         failures = Math.min(failures + 1, 20);
       }
@@ -89,7 +89,7 @@ async function take(message: QueueMessage, reading: Reading): Promise<void> {
     else await held.giveBack(message.id, end);
   } catch (error) {
     if (signal.aborted) return;
-    listener.onTrouble(asFault(error));
+    listener.onError(asFault(error));
     held.drop(message.id);
   }
 }

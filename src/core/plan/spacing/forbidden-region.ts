@@ -6,7 +6,7 @@ import {
 } from "../../limits/open-time.ts";
 
 /** Deadlines in another order than the releases, worked out once for all gaps. */
-export interface Disorder {
+export interface DeadlineOrder {
   /** Distinct deadlines in order. */
   readonly deadlines: Float64Array;
   /** The place of the i-th job's deadline among them. */
@@ -16,7 +16,7 @@ export interface Disorder {
 export interface DisorderedJobs {
   /** Sorted. */
   readonly releases: Float64Array;
-  readonly disorder: Disorder;
+  readonly disorder: DeadlineOrder;
   readonly open: OpenTime;
 }
 

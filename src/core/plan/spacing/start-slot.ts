@@ -1,5 +1,5 @@
 import { type OpenTime, withoutRanges } from "../../limits/open-time.ts";
-import { type Disorder, forbiddenRegions } from "./forbidden-region.ts";
+import { type DeadlineOrder, forbiddenRegions } from "./forbidden-region.ts";
 
 /** When one node may start: from `release` to `deadline`, both included, whole milliseconds. */
 export interface StartRange {
@@ -15,7 +15,7 @@ export interface SortedRanges {
   readonly releases: Float64Array;
   readonly deadlines: Float64Array;
   /** The deadlines by themselves where they are in another order; undefined where in the same. */
-  readonly disorder: Disorder | undefined;
+  readonly disorder: DeadlineOrder | undefined;
 }
 
 export interface SlotProblem {
@@ -38,7 +38,7 @@ export function rangesOf(releases: Float64Array, deadlines: Float64Array): Sorte
   return {
     releases: Float64Array.from(jobs, (job) => job.release),
     deadlines: inOrder,
-    disorder: isSorted(inOrder) ? undefined : disorderOf(inOrder),
+    disorder: isSorted(inOrder) ? undefined : deadlineOrderOf(inOrder),
   };
 }
 
@@ -49,7 +49,7 @@ function isSorted(values: Float64Array): boolean {
   return true;
 }
 
-function disorderOf(deadlines: Float64Array): Disorder {
+function deadlineOrderOf(deadlines: Float64Array): DeadlineOrder {
   const sorted = deadlines.slice().sort();
   const distinct = sorted.filter((deadline, at) => deadline !== sorted[at - 1]);
   return {

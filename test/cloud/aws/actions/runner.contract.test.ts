@@ -19,7 +19,7 @@ const tools = {
   rng: seededRng(1),
   region: "us-east-1",
   machines: () => [],
-  onTrouble: () => {},
+  onError: () => {},
 };
 useAwsEnvironment();
 

@@ -50,7 +50,7 @@ function namesIn(hook: LifecycleHook | undefined): readonly string[] {
 /** The one word of a message, or what there is instead. */
 function only(body: unknown): unknown {
   const reading = read(body);
-  return reading.kind === "Read" && reading.words.length === 1 ? reading.words[0] : reading;
+  return reading.kind === "Read" && reading.notices.length === 1 ? reading.notices[0] : reading;
 }
 
 describe("a message of the queue", () => {
@@ -209,7 +209,7 @@ describe("a message of the queue", () => {
       };
       expect(reading).toEqual({
         kind: "Read",
-        words: [
+        notices: [
           { machine: "i-0000000000000000a", notice },
           { machine: "i-0000000000000000b", notice },
         ],
@@ -220,7 +220,10 @@ describe("a message of the queue", () => {
     it.each(["aws", "aws-us-gov", "aws-cn"])("knows a machine by its ARN, too: %s", (partition) => {
       const arn = `arn:${partition}:ec2:us-east-1:123456789012:instance/i-0000000000000000a`;
       const reading = read(healthEvent(about, { entities: [{ entityValue: arn }], startTime }));
-      expect(reading).toMatchObject({ kind: "Read", words: [{ machine: "i-0000000000000000a" }] });
+      expect(reading).toMatchObject({
+        kind: "Read",
+        notices: [{ machine: "i-0000000000000000a" }],
+      });
     });
 
     it("takes it back from a machine for which it is resolved, and from no other", () => {
@@ -230,14 +233,14 @@ describe("a message of the queue", () => {
         { ...second, status: "PENDING" },
       ];
       const reading = read(healthEvent(about, { entities: states, startTime }));
-      const words = reading.kind === "Read" ? reading.words : [];
-      expect(words.map(({ notice }) => notice.withdrawn)).toEqual([true, undefined]);
+      const notices = reading.kind === "Read" ? reading.notices : [];
+      expect(notices.map(({ notice }) => notice.withdrawn)).toEqual([true, undefined]);
     });
 
     it("loses no machine to an entity that is none", () => {
       const mixed = [5, { entityValue: "vol-0123456789abcdef0" }, ...entities, {}, null];
       const reading = read(healthEvent(about, { entities: mixed, startTime }));
-      expect(reading.kind === "Read" && reading.words).toHaveLength(2);
+      expect(reading.kind === "Read" && reading.notices).toHaveLength(2);
       expect(reading.kind === "Read" && reading.problems).toHaveLength(3);
     });
 
@@ -249,7 +252,7 @@ describe("a message of the queue", () => {
       const [, start, deadlineAt, statusCode] = row;
       const more = { statusCode };
       const reading = read(healthEvent(about, { entities, startTime: start, more }));
-      const words = entities.map(({ entityValue }) => ({
+      const notices = entities.map(({ entityValue }) => ({
         machine: entityValue,
         notice: {
           cause: "ScheduledMaintenance",
@@ -260,7 +263,7 @@ describe("a message of the queue", () => {
           withdrawn: true,
         },
       }));
-      expect(reading).toEqual({ kind: "Read", words, problems: [] });
+      expect(reading).toEqual({ kind: "Read", notices, problems: [] });
     });
 
     it.each([
@@ -270,8 +273,8 @@ describe("a message of the queue", () => {
     ])("is acted upon at once where it names %s: a notice fails open", (_, start, problems) => {
       const reading = read(healthEvent(about, { entities, startTime, more: { startTime: start } }));
       const notice = { cause: "ScheduledMaintenance", deadlineAt: undefined };
-      const words = entities.map(({ entityValue: machine }) => ({ machine, notice }));
-      expect(reading).toMatchObject({ kind: "Read", words, problems });
+      const notices = entities.map(({ entityValue: machine }) => ({ machine, notice }));
+      expect(reading).toMatchObject({ kind: "Read", notices, problems });
     });
 
     it.each([
@@ -323,8 +326,8 @@ describe("a message of the queue", () => {
         if (reading.kind === "Ignored" || reading.kind === "Unreadable") return;
         for (const name of namesIn(reading.hook)) expect(name.length).toBeLessThan(256);
         if (reading.kind === "Launch") return;
-        expect(reading.words.length).toBeGreaterThan(0);
-        for (const { machine, notice } of reading.words) {
+        expect(reading.notices.length).toBeGreaterThan(0);
+        for (const { machine, notice } of reading.notices) {
           expect(machine).toMatch(/^i-[0-9a-f]+$/);
           expect(notice.cause).toMatch(/^[A-Z][A-Za-z]+$/);
           expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);

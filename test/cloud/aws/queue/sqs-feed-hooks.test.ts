@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { NoticeFate } from "../../../../src/contracts/cloud/notice-feed.ts";
+import type { NoticeDelivery } from "../../../../src/contracts/cloud/notice-feed.ts";
 import { hours, minutes, seconds } from "../../../../src/core/time/time.ts";
 import { queueFault } from "../../../support/fake-queue.ts";
 import {
@@ -129,10 +129,10 @@ describe("the message of a group that waits", () => {
     expect(queue.size).toBe(0);
   });
 
-  it.each<NoticeFate>(["NoNode", "NotOwned", "Stale"])(
+  it.each<NoticeDelivery>(["NoNode", "NotOwned", "Stale"])(
     "has the group told nothing of an instance whose notice is %s: it may be another cluster's",
-    async (fate) => {
-      cluster.fates = { [theirs]: fate };
+    async (delivery) => {
+      cluster.deliveries = { [theirs]: delivery };
       queue.send(terminateAction(stage.about(theirs)));
       stage.start("Delete");
       await stage.pass(minutes(5));

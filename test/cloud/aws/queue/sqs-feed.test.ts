@@ -127,7 +127,7 @@ describe("the feed of a queue", () => {
     queue.send(spotWarning(stage.about(theirs)));
     stage.start();
     const other = new QueueListener({ [ours]: "Taken" });
-    other.fates = { [theirs]: "Taken" };
+    other.deliveries = { [theirs]: "Taken" };
     const ending = new AbortController();
     const others = stage.feed({ seed: 2 }).run(other, ending.signal);
     await stage.pass(seconds(2));
@@ -176,7 +176,7 @@ describe("the feed of a queue", () => {
   });
 
   it("removes what is of use to nobody: a trial, what is past, what no policy owns", async () => {
-    cluster.fates = { [ours]: "NotOwned", [theirs]: "Stale" };
+    cluster.deliveries = { [ours]: "NotOwned", [theirs]: "Stale" };
     queue.send(testNotification());
     queue.send(spotWarning(stage.about(ours)));
     queue.send(spotWarning(stage.about(theirs)));
