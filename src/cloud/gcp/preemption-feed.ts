@@ -164,9 +164,7 @@ class PreemptionZone {
     await Promise.all(fresh.map((instanceNotice) => this.#tell(instanceNotice, listener)));
   }
 
-  async #read(
-    signal: AbortSignal,
-  ): Promise<{
+  async #read(signal: AbortSignal): Promise<{
     readonly notices: readonly InstanceNotice[];
     readonly problems: readonly string[];
   }> {
