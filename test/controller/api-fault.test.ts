@@ -5,7 +5,8 @@ import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
 import { depart } from "./capacity-story.ts";
 
-type Fault = number | "Lost" | "Hangs";
+/** A page or an object comes with 200, of something that answers in the server's place. */
+type Fault = number | "Lost" | "Hangs" | "Page" | "Object";
 
 /** What a notice asks of the API server, by the request. */
 const acts: Readonly<Record<string, (request: KubeRequest) => boolean>> = {
@@ -26,6 +27,12 @@ function failing(fault: Fault): Promise<KubeAnswer> {
       new LastcallError("API_UNREACHABLE", "Cannot reach the API server: reset"),
     );
   }
+  if (fault === "Page") {
+    const message =
+      "Cannot PATCH: answered with a page, check whether a proxy answers in its place";
+    return Promise.reject(new LastcallError("API_ANSWER_INVALID", message));
+  }
+  if (fault === "Object") return Promise.resolve({ status: 200, body: { message: "log in" } });
   const message = `injected ${fault}`;
   return Promise.resolve({ status: fault, body: { kind: "Status", code: fault, message } });
 }
@@ -75,7 +82,7 @@ async function noticeWith(about: {
   };
 }
 
-const faults: readonly Fault[] = [429, 500, 503, 401, 403, 400, "Lost"];
+const faults: readonly Fault[] = [429, 500, 503, 401, 403, 400, "Lost", "Page"];
 
 describe.each(Object.keys(acts))("under a notice, %s", (act) => {
   it.each(faults)("that fails once (%s) costs less than two seconds", async (fault) => {
@@ -94,6 +101,19 @@ describe.each(Object.keys(acts))("under a notice, %s", (act) => {
     expect(told.leaving()).toBe(0);
     await told.end();
   });
+});
+
+describe("an object of something else in the place of the API's answer", () => {
+  it.each(["an eviction", "the list of the pods", "the list of the budgets"])(
+    "(%s) is no answer, and asked for again",
+    async (act) => {
+      const told = await noticeWith({ act, fault: "Object", times: 1 });
+      await told.world.pass(seconds(3));
+      expect(told.failed()).toBe(1);
+      expect(told.leaving()).toBe(0);
+      await told.end();
+    },
+  );
 });
 
 describe("budgets that cannot be read under a notice", () => {

@@ -125,6 +125,7 @@ export class HttpKubeApi implements KubeApi {
         const text = await readText(response);
         refusePage(response, asked);
         const isRead = request.ignoresBody !== true || (response.statusCode ?? 0) >= 300;
+        if (!isRead && !saysKind.test(text)) throw invalidAnswer(asked, "no object of its own");
         const answer = toAnswer(response, isRead ? toBody(response, text, asked) : undefined);
         this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
         return answer;
@@ -322,7 +323,7 @@ async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
 function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   const retryAfter = response.headers["retry-after"];
   // The other form of Retry-After, a date, is never sent by an API server.
-  const isSeconds = retryAfter !== undefined && /^\d+$/.test(retryAfter);
+  const isSeconds = /^\d+$/.test(retryAfter ?? "");
   const serverAt = parseHttpDate(response.headers.date ?? "");
   return {
     status: response.statusCode ?? 0,
@@ -332,18 +333,17 @@ function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   };
 }
 
-/**
- * Refusals may be plain text. What is granted never is: a page of a proxy must not pass for a list
- * without items, nor for a request that was carried out.
- */
+/** Refusals may be plain text; what is granted never is, and a proxy's page is no answer. */
 function refusePage(response: IncomingMessage, asked: Asked): void {
-  const { statusCode = 0 } = response;
-  if (isJson(response) || statusCode < 200 || statusCode >= 300) return;
+  if (isJson(response) || (response.statusCode ?? 0) >= 300) return;
   throw invalidAnswer(asked, `"${response.headers["content-type"] ?? ""}" and no JSON`);
 }
 
+/** Of an answer that is not read any further: where each object of the API says what it is. */
+const saysKind = /^.{0,200}?"(kind|apiVersion)"\s*:/s;
+
 function isJson({ headers }: IncomingMessage): boolean {
-  return (headers["content-type"] ?? "").includes("json");
+  return headers["content-type"]?.includes("json") === true;
 }
 
 function toBody(response: IncomingMessage, text: string, asked: Asked): unknown {

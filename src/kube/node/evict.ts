@@ -125,11 +125,15 @@ interface Status {
   readonly bare: boolean;
 }
 
+const foreign =
+  "the answer is no object of the API server, check whether a proxy answers in its place";
+
 function readAnswer(answer: KubeAnswer): EvictionAnswer {
   const body = fieldsOf(answer.body);
   const code = answer.status < 300 ? codeInside(body) : answer.status;
   const status = statusOf(answer, body);
-  if (code < 300) return { kind: "Accepted" };
+  if (code < 300 && textOf(body.kind) !== undefined) return { kind: "Accepted" };
+  if (code < 300) return { kind: "NoAnswer", message: foreign };
   if (isAboutTwoBudgets(status.message)) {
     return { kind: "MultipleBudgets", message: status.message };
   }

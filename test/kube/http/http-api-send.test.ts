@@ -70,9 +70,9 @@ describe("a request", () => {
   });
 
   it("asks for metadata alone where nobody reads the answer, and reads a refusal", async () => {
-    const { server, api } = await setUp((_, response, turn) => json(response, 200 * turn, {}));
+    const { server, api } = await setUp((_, to, turn) => json(to, 200 * turn, { kind: turn }));
     const ask = () => api.send({ ...post, ignoresBody: true });
-    expect([await ask(), await ask()]).toMatchObject([{ body: undefined }, { body: {} }]);
+    expect([await ask(), await ask()]).toMatchObject([{ body: undefined }, { body: { kind: 2 } }]);
     expect(server.seen[0]?.headers.accept).toMatch(/^application.json;as=PartialObjectMetadata;/);
   });
 

@@ -74,6 +74,24 @@ describe("a reflector over HTTP", () => {
     expect(removed).toEqual(["b"]);
   });
 
+  it("takes an object of a proxy for no write, where nobody reads the answer", async () => {
+    const server = await new ScriptedServer((_, response) =>
+      json(response, 200, { message: "log in" }),
+    ).start();
+    const credentials = async () => ({ headers: {}, tls: {} });
+    const access = { server: server.url, namespace: "", credentials, reload: async () => {} };
+    const api = new HttpKubeApi({ access, clock: new ManualClock() });
+    closing.push(
+      () => server.stop(),
+      () => api.close(),
+    );
+    const cordon = { method: "PATCH", path: "/api/v1/nodes/a", ignoresBody: true } as const;
+    await expect(api.send(cordon)).rejects.toMatchObject({
+      code: "API_ANSWER_INVALID",
+      retryable: true,
+    });
+  });
+
   it("takes the page of a proxy for no list, and for no request that was carried out", async () => {
     let isProxy = true;
     const server = await new ScriptedServer((seen, response) => {
