@@ -28,7 +28,7 @@ export interface DepartureStore {
 export interface StatusWrite {
   /** Asked as the request goes out, which in a rush is a while after it was made. */
   readonly status: () => DepartureStatus;
-  /** Once it aborts the write goes among the evictions. */
+  /** Once it aborts the write goes ahead of the evictions that wait. */
   readonly hurry?: AbortSignal | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface LedgerTools {
  * of all else the status knows more. Writes go one after another, and each carries all that is new.
  * In a rush of notices they stand back for cordons and evictions, and with them what waits for its
  * old state to be written: to be quarantined or detached is less urgent than to be drained. To be
- * out of the load balancers is not: that goes among the evictions.
+ * out of the load balancers is not: that goes ahead of the evictions that wait.
  */
 export class ActionLedger {
   readonly #tools: LedgerTools;

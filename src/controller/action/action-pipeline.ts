@@ -257,7 +257,7 @@ export class ActionPipeline {
       this.#ledger.set({ ...this.#ledger.recordOf(action), undo });
       // Whom requests still reach is to be out before its pods have ended, and not after them.
       const isDue = action.how.kind === "deregisterTargets" && this.isPressing;
-      await this.#ledger.save(signal, isDue ? "AmongEvictions" : "Behind");
+      await this.#ledger.save(signal, isDue ? "Ahead" : "Behind");
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
     const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);

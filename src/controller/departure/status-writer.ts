@@ -20,7 +20,7 @@ import type { Executor } from "../executor.ts";
 const progressEveryMs = 1000;
 
 /** Where a write stands in a rush of notices. */
-export type PlaceInRush = "Behind" | "AmongEvictions";
+export type PlaceInRush = "Behind" | "Ahead";
 
 type Change = (fresh: Departure) => DepartureStatus | undefined;
 
@@ -77,7 +77,7 @@ export class StatusWriter {
 
   /**
    * Undefined when the Departure is gone. In a rush it stands back behind evictions. One that goes
-   * among them pulls along those before it.
+   * ahead of those that wait pulls along the writes before it.
    */
   write(
     departure: Departure,
@@ -86,7 +86,7 @@ export class StatusWriter {
   ): Promise<Departure | undefined> {
     const hurry = new AbortController();
     this.#hurries.add(hurry);
-    if (place === "AmongEvictions") for (const one of this.#hurries) one.abort();
+    if (place === "Ahead") for (const one of this.#hurries) one.abort();
     const next = this.#tail
       .then(() => this.#record(departure, change, hurry.signal))
       .finally(() => this.#hurries.delete(hurry));
