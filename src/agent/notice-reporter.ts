@@ -8,6 +8,7 @@ import {
   isSequelOf,
   isUnderWay,
 } from "../core/departure/departure.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
@@ -151,7 +152,7 @@ export class NoticeReporter {
 
   async #read(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
     const answer = await this.#send({ method: "GET", path: pathOf(name), signal });
-    return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
+    return answer.status === 404 ? undefined : viewDeparture(departureIn(answer, name));
   }
 
   async #tighten(
@@ -184,6 +185,7 @@ export class NoticeReporter {
     const answer = await this.#api.send(request);
     if (answer.status === 409) return false;
     if (answer.status >= 300) throw apiError(request, answer);
+    departureIn(answer, name);
     return true;
   }
 
@@ -193,6 +195,7 @@ export class NoticeReporter {
     const answer = await this.#api.send(request);
     if (answer.status === 409) throw busy(name, "somebody else changed it at the same time");
     if (answer.status >= 300) throw apiError(request, answer);
+    departureIn(answer, name);
   }
 
   async #send(request: KubeRequest): Promise<KubeAnswer> {
@@ -200,6 +203,20 @@ export class NoticeReporter {
     if (answer.status >= 300 && !isAbsent(request, answer)) throw apiError(request, answer);
     return answer;
   }
+}
+
+/**
+ * What a granted request answers with. Anything else is no word that a notice was written: it would
+ * not be told again.
+ */
+function departureIn({ body }: KubeAnswer, name: string): KubeObject {
+  const object = fieldsOf(body);
+  if (object.kind === "Departure") return object;
+  const found = textOf(object.kind) ?? "no kind";
+  throw new LastcallError(
+    "API_ANSWER_INVALID",
+    `Cannot read Departure ${name}: found ${found}, expected a Departure, check whether a proxy answers in place of the API server`,
+  );
 }
 
 function namesFrom(node: NodeIdentity, first: number, count: number): readonly string[] {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
-import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { KubeAnswer, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { MachineNotice } from "../../src/core/notice/notice.ts";
 import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";
@@ -91,6 +91,27 @@ describe("a notice for a node without a departure", () => {
     });
     expect(made.metadata?.annotations).toEqual({ "lastcall.dev/notice": "spot-terminate-1" });
   });
+
+  it.each(["POST", "PATCH", "GET"])(
+    "is not taken for written where something else answers a %s with 200",
+    async (method) => {
+      if (method !== "POST") {
+        const departAt = formatInstant(plus(nowAt, seconds(3600)));
+        await put(first, { cause: "Planned", departAt });
+      }
+      const foreign: KubeAnswer = { status: 200, body: { message: "log in" } };
+      const proxied = {
+        send: (request: KubeRequest) =>
+          request.method === method ? Promise.resolve(foreign) : api.send(request),
+      };
+      const log = { warn: () => undefined };
+      const other = new NoticeReporter({ api: proxied, identify: async () => node, log });
+      await expect(other.report(spot, never)).rejects.toMatchObject({
+        code: "API_ANSWER_INVALID",
+        retryable: true,
+      });
+    },
+  );
 
   it("makes no second one when it is reported again, after a lost answer or a restart", async () => {
     await reporter.report(spot, never);
