@@ -1,16 +1,21 @@
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { nameOf } from "../core/json/shown-value.ts";
 import { LastcallError } from "../errors.ts";
-import { type Baseline, isKnown } from "./baseline.ts";
 import { type AuditedFleet, canReach, graceOn, readFleet } from "./fleet.ts";
 import { landingOf } from "./landing.ts";
 import { isAutopilot, platformsOfNodes } from "./objects/audit-node.ts";
 import { faultyIgnores, ignoredRules } from "./objects/ignore.ts";
-import { type Manifest, type ManifestSource, placeOf, readManifest } from "./objects/manifest.ts";
-import { knownTemplatePaths, type TemplatePath } from "./objects/template-path.ts";
+import {
+  knownTemplatePaths,
+  type Manifest,
+  type ManifestSource,
+  placeOf,
+  readManifest,
+  type TemplatePath,
+} from "./objects/manifest.ts";
 import { isMisnamed, type Workload, workloadKindOf } from "./objects/workload.ts";
 import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";
-import type { AuditReport, ReportedWorkload } from "./report.ts";
+import { type AuditReport, type Baseline, isKnown, type ReportedWorkload } from "./report.ts";
 import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
 

@@ -17,8 +17,7 @@ import {
   type Selecting,
 } from "./objects/label-index.ts";
 import type { Manifest } from "./objects/manifest.ts";
-import { isStatusPort } from "./objects/pod-template.ts";
-import { readSelector } from "./objects/read-selector.ts";
+import { isStatusPort, readSelector } from "./objects/pod-template.ts";
 import type { Workload } from "./objects/workload.ts";
 import { listWorkloads, type NotJudged } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";

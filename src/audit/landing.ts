@@ -1,8 +1,7 @@
 import { type LabelRequirement, meetsRequirement } from "../core/cluster/label-selector.ts";
 import type { Toleration } from "../core/cluster/pod.ts";
-import type { AuditNode } from "./objects/audit-node.ts";
+import { type AuditNode, spotLabels } from "./objects/audit-node.ts";
 import type { PodTemplate } from "./objects/pod-template.ts";
-import { spotLabels } from "./spot-label.ts";
 
 /** Whether a workload's pods can be placed on Spot nodes: nowhere else, also there, or never. */
 export type Landing = "Only" | "May" | "Never";

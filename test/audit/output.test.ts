@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import { readBaseline } from "../../src/audit/baseline.ts";
 import { githubAnnotations, sarifLog } from "../../src/audit/output/ci-output.ts";
 import { auditTable } from "../../src/audit/output/table.ts";
+import { readBaseline } from "../../src/audit/report.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
 const web = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });

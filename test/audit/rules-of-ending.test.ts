@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sleepSecondsOf } from "../../src/audit/pre-stop.ts";
+import { sleepSecondsOf } from "../../src/audit/objects/pod-template.ts";
 import { remarks, withContainer } from "./support/rule-remarks.ts";
 
 describe("how long a preStop hook takes", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseTemplatePath } from "../../src/audit/objects/template-path.ts";
+import { parseTemplatePath } from "../../src/audit/objects/manifest.ts";
 import { auditRun } from "./support/audit-run.ts";
 
 describe("--template-path", () => {

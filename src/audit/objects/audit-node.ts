@@ -2,7 +2,6 @@ import type { Taint } from "../../core/cluster/node.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { type BudgetSource, knownPlatform, type Platform } from "../platform.ts";
-import { isSpot } from "../spot-label.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** What the audit knows of a node. */
@@ -121,4 +120,20 @@ function versionOf(text: string): readonly [number, number, number, number] {
     Number(found?.[3] ?? 0),
     Number(found?.[4] ?? 0),
   ];
+}
+
+/** The labels by which clouds and tools mark Spot nodes, and the values that mean it. */
+export const spotLabels: Readonly<Record<string, readonly string[]>> = {
+  "cloud.google.com/gke-spot": ["true"],
+  "cloud.google.com/gke-preemptible": ["true"],
+  "cloud.google.com/gke-provisioning": ["spot", "preemptible"],
+  "eks.amazonaws.com/capacityType": ["SPOT"],
+  "karpenter.sh/capacity-type": ["spot"],
+  "node.kubernetes.io/lifecycle": ["spot"],
+  "kubernetes.azure.com/scalesetpriority": ["spot"],
+};
+
+/** Whether a node's labels say that it is a Spot or preemptible one. */
+export function isSpot(labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(spotLabels).some(([key, values]) => values.includes(labels[key] ?? ""));
 }

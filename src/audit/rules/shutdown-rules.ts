@@ -1,10 +1,9 @@
 /** What a pod gets and makes of the time between SIGTERM and the end. */
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
-import type { Container } from "../objects/pod-template.ts";
+import { type Container, longestPreStop } from "../objects/pod-template.ts";
 import type { Workload } from "../objects/workload.ts";
 import type { Platform } from "../platform.ts";
-import { longestPreStop } from "../pre-stop.ts";
 import { type Remark, type Rule, type Severity, spotWorkloads } from "../rule.ts";
 
 /** The central rule: the kubelet gives less than the pod asks for. */

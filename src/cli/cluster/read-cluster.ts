@@ -1,8 +1,7 @@
+import { isSpot } from "../../audit/objects/audit-node.ts";
 import { leanObject } from "../../audit/objects/lean-object.ts";
-import { readManifest } from "../../audit/objects/manifest.ts";
-import type { TemplatePath } from "../../audit/objects/template-path.ts";
+import { readManifest, type TemplatePath } from "../../audit/objects/manifest.ts";
 import { objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
-import { isSpot } from "../../audit/spot-label.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { type Fields, isFields, valueAt } from "../../core/json/json-field.ts";

@@ -1,11 +1,13 @@
 import { audit, problemsOf } from "../../audit/audit.ts";
-import { type Baseline, readBaseline } from "../../audit/baseline.ts";
-import type { ManifestSource } from "../../audit/objects/manifest.ts";
-import { parseTemplatePath, type TemplatePath } from "../../audit/objects/template-path.ts";
+import {
+  type ManifestSource,
+  parseTemplatePath,
+  type TemplatePath,
+} from "../../audit/objects/manifest.ts";
 import { githubAnnotations, sarifLog } from "../../audit/output/ci-output.ts";
 import { auditTable } from "../../audit/output/table.ts";
 import type { Platform } from "../../audit/platform.ts";
-import type { AuditReport } from "../../audit/report.ts";
+import { type AuditReport, type Baseline, readBaseline } from "../../audit/report.ts";
 import { type Severity, severities } from "../../audit/rule.ts";
 import { printYaml } from "../../config/yaml-text.ts";
 import type { Clock } from "../../contracts/clock.ts";

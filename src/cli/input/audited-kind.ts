@@ -1,4 +1,4 @@
-import type { TemplatePath } from "../../audit/objects/template-path.ts";
+import type { TemplatePath } from "../../audit/objects/manifest.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { LastcallError } from "../../errors.ts";
