@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
-import { backwardsCronPattern, cronPattern } from "../../src/config/schema/cron-pattern.ts";
+import { backwardsCronPattern, cronPattern } from "../../src/config/schema/window-schema.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 
 const grammar = new RegExp(cronPattern, "i");
