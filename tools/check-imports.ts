@@ -86,7 +86,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   limits: ["time", "reason", "cluster", "policy", "departure"],
   capacity: ["cluster", "policy"],
   action: ["time", "json", "cluster", "policy", "departure"],
-  "drain-plan": ["time", "cluster", "policy", "departure", "limits", "capacity"],
+  "drain-plan": ["time", "cluster", "policy", "departure", "capacity"],
   drain: ["time", "chance", "cluster", "policy", "departure", "capacity", "drain-plan"],
   "plan/spacing": ["time", "policy", "limits"],
   plan: [

@@ -3,7 +3,6 @@ import type { NodeFacts } from "../cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/pod.ts";
 import type { BudgetDemand } from "../departure/drain-conflict.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
-import { budgetName, budgetsOf } from "../limits/budget-standing.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import {
@@ -16,6 +15,7 @@ import {
   type WaveSlot,
 } from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
+import { budgetName, budgetsOf } from "./pod-obstacle.ts";
 
 /** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
 export interface DrainPlan {

@@ -3,10 +3,9 @@ import { matchesLabelSelector } from "../cluster/label-selector.ts";
 import { departingTaint, type Taint } from "../cluster/node.ts";
 import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
-import { type BudgetStanding, budgetStanding, budgetsOf } from "../limits/budget-standing.ts";
 import type { DrainRule, PodRule } from "../policy/policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "../time/time.ts";
-import { disturbanceMark } from "./pod-obstacle.ts";
+import { type BudgetStanding, budgetStanding, budgetsOf, disturbanceMark } from "./pod-obstacle.ts";
 
 export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 

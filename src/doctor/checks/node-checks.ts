@@ -1,7 +1,7 @@
 import { killerAnnotation, rivalOf } from "../../core/cluster/hold.ts";
 import { departingTaint } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
-import { budgetName, canNeverAllow } from "../../core/limits/budget-standing.ts";
+import { budgetName, canNeverAllow } from "../../core/drain-plan/pod-obstacle.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import { type Check, counted, fail, judging, namesOf, pass, warn } from "../check.ts";
 import { spotNodes } from "../facts.ts";
