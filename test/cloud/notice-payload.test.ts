@@ -6,7 +6,7 @@ import {
   readScheduledEvents,
   readTargetLifecycleState,
 } from "../../src/cloud/aws/notice-payload.ts";
-import { readAzureEvents } from "../../src/cloud/azure/notice-payload.ts";
+import { readAzureEvents } from "../../src/cloud/azure/notice-source.ts";
 import {
   readMaintenanceEvent,
   readNoticeDuration,

@@ -1,6 +1,5 @@
-import { ComputeClient } from "../../src/cloud/gcp/compute-client.ts";
-import { parseComputeEndpoint } from "../../src/cloud/gcp/compute-endpoint.ts";
-import { ComputeLaunchTimes } from "../../src/cloud/gcp/compute-launch-times.ts";
+import { ComputeClient, parseComputeEndpoint } from "../../src/cloud/gcp/compute-client.ts";
+import { ComputeLaunchTimes } from "../../src/cloud/gcp/compute-engine.ts";
 import { ComputeReleaser } from "../../src/cloud/gcp/compute-releaser.ts";
 import { noTokens, type TokenSource } from "../../src/cloud/release/rest-exchange.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";

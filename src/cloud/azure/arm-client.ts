@@ -10,9 +10,9 @@ import {
 } from "../../core/json/json-field.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import type { ApiEndpoint } from "../release/api-endpoint.ts";
 import type { ReleaseBounds } from "../release/release-loop.ts";
 import {
+  type ApiEndpoint,
   exchange,
   jsonObjectOf,
   type RestAnswer,

@@ -2,8 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { INetworkModule } from "@azure/msal-node";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { LastcallError } from "../../errors.ts";
-import type { ApiEndpoint } from "../release/api-endpoint.ts";
-import { noTokens, type TokenSource } from "../release/rest-exchange.ts";
+import { type ApiEndpoint, noTokens, type TokenSource } from "../release/rest-exchange.ts";
 
 type Library = typeof import("@azure/msal-node");
 type Environment = Readonly<Record<string, string | undefined>>;

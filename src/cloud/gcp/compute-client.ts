@@ -11,12 +11,13 @@ import {
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {
+  type ApiEndpoint,
   exchange,
   jsonObjectOf,
+  parseApiEndpoint,
   type RestAnswer,
   type TokenSource,
 } from "../release/rest-exchange.ts";
-import type { ComputeEndpoint } from "./compute-endpoint.ts";
 import { type CallPurpose, faultOfAnswer, readErrorBody } from "./compute-fault.ts";
 
 export interface ComputeCall extends CallPurpose {
@@ -187,4 +188,15 @@ function unreadable({ action }: ComputeList, found: string): LastcallError {
     "CLOUD_UNREACHABLE",
     `Cannot ${action}: found ${found}, expected a list`,
   );
+}
+
+/** Where Compute Engine answers unless `--gcp-endpoint` says otherwise. */
+export const defaultComputeEndpoint = "https://compute.googleapis.com";
+
+/** `/compute/v1/…` is appended to its base. */
+export type ComputeEndpoint = ApiEndpoint;
+
+/** Reads the value of `--gcp-endpoint`. Throws CONFIG_INVALID. */
+export function parseComputeEndpoint(text: string): ComputeEndpoint {
+  return parseApiEndpoint("--gcp-endpoint", text);
 }

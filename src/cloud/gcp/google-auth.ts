@@ -1,7 +1,7 @@
 import type { GoogleAuth } from "google-auth-library";
 import { LastcallError } from "../../errors.ts";
 import { noTokens, type TokenSource } from "../release/rest-exchange.ts";
-import type { ComputeEndpoint } from "./compute-endpoint.ts";
+import type { ComputeEndpoint } from "./compute-client.ts";
 
 type Library = typeof import("google-auth-library");
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { azureTokens } from "../../../src/cloud/azure/azure-auth.ts";
-import { parseApiEndpoint } from "../../../src/cloud/release/api-endpoint.ts";
+import { parseApiEndpoint } from "../../../src/cloud/release/rest-exchange.ts";
 
 const endpoint = parseApiEndpoint("--azure-endpoint", "https://management.azure.com");
 const jwt = "header.of-the-pod.signature";

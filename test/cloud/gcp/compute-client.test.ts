@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
-import { parseComputeEndpoint } from "../../../src/cloud/gcp/compute-endpoint.ts";
+import { ComputeClient, parseComputeEndpoint } from "../../../src/cloud/gcp/compute-client.ts";
 import type { TokenSource } from "../../../src/cloud/release/rest-exchange.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { seconds } from "../../../src/core/time/time.ts";
@@ -184,5 +183,39 @@ describe("tokens", () => {
       expect(`${message} ${stack} ${JSON.stringify(cause)}`).not.toContain("ya29.secret");
       await world.close();
     }
+  });
+});
+
+describe("an endpoint", () => {
+  it.each([
+    ["https://compute.googleapis.com", "https://compute.googleapis.com", false],
+    ["https://compute.googleapis.com/", "https://compute.googleapis.com", false],
+    ["https://proxy.internal:8443/gce/", "https://proxy.internal:8443/gce", false],
+    ["http://127.0.0.1:8090", "http://127.0.0.1:8090", true],
+    ["http://localhost:8090/", "http://localhost:8090", true],
+    ["http://[::1]:8090", "http://[::1]:8090", true],
+    ["https://127.0.0.1:8443", "https://127.0.0.1:8443", false],
+  ])("%s is taken as %s, plain loopback: %s", (text, baseUrl, loopback) => {
+    expect(parseComputeEndpoint(text)).toEqual({ baseUrl, loopback });
+  });
+
+  it.each([
+    "",
+    "compute.googleapis.com",
+    "ftp://127.0.0.1",
+    "http://compute.googleapis.com",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "https://host/?key=1",
+  ])("%j is refused, since a token would cross a network in clear text or go nowhere", (text) => {
+    expect(() => parseComputeEndpoint(text)).toThrow(
+      /^Cannot use --gcp-endpoint: found .*, expected an https URL, or http on a loopback address$/,
+    );
+  });
+
+  it("with a password in it is refused without repeating it", () => {
+    const parse = () => parseComputeEndpoint("https://me:hunter2@compute.googleapis.com");
+    expect(parse).toThrow("found credentials in the URL");
+    expect(parse).not.toThrow("hunter2");
   });
 });

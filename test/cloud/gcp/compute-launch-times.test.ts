@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
-import { ComputeLaunchTimes } from "../../../src/cloud/gcp/compute-launch-times.ts";
+import { ComputeLaunchTimes } from "../../../src/cloud/gcp/compute-engine.ts";
 import { noTokens } from "../../../src/cloud/release/rest-exchange.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { hours, instant, plus } from "../../../src/core/time/time.ts";

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
+import { checkRequestId, requestIdAfter } from "../../../src/cloud/gcp/compute-releaser.ts";
 import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
 import type {
   ReleaseRequest,
@@ -337,4 +338,20 @@ it("no mode needs a permission that the list does not give it", async () => {
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
     await world.close();
   }
+});
+
+const uid = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+
+it.each([
+  [0, uid],
+  [1, "6f9619ff-8b86-4d01-b42d-00cf4fc96500"],
+  [2, "6f9619ff-8b86-4d01-b42d-00cf4fc96501"],
+])("after %i failures the request id is %s", (failures, expected) => {
+  expect(requestIdAfter(uid, failures)).toBe(expected);
+  expect(() => checkRequestId(expected)).not.toThrow();
+});
+
+it("the count wraps round inside the last group", () => {
+  const last = "6f9619ff-8b86-4d01-b42d-ffffffffffff";
+  expect(requestIdAfter(last, 1)).toBe("6f9619ff-8b86-4d01-b42d-000000000000");
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { parseComputeEndpoint } from "../../../src/cloud/gcp/compute-endpoint.ts";
+import { parseComputeEndpoint } from "../../../src/cloud/gcp/compute-client.ts";
 import { googleTokens } from "../../../src/cloud/gcp/google-auth.ts";
 
 const cloud = parseComputeEndpoint("https://compute.googleapis.com");
