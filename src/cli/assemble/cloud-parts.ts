@@ -1,14 +1,13 @@
-import type { ReleaserChoice } from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimes } from "../../contracts/cloud/launch-times.ts";
+import type { InstanceReleaser, ReleaserChoice } from "../../contracts/cloud/instance-releaser.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
 import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
 import type { Fleet, FleetView } from "../../contracts/fleet.ts";
 import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import type { Millis } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
-import { type AwsChoice, awsParts } from "./aws-parts.ts";
-import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "./machine-cloud.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
@@ -79,8 +78,156 @@ export async function cloudParts(
   };
 }
 
-/** The machines of the nodes that some policy owns: at the others no word is acted upon. */
+/** The machines of the nodes that some policy owns: a notice of any other is not acted upon. */
 export function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
   const owned = nodes.filter((node) => selectPolicy(node, policies) !== undefined);
   return owned.flatMap(({ providerID }) => providerID ?? []);
+}
+
+interface AwsChoice {
+  readonly sqsQueueUrl?: string | undefined;
+  readonly sqsReceivers: number;
+  readonly sqsUnknown: "Leave" | "Delete";
+  readonly sqsCompleteHooks: boolean;
+  readonly ec2StatusPoll?: Millis | undefined;
+  readonly awsManagedTag?: string | undefined;
+}
+
+/** What a controller has of AWS. */
+interface AwsParts {
+  readonly feedsFor: (about: AwsFleet) => readonly NoticeFeed[];
+  /** Absent: no group is told to go on. */
+  readonly hooks?: LifecycleHooks | undefined;
+}
+
+interface AwsFleet {
+  readonly fleet: Fleet;
+  /** The providerIDs of the nodes that some policy owns. */
+  readonly machines: () => readonly string[];
+}
+
+/**
+ * Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID.
+ */
+async function awsParts(options: AwsChoice, io: CommandIo): Promise<AwsParts> {
+  const { clock, rng } = io;
+  const queue = await queueParts(options, io);
+  const pollMs = options.ec2StatusPoll;
+  const tag = await tagOf(options);
+  if (pollMs === undefined && tag === undefined) {
+    return { feedsFor: () => queue.feeds, hooks: queue.hooks };
+  }
+  const [{ Ec2Client }, { InstanceStatusFeed }, { ManagedFeed }, { TaggedMachines }] =
+    await Promise.all([
+      import("../../cloud/aws/ec2-client.ts"),
+      import("../../cloud/aws/instance-status-feed.ts"),
+      import("../../cloud/aws/managed-feed.ts"),
+      import("../../cloud/aws/tagged-machines.ts"),
+    ]);
+  const ec2 = new Ec2Client({ region: queue.region });
+  const feedsFor = ({ fleet, machines }: AwsFleet): readonly NoticeFeed[] => {
+    const feeds: readonly NoticeFeed[] = [
+      ...queue.feeds,
+      ...(pollMs === undefined
+        ? []
+        : [new InstanceStatusFeed({ ec2, clock, rng, pollMs, machines })]),
+    ];
+    if (tag === undefined) return feeds;
+    const tagged = new TaggedMachines({ ec2, tag, clock, rng });
+    const isNode = (machine: string) => fleet.nodeOf(machine) !== undefined;
+    return [new ManagedFeed({ feeds, machines: tagged, isNode })];
+  };
+  return { feedsFor, hooks: queue.hooks };
+}
+
+async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
+  if (awsManagedTag === undefined) return undefined;
+  if (sqsQueueUrl === undefined && ec2StatusPoll === undefined) {
+    throw new LastcallError(
+      "CONFIG_INVALID",
+      "Cannot use --aws-managed-tag: it needs --sqs-queue-url or --ec2-status-poll, set one of them",
+    );
+  }
+  const { parseManagedTag } = await import("../../cloud/aws/tagged-machines.ts");
+  return parseManagedTag(awsManagedTag);
+}
+
+interface QueueParts extends Pick<AwsParts, "hooks"> {
+  readonly feeds: readonly NoticeFeed[];
+  /** Where the queue is, as far as its URL says it. */
+  readonly region?: string | undefined;
+}
+
+async function queueParts(options: AwsChoice, { clock, rng, env }: CommandIo): Promise<QueueParts> {
+  const { sqsQueueUrl: url, sqsReceivers: receivers, sqsUnknown: unknown } = options;
+  if (url === undefined) return { feeds: [] };
+  const [{ SqsClient, regionOf }, { SqsFeed }] = await Promise.all([
+    import("../../cloud/aws/queue/sqs-client.ts"),
+    import("../../cloud/aws/queue/sqs-feed.ts"),
+  ]);
+  const region = regionOf(url);
+  const hasEndpoint = (env.AWS_ENDPOINT_URL_SQS ?? env.AWS_ENDPOINT_URL ?? "") !== "";
+  const client = new SqsClient({ url, clock, hasEndpoint });
+  const feeds = [new SqsFeed({ client, receivers, unknown, clock, rng })];
+  if (!options.sqsCompleteHooks) return { feeds, region };
+  const { AutoScaling } = await import("../../cloud/aws/auto-scaling.ts");
+  return { feeds, region, hooks: new AutoScaling({ region }) };
+}
+
+/** What a cloud can do about its machines. */
+export interface MachineCloud {
+  readonly releaser: InstanceReleaser;
+  readonly launchTimes: LaunchTimes;
+  /**
+   * The providerIDs of the machines that run in the same group now, at most 500, this one among
+   * them, and of all that are known to be of the same cluster; none where it is in neither. Absent:
+   * this cloud is not asked. Throws CLOUD_*.
+   */
+  readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;
+}
+
+/**
+ * A cloud whose code is loaded when it is first asked: the clients of most are large, and one is in
+ * use.
+ */
+export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
+  let loading: Promise<MachineCloud> | undefined;
+  const cloud = () => {
+    loading ??= load();
+    return loading;
+  };
+  return {
+    releaser: {
+      describe: async (...asked) => (await cloud()).releaser.describe(...asked),
+      check: async (...asked) => (await cloud()).releaser.check(...asked),
+      release: async (...asked) => (await cloud()).releaser.release(...asked),
+    },
+    launchTimes: {
+      launchTimesOf: async (...asked) => (await cloud()).launchTimes.launchTimesOf(...asked),
+    },
+    groupOf: async (...asked) => (await (await cloud()).groupOf?.(...asked)) ?? [],
+  };
+}
+
+/**
+ * Asks each cloud for the launch times of its own machines, and none of which no machine is asked
+ * about.
+ */
+export function launchTimesOfAll(
+  clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,
+): LaunchTimes {
+  return {
+    async launchTimesOf(providerIDs, signal): Promise<LaunchTimeReading> {
+      const byCloud = Map.groupBy(providerIDs, (id) => parseProviderId(id)?.cloud);
+      const asking = [...byCloud].map(async ([name, ids]) => {
+        const cloud = name === undefined ? undefined : clouds[name];
+        return cloud?.launchTimes.launchTimesOf(ids, signal);
+      });
+      const readings = await Promise.all(asking);
+      return {
+        bornAt: new Map(readings.flatMap((one) => [...(one?.bornAt ?? [])])),
+        faults: readings.flatMap((one) => one?.faults ?? []),
+      };
+    },
+  };
 }

@@ -16,17 +16,19 @@ import {
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
 import { type Right, rightName } from "../../doctor/controller-rights.ts";
-import type {
-  DefinitionFacts,
-  LeaseFacts,
-  PolicyFacts,
-  PolicyState,
-  RightFacts,
+import {
+  type DefinitionFacts,
+  type Fact,
+  known,
+  type LeaseFacts,
+  type PolicyFacts,
+  type PolicyState,
+  type RightFacts,
+  unknown,
 } from "../../doctor/facts.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-error.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
-import { objectAt } from "./asking.ts";
 
 interface ServerFacts {
   readonly major: number;
@@ -250,4 +252,43 @@ export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
       return phase === "Failed" && hasEndedWithMachine({ reason: textOf(reason) });
     })
     .map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+}
+
+const answerWithin: Millis = seconds(20);
+
+/** Asks one thing: whatever goes wrong with it is a fact as well, and hides no other. */
+export async function fact<Value>(
+  { clock, signal }: Pick<CommandIo, "clock" | "signal">,
+  ask: (signal: AbortSignal) => Promise<Value>,
+  withinMs = answerWithin,
+): Promise<Fact<Value>> {
+  const over = new AbortController();
+  const late = new AbortController();
+  void clock
+    .sleep(withinMs, over.signal)
+    .then(() =>
+      late.abort(new LastcallError("CLOUD_UNREACHABLE", `no answer within ${withinMs / 1000} s`)),
+    )
+    .catch(() => undefined);
+  try {
+    return known(await ask(AbortSignal.any([signal, late.signal])));
+  } catch (error) {
+    signal.throwIfAborted();
+    const found = late.signal.aborted ? late.signal.reason : error;
+    return unknown(messageOf(found), isLastcallError(found) ? found : undefined);
+  } finally {
+    over.abort();
+  }
+}
+
+/** One object; undefined where there is none. Throws the fault of any other answer. */
+export async function objectAt(
+  api: KubeApi,
+  path: string,
+  signal: AbortSignal,
+): Promise<KubeObject | undefined> {
+  const answer = await api.send({ method: "GET", path, signal });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw apiError({ method: "GET", path }, answer);
+  return answer.body as KubeObject;
 }

@@ -41,13 +41,14 @@ import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import { version } from "../commands/version.ts";
-import { fact, objectAt } from "./asking.ts";
 import {
   boundPolicies,
   definitionFacts,
+  fact,
   leaseFacts,
   leftPodNames,
   missingDate,
+  objectAt,
   policyFacts,
   quotaClasses,
   rightsOfAccount,
