@@ -1,5 +1,9 @@
-import type { CountedDay, CountedOutcomes } from "../board/outcome/counted-outcomes.ts";
-import { type NoticeFigure, noticeFigures } from "../board/outcome/notice-figures.ts";
+import {
+  type CountedDay,
+  type CountedOutcomes,
+  type NoticeFigure,
+  noticeFigures,
+} from "../board/outcome/counted-outcomes.ts";
 import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
 import { MoreButton } from "./departures-page.tsx";

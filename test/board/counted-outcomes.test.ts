@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import {
   countedOutcomes,
+  noticeFigures,
   outcomeQuestions,
   seriesIn,
 } from "../../src/board/outcome/counted-outcomes.ts";
-import { noticeFigures } from "../../src/board/outcome/notice-figures.ts";
 import { formatInstant, instant, type Millis } from "../../src/core/time/time.ts";
 
 const midnight = Date.UTC(2026, 10, 20);
