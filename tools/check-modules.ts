@@ -7,7 +7,6 @@ const except: Exceptions = {
   types: [],
   folders: {},
   smallFiles: [
-    "src/actions/webhook-sink.ts",
     "src/cli/assemble/notice-sources.ts",
     "src/controller/notice/fenced-hooks.ts",
     "src/controller/soon-taints.ts",

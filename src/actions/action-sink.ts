@@ -1,7 +1,13 @@
-import type { ActionProblem, SecretReader } from "../contracts/action-runner.ts";
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  ActionTask,
+  SecretReader,
+} from "../contracts/action-runner.ts";
 import type { Clock } from "../contracts/clock.ts";
 import { parseJson } from "../core/json/json-field.ts";
-import type { SecretRef } from "../core/policy/action.ts";
+import type { ActionKind, ActionOf, SecretRef } from "../core/policy/action.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { answerInvalid, faultOfAnswer, type HttpAnswer } from "./http-fault.ts";
 import type { ActionRequest, HttpSender } from "./http-sender.ts";
@@ -100,4 +106,34 @@ export async function firstProblem(
 ): Promise<ActionProblem | undefined> {
   const all = await Promise.all(found);
   return all.find((one) => one !== undefined);
+}
+
+/** What one kind of message differs in. */
+export interface MessageSink<Kind extends ActionKind> {
+  check(how: ActionOf<Kind>, about: SinkCall): Promise<ActionProblem | undefined>;
+  send(task: ActionTask<Kind>, about: SinkCall): Promise<ActionDone>;
+}
+
+export interface SinkCall {
+  readonly tools: SinkTools;
+  readonly signal: AbortSignal;
+}
+
+/** A sent message cannot be recalled: there is nothing to prepare, and nothing to undo. */
+export function messageRunner<Kind extends ActionKind>(
+  sink: MessageSink<Kind>,
+  tools: SinkTools,
+): ActionRunner<Kind> {
+  return {
+    check: (how, signal) => sink.check(how, { tools, signal }),
+    prepare: async (_, signal) => {
+      signal.throwIfAborted();
+      return undefined;
+    },
+    apply: async (task, signal) => {
+      signal.throwIfAborted();
+      return sink.send(task, { tools, signal });
+    },
+    undo: async () => ({ detail: "a message stays" }),
+  };
 }

@@ -8,14 +8,15 @@ import {
   addressProblem,
   firstProblem,
   jsonRequest,
+  type MessageSink,
   readSecret,
+  type SinkCall,
   secretAddressProblem,
   secretProblem,
   sendForJson,
   sendOk,
 } from "./action-sink.ts";
 import { answerInvalid } from "./http-fault.ts";
-import type { MessageSink, SinkCall } from "./message-sink.ts";
 
 const slackApi = "https://slack.com/api";
 /** Of the field `text`, in characters; what is longer is cut by Slack, or refused. */

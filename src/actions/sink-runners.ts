@@ -1,12 +1,11 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
 import type { ActionKind } from "../core/policy/action.ts";
-import type { SinkTools } from "./action-sink.ts";
+import { messageRunner, type SinkTools } from "./action-sink.ts";
 import { AlertmanagerSilencer } from "./alertmanager-silence.ts";
 import { slackSink, teamsSink, telegramSink } from "./chat-sink.ts";
 import { DatadogMuter } from "./datadog-mute.ts";
 import { HttpCaller } from "./http-call.ts";
 import { MackerelStatusSetter } from "./mackerel-status.ts";
-import { messageRunner } from "./message-sink.ts";
 import { cloudEventsSink } from "./webhook-sink.ts";
 
 /** The runner of a kind that is spoken to over HTTP; undefined for any other. */

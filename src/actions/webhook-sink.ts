@@ -1,8 +1,14 @@
 import { createHmac } from "node:crypto";
 import { bytesOf, fitText } from "../core/action/fit-text.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { addressProblem, firstProblem, readSecret, secretProblem, sendOk } from "./action-sink.ts";
-import type { MessageSink } from "./message-sink.ts";
+import {
+  addressProblem,
+  firstProblem,
+  type MessageSink,
+  readSecret,
+  secretProblem,
+  sendOk,
+} from "./action-sink.ts";
 
 /** Whoever hands an event on has to take so much of one, by the specification of CloudEvents. */
 const mostEventBytes = 64 * 1024;
