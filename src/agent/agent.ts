@@ -23,16 +23,18 @@ import {
   between,
   formatInstant,
   type Instant,
+  later,
   type Millis,
   millis,
   minus,
   minutes,
+  plus,
 } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 import { type AgentHealth, ErrorLog } from "./agent-health.ts";
 import type { LateFallback } from "./late-fallback.ts";
-import type { NoticeReporter } from "./notice-reporter.ts";
+import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 import type { NoticeServer } from "./notice-server.ts";
 
 interface AgentOptions {
@@ -56,6 +58,8 @@ const firstRetryMs: Millis = millis(50);
 /** While there is time left each second may be the one in which the API server is back. */
 const longestRetryMs: Millis = millis(1000);
 const lateRetryMs: Millis = millis(10_000);
+/** So often it is looked whether a departure that is to be given up has been. */
+const outlivedAgainMs: Millis = millis(2000);
 
 /**
  * The agent of one node: watches the cloud's notices and reports them to the cluster. It keeps the
@@ -74,6 +78,10 @@ export class Agent implements NoticeSink {
    * left.
    */
   #reported: MachineNotice | "Nothing" | "Unknown" = "Unknown";
+  /**
+   * When what stands is told again: its departure was for an earlier time, and is given up then.
+   */
+  #tellAgainAt: Instant | undefined;
   #skewMs: Millis = millis(0);
   readonly #heard = new Set<string>();
   #allHeardMs: number | undefined;
@@ -129,7 +137,8 @@ export class Agent implements NoticeSink {
       this.#options.health.turned("agent");
       const wanted = activeNotice(this.#notices, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
-      if (await this.#rebootRecheck.isRefuted(signal)) this.#reported = "Unknown";
+      const isDue = this.#tellAgainAt !== undefined && this.#tellAgainAt <= this.#cloudNow();
+      if (isDue || (await this.#rebootRecheck.isRefuted(signal))) this.#reported = "Unknown";
       const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
       if (!failed) this.#failures = 0;
       // What was told before is off: what stands is told by itself.
@@ -170,6 +179,7 @@ export class Agent implements NoticeSink {
   async #write(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<void> {
     const { reporter, log, fallback, acknowledger } = this.#options;
     fallback?.handle(wanted, this.#skewMs);
+    this.#tellAgainAt = undefined;
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
       this.#rebootRecheck.reported(undefined);
@@ -181,6 +191,7 @@ export class Agent implements NoticeSink {
       const reported = await reporter.report(wanted, signal);
       fallback?.reported(reported);
       this.#rebootRecheck.reported(reported.name);
+      this.#noteOutlived(reported);
       acknowledger?.follow(reported.kind === "Closed" ? undefined : reported.name);
       log.info("notice-reported", {
         departure: reported.name,
@@ -190,11 +201,17 @@ export class Agent implements NoticeSink {
     }
   }
 
+  #noteOutlived(reported: ReportedNotice): void {
+    if (!("outlivedAt" in reported) || reported.outlivedAt === undefined) return;
+    this.#tellAgainAt = later(reported.outlivedAt, plus(this.#cloudNow(), outlivedAgainMs));
+  }
+
   #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis | undefined {
     if (last === "Failed") return this.#backoffMs(wanted);
     const nowAt = this.#cloudNow();
     const changeAt = nextChangeAt(this.#notices, nowAt);
-    const waits: number[] = changeAt === undefined ? [] : [between(nowAt, changeAt)];
+    const changes = [changeAt, this.#tellAgainAt].filter((at) => at !== undefined);
+    const waits: number[] = changes.map((at) => between(nowAt, at));
     const lookMs = this.#rebootRecheck.waitMs();
     if (lookMs !== undefined) waits.push(lookMs);
     if (wanted === undefined && this.#reported === "Unknown" && this.#allHeardMs !== undefined) {

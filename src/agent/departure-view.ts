@@ -1,9 +1,14 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeIdentity } from "../core/cluster/node.ts";
-import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  type DepartureStatus,
+} from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf } from "../core/json/json-field.ts";
-import type { MachineNotice } from "../core/notice/notice.ts";
+import { type MachineNotice, outlivedAt } from "../core/notice/notice.ts";
 import { type NoticeUpdate, noticeUpdate } from "../core/notice/notice-merge.ts";
+import type { Instant } from "../core/time/time.ts";
 import {
   departureFence,
   departureObject,
@@ -74,6 +79,26 @@ export function tightening(departure: DepartureView, notice: MachineNotice): Fie
     },
     spec: update === undefined ? {} : changed(departure, update),
   };
+}
+
+/** When a departure that has been told of a notice is given up, where that is earlier than it. */
+export function outlivedBefore(
+  departure: DepartureView,
+  notice: MachineNotice,
+): Instant | undefined {
+  const update = noticeUpdate(departure, notice);
+  const { noticedAt, deadlineAt } = update ?? departure;
+  const cause = update?.cause ?? departure.cause;
+  const endAt = outlivedAt({ cause, deadlineAt: cloudDeadline({ cause, noticedAt, deadlineAt }) });
+  return comesAfter(notice, { deadlineAt }) ? endAt : undefined;
+}
+
+/** Whether a notice is for a later time than a departure, or for none that is known. */
+export function comesAfter(
+  notice: MachineNotice,
+  { deadlineAt }: Pick<DepartureView, "deadlineAt">,
+): boolean {
+  return deadlineAt !== undefined && (notice.deadlineAt ?? Number.POSITIVE_INFINITY) > deadlineAt;
 }
 
 function changed(departure: DepartureView, update: NoticeUpdate): Fields {

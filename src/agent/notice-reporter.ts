@@ -13,7 +13,14 @@ import type { MachineNotice } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { apiError, isUnserved } from "../kube/object/api-error.ts";
-import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
+import {
+  comesAfter,
+  type DepartureView,
+  departureBody,
+  outlivedBefore,
+  tightening,
+  viewDeparture,
+} from "./departure-view.ts";
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 
@@ -47,7 +54,13 @@ interface Numbered {
 
 /** What became of a notice that was reported. */
 export type ReportedNotice =
-  | { readonly kind: "Created" | "Tightened" | "Known"; readonly name: string }
+  | { readonly kind: "Created"; readonly name: string }
+  | {
+      readonly kind: "Tightened" | "Known";
+      readonly name: string;
+      /** When its departure is given up, where that is before the notice comes true. */
+      readonly outlivedAt?: Instant;
+    }
   /** The same notice had its departure, and that ended: a person may have taken it back. */
   | { readonly kind: "Closed"; readonly name: string };
 
@@ -165,9 +178,11 @@ export class NoticeReporter {
       throw busy(name, "it is being rolled back");
     }
     const change = isSequelOf(departure, notice.cause) ? undefined : tightening(departure, notice);
-    if (change === undefined) return { kind: "Known", name };
+    const outlivedAt = outlivedBefore(departure, notice);
+    const known = { name, ...(outlivedAt !== undefined && { outlivedAt }) };
+    if (change === undefined) return { kind: "Known", ...known };
     await this.#patch(name, change, signal);
-    return { kind: "Tightened", name };
+    return { kind: "Tightened", ...known };
   }
 
   /** False where the name is taken. */
@@ -235,7 +250,8 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
 
 /**
  * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice
- * back meanwhile, or where the controller took us for another machine than the one that we are.
+ * back meanwhile, where the controller took us for another machine than the one that we are, or
+ * where it has given up a departure for an earlier time than the notice's.
  */
 function isClosedBy(
   departure: DepartureView,
@@ -244,6 +260,7 @@ function isClosedBy(
   return (
     !isLive(departure) &&
     !isMistaken(departure) &&
+    !(departure.status.reason === "NoticeWithdrawn" && comesAfter(notice, departure)) &&
     departure.withdrawnAt === undefined &&
     departure.bootID === node.bootID &&
     notice.eventIds.every((id) => departure.eventIds.includes(id))

@@ -163,19 +163,15 @@ describe("a notice for a node with a planned departure", () => {
 
   it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
     await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
-    expect(await reporter.report(rebalance, never)).toEqual({
-      kind: "Created",
-      name: `${first}-2`,
-    });
+    const created = { kind: "Created", name: `${first}-2` };
+    expect(await reporter.report(rebalance, never)).toEqual(created);
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 
   it("leaves one that has begun alone where the cloud only recommends to move", async () => {
     await put(first, { cause: "Planned" }, { phase: "Draining" });
-    expect(await reporter.report(rebalance, never)).toEqual({
-      kind: "Created",
-      name: `${first}-2`,
-    });
+    const created = { kind: "Created", name: `${first}-2` };
+    expect(await reporter.report(rebalance, never)).toEqual(created);
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
     // What cannot be ignored goes to the one that is draining.
     await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
@@ -195,13 +191,12 @@ describe("a notice for a node with a planned departure", () => {
     await put(first, { cause: "Manual", deadlineAt: wantedAt });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
     expect(await reporter.report(hook, never)).toEqual({ kind: "Tightened", name: first });
-    const noticedAt = formatInstant(nowAt);
-    const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
+    const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt: formatInstant(nowAt) };
     expect((await read(first)).spec).toMatchObject(persons);
     expect(await reporter.report(hook, never)).toEqual({ kind: "Known", name: first });
     // From then on it is the cloud's, even where that names a later one.
     const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
-    expect(await reporter.report(late, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.report(late, never)).toMatchObject({ kind: "Tightened", name: first });
     const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
     expect((await read(first)).spec).toMatchObject(clouds);
   });
@@ -257,7 +252,9 @@ describe("a second notice for the same node", () => {
   it("never moves a deadline later", async () => {
     await reporter.report(spot, never);
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };
-    await reporter.report(later, never);
+    // The first is given up ten minutes after its deadline; then the second is to be told again.
+    const outlivedAt = plus(nowAt, seconds(120 + 600));
+    expect(await reporter.report(later, never)).toMatchObject({ kind: "Tightened", outlivedAt });
     expect((await read(first)).spec).toMatchObject({
       deadlineAt: formatInstant(plus(nowAt, seconds(120))),
     });
@@ -314,6 +311,14 @@ describe("a notice for a node whose departure has ended", () => {
     await reporter.report(spot, never);
     await say(first, { ...ended, outcome: "Preempted", reason: "MachineReplaced" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+  });
+
+  it("is not closed by one that was given up at an earlier deadline", async () => {
+    await reporter.report(spot, never);
+    await say(first, { phase: "Ended", outcome: "RolledBack", reason: "NoticeWithdrawn" });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Closed", name: first });
+    const later = { ...spot, deadlineAt: plus(nowAt, seconds(900)) };
+    expect(await reporter.report(later, never)).toMatchObject({ kind: "Created" });
   });
 
   it("is not closed by the same notice of an earlier boot of the machine", async () => {
@@ -386,8 +391,7 @@ describe("the notice reporter", () => {
     [404, "CRD_MISSING"],
     [500, "API_REFUSED"],
   ])("says what a refusal with %d means", async (status, code) => {
-    const body = { kind: "Status", message: "no" };
-    api.failNext({ match: { method: "POST" }, answer: { status, body } });
+    api.failNext({ match: { method: "POST" }, answer: { status, body: { kind: "Status" } } });
     await expect(reporter.report(spot, never)).rejects.toMatchObject({ code });
   });
 });

@@ -5,7 +5,14 @@ import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
-import { hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
 
@@ -144,6 +151,45 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.marksOf("n1")).toEqual([]);
     await keepSaying([same], 5);
     expect(world.marksOf("n1")).toContain("unschedulable");
+  });
+
+  it.each([
+    ["is listed beside it", "event-2", "Beside"],
+    ["has taken its place", "event-2", "Instead"],
+    ["is the same with another time", "event-1", "Instead"],
+  ])(
+    "a later notice counts once the machine has outlived the first, which %s",
+    async (_, eventId, place) => {
+      await start({ lifetime: {} });
+      const early = notice("SpotInterruption", 60);
+      await keepSaying([early], 5);
+      const late = { ...notice("SpotInterruption", 900), eventId };
+      const both = place === "Beside" ? [early, late] : [late];
+      source.say("aws/a", both);
+      // The node goes back to work ten minutes after its first deadline.
+      await world.pass(minutes(10));
+      await keepSaying(both, 90);
+      expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      const live = world.list(departures).filter(({ status }) => {
+        return (status as { phase?: string } | undefined)?.phase !== "Ended";
+      });
+      const deadlineAt = formatInstant(late.deadlineAt as Instant);
+      expect(live.map(({ spec }) => (spec as { deadlineAt?: string }).deadlineAt)).toEqual([
+        deadlineAt,
+      ]);
+    },
+  );
+
+  it("an interruption that the machine has outlived is not told anew while it stands", async () => {
+    await start({ lifetime: {} });
+    const standing = notice("SpotInterruption", 60);
+    await keepSaying([standing], 5);
+    await world.pass(minutes(10));
+    await keepSaying([standing], 120);
+    expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.list(departures)).toHaveLength(1);
   });
 
   it("a rebalance recommendation is ignored by default, and what was planned stays planned", async () => {

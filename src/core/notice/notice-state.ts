@@ -5,6 +5,7 @@ import {
   type MachineNotice,
   type Notice,
   type NoticeReading,
+  outlivedAt,
 } from "./notice.ts";
 import { mergeNotices, tightened } from "./notice-merge.ts";
 
@@ -20,6 +21,8 @@ interface HeldNotice {
   readonly channel: string;
   /** Since when its channel no longer contains it. */
   readonly missingSinceAt?: Instant | undefined;
+  /** The deadline that its channel has named last; what counts is the earliest. */
+  readonly toldDeadlineAt?: Instant | undefined;
 }
 
 /**
@@ -56,9 +59,19 @@ export function readInto(
 
 /**
  * What stands at `at`, as one notice; undefined where nothing does, or where its time is not near.
+ * What the machine has outlived says nothing beside another notice; alone it stands as before, for
+ * the cloud still lists it.
  */
 export function activeNotice(state: NoticeState, at: Instant): MachineNotice | undefined {
-  return mergeNotices(state.held.map((one) => one.notice).filter((one) => isNear(one, at)));
+  const near = state.held
+    .map(({ notice }) => notice)
+    .filter((one) => one.withdrawn !== true && isNear(one, at));
+  const lastEnd = Math.max(...near.map(endOf));
+  return mergeNotices(near.filter((one) => endOf(one) > at || endOf(one) === lastEnd));
+}
+
+function endOf(notice: Notice): number {
+  return outlivedAt(notice) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The events that may be acknowledged. */
@@ -72,9 +85,11 @@ export function eventsToBegin(state: NoticeState): readonly string[] {
 
 /** When that changes next by time alone; undefined: never. */
 export function nextChangeAt(state: NoticeState, at: Instant): Instant | undefined {
+  const isOne = state.held.length < 2;
   const ahead = state.held
-    .flatMap(({ notice }) => actFromAt(notice) ?? [])
-    .filter((actAt) => actAt > at);
+    .flatMap(({ notice }) => [actFromAt(notice), isOne ? undefined : outlivedAt(notice)])
+    .filter((changeAt) => changeAt !== undefined)
+    .filter((changeAt) => changeAt > at);
   return ahead.length === 0 ? undefined : (Math.min(...ahead) as Instant);
 }
 
@@ -88,12 +103,24 @@ function repeated(
 ): readonly HeldNotice[] {
   const again = now.listed.get(one.notice.eventId);
   if (again !== undefined) {
-    return [{ channel: one.channel, notice: tightened(one.notice, again) }];
+    const notice = isMovedOn(one, again, now.at) ? again : tightened(one.notice, again);
+    return [{ channel: one.channel, notice, toldDeadlineAt: again.deadlineAt }];
   }
   if (!now.complete) return [one];
   const missingSinceAt = one.missingSinceAt ?? now.at;
   const stays = plus(missingSinceAt, withdrawAfterMs) > now.at && one.notice.withdrawn !== true;
   return stays ? [{ ...one, missingSinceAt }] : [];
+}
+
+/**
+ * Whether a notice that the machine has outlived, or whose time is far, is told for another time. A
+ * deadline that is only reckoned from when the notice was read is another one at each reading, and
+ * tells nothing.
+ */
+function isMovedOn({ notice, toldDeadlineAt }: HeldNotice, again: Notice, at: Instant): boolean {
+  const { deadlineAt } = again;
+  if (deadlineAt === undefined || deadlineAt !== toldDeadlineAt) return false;
+  return deadlineAt > (notice.deadlineAt ?? at) && (endOf(notice) <= at || !isNear(notice, at));
 }
 
 function firstOfId(all: readonly Notice[], notice: Notice): number {

@@ -1,5 +1,5 @@
 import type { Cause } from "../policy/cause.ts";
-import { hours, type Instant, type Millis, minus, minutes } from "../time/time.ts";
+import { hours, type Instant, type Millis, minus, minutes, plus } from "../time/time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
 export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
@@ -66,6 +66,21 @@ const maintenanceLeadMs: Millis = hours(2);
  * Source: EC2 user guide, "Scheduled events for your instances".
  */
 export const maintenanceWindowMs: Millis = hours(2);
+
+/** How long after its deadline any other notice may still come true. */
+const unfulfilledMs: Millis = minutes(10);
+
+/** From when on a notice that has not come true will not; undefined where it names no deadline. */
+export function outlivedAt({
+  cause,
+  deadlineAt,
+}: {
+  readonly cause: Cause;
+  readonly deadlineAt?: Instant | undefined;
+}): Instant | undefined {
+  if (deadlineAt === undefined) return undefined;
+  return plus(deadlineAt, cause === "ScheduledMaintenance" ? maintenanceWindowMs : unfulfilledMs);
+}
 
 /**
  * What is off is written down this much before the notice that it calls off would be acted upon.

@@ -2,11 +2,8 @@ import type { NodeFacts } from "../cluster/node.ts";
 import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "../departure/departure.ts";
 import { defaultPolicy, type NoticeReaction, type Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
-import { hours, type Instant, type Millis, minutes, plus } from "../time/time.ts";
-import { maintenanceWindowMs } from "./notice.ts";
-
-/** How long after its deadline a notice may still come true. */
-const unfulfilledMs = minutes(10);
+import { hours, type Instant, type Millis, plus } from "../time/time.ts";
+import { outlivedAt } from "./notice.ts";
 
 /** A recommendation names no end, and its machine may run on for weeks. */
 const recommendedMs = hours(1);
@@ -92,10 +89,7 @@ function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined 
 export function givenUpAt(departure: Departure): Instant | undefined {
   const { cause, noticedAt, status } = departure;
   const deadlineAt = cloudDeadline(departure);
-  if (deadlineAt !== undefined) {
-    const isWindow = cause === "ScheduledMaintenance";
-    return plus(deadlineAt, isWindow ? maintenanceWindowMs : unfulfilledMs);
-  }
+  if (deadlineAt !== undefined) return outlivedAt({ cause, deadlineAt });
   if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
   // It may have waited for its turn for longer than that.
   return plus(status.startedAt ?? noticedAt, recommendedMs);

@@ -194,6 +194,61 @@ describe("the state of notices", () => {
     expect(nextChangeAt(state, dueAt)).toBeUndefined();
   });
 
+  it("leaves out what the machine has outlived, ten minutes after its deadline, where more stands", () => {
+    const late = notice({ eventId: "l", deadlineAt: atSecond(900) });
+    const state = read(emptyNoticeState, { notices: [spot, late], second: 0 });
+    const outlivedAt = atSecond(120 + 600);
+    expect(nextChangeAt(state, nowAt)).toBe(outlivedAt);
+    expect(activeNotice(state, instant(outlivedAt - 1))).toMatchObject({
+      deadlineAt: atSecond(120),
+      eventIds: ["l", "s"],
+    });
+    const wanted = { deadlineAt: atSecond(900), eventIds: ["l"] };
+    expect(activeNotice(state, outlivedAt)).toMatchObject(wanted);
+    // The last of them stands for as long as it is told.
+    expect(activeNotice(state, atSecond(7200))).toMatchObject(wanted);
+  });
+
+  it("keeps what is outlived where all that is beside it was taken back", () => {
+    const off = notice({ eventId: "o", deadlineAt: atSecond(9000), withdrawn: true });
+    const state = read(emptyNoticeState, { notices: [spot, off], second: 0 });
+    expect(activeNotice(state, atSecond(7200))).toMatchObject({ eventIds: ["s"] });
+  });
+
+  it("takes an event for another time once the machine has outlived the first, if it stays", () => {
+    const moved = { ...spot, noticedAt: atSecond(719), deadlineAt: atSecond(900) };
+    const notices = [moved];
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    state = read(state, { notices, second: 719 });
+    expect(activeNotice(state, atSecond(719))?.deadlineAt).toBe(atSecond(120));
+    state = read(state, { notices, second: 720 });
+    expect(activeNotice(state, atSecond(720))?.deadlineAt).toBe(atSecond(900));
+  });
+
+  it("takes no deadline that is reckoned anew at each reading for another time", () => {
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    for (const second of [1, 718, 719, 720, 721, 5000]) {
+      const again = { ...spot, noticedAt: atSecond(second), deadlineAt: atSecond(second + 120) };
+      state = read(state, { notices: [again], second });
+    }
+    expect(activeNotice(state, atSecond(5000))?.deadlineAt).toBe(atSecond(120));
+  });
+
+  it("follows maintenance that is put off before it is near", () => {
+    const soon = notice({
+      cause: "ScheduledMaintenance",
+      eventId: "m",
+      deadlineAt: plus(nowAt, hours(5)),
+    });
+    const putOff = { ...soon, deadlineAt: plus(nowAt, hours(50)) };
+    let state = read(emptyNoticeState, { notices: [soon], second: 0 });
+    for (const second of [60, 120]) state = read(state, { notices: [putOff], second });
+    expect(activeNotice(state, plus(nowAt, hours(4)))).toBeUndefined();
+    expect(activeNotice(state, plus(nowAt, hours(48)))).toMatchObject({
+      deadlineAt: putOff.deadlineAt,
+    });
+  });
+
   it("acts at once on maintenance that begins within the two hours", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
