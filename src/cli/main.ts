@@ -9,10 +9,13 @@ import { onTerminalLine } from "./terminal/keyboard.ts";
 endQuietlyOnClosedPipe();
 silenceWarnings("MetadataLookupWarning");
 const io = processIo();
+const signal = interruptSignal();
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   ...io,
   onLine: io.isTerminal ? onTerminalLine : undefined,
   clock: realClock,
   rng: seededRng(realClock.now()),
-  signal: interruptSignal(),
+  signal,
 });
+// A library that asks a cloud for a token takes no signal, and would be waited for.
+if (signal.aborted) process.stdout.write("", () => process.exit());

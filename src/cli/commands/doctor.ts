@@ -21,7 +21,7 @@ type Input = CommandInput<"doctor">;
 /** Whether all is set up right; with a check that failed the answer is 3. Changes nothing. */
 export const runDoctor: CommandRun<"doctor"> = async (input) => {
   const { options, io } = input;
-  const { api, close } = await connect(options, io);
+  const { api, close } = await connect({ ...options, signal: io.signal }, io);
   if (io.isTerminal && !options.quiet) io.err("Asking the cluster and the clouds …\n");
   try {
     const outside = outsideOf(input, api);

@@ -256,12 +256,16 @@ export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
 
 const answerWithin: Millis = seconds(20);
 
-/** Asks one thing: whatever goes wrong with it is a fact as well, and hides no other. */
+/**
+ * Asks one thing: whatever goes wrong with it is a fact as well, and hides no other. An interrupt
+ * ends it at once, and so does the end of its time, also where what is asked takes no signal.
+ */
 export async function fact<Value>(
   { clock, signal }: Pick<CommandIo, "clock" | "signal">,
   ask: (signal: AbortSignal) => Promise<Value>,
   withinMs = answerWithin,
 ): Promise<Fact<Value>> {
+  signal.throwIfAborted();
   const over = new AbortController();
   const late = new AbortController();
   void clock
@@ -270,8 +274,11 @@ export async function fact<Value>(
       late.abort(new LastcallError("CLOUD_UNREACHABLE", `no answer within ${withinMs / 1000} s`)),
     )
     .catch(() => undefined);
+  const ended = AbortSignal.any([signal, late.signal]);
+  const { promise: end, reject } = Promise.withResolvers<never>();
+  ended.addEventListener("abort", () => reject(ended.reason), { once: true });
   try {
-    return known(await ask(AbortSignal.any([signal, late.signal])));
+    return known(await Promise.race([ask(ended), end]));
   } catch (error) {
     signal.throwIfAborted();
     const found = late.signal.aborted ? late.signal.reason : error;
