@@ -3,9 +3,17 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { root } from "./source-tree.ts";
 
 export interface GoModule {
@@ -24,8 +32,48 @@ export interface GoModule {
  */
 export function buildGo(name: string, modules: readonly GoModule[]): string {
   const folder = join(cacheRoot(), `${name}-${cacheKey(modules)}`);
+  awaitOthers(folder);
   if (!existsSync(folder)) buildInto(folder, modules);
   return folder;
+}
+
+/**
+ * Waits while another process of this machine builds the same: two at a time would each take twice
+ * as long. Two that begin at one instant see nobody, and both build, which does no harm.
+ */
+function awaitOthers(folder: string): void {
+  const nobody = new Int32Array(new SharedArrayBuffer(4));
+  for (let waited = 0; !existsSync(folder); waited++) {
+    const builder = builderOf(folder);
+    if (builder === undefined) return;
+    if (waited === 0) report(`waiting for process ${builder}, which builds the same`);
+    Atomics.wait(nobody, 0, 0, 1000);
+  }
+}
+
+/** No build takes longer; what is older was left behind, and its process may be another by now. */
+const longestBuildMs = 30 * 60_000;
+
+/** The process that builds into this folder now, by the name of its unfinished one. */
+function builderOf(folder: string): number | undefined {
+  if (!existsSync(cacheRoot())) return undefined;
+  const prefix = `${basename(folder)}.`;
+  const unfinished = readdirSync(cacheRoot())
+    .filter((name) => name.startsWith(prefix))
+    .filter((name) => {
+      const found = statSync(join(cacheRoot(), name), { throwIfNoEntry: false });
+      return found !== undefined && Date.now() - found.mtimeMs < longestBuildMs;
+    });
+  return unfinished.map((name) => Number.parseInt(name.slice(prefix.length), 10)).find(isAlive);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Of another user, and there.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 /** The cache lies outside the checkout, so that a second checkout finds it. */

@@ -1,0 +1,152 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { root } from "../../tools/source-tree.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** A compiler that says when it begins, and ends when something is written into the pipe. */
+const compiler = `#!/bin/sh
+[ "$1" = version ] && { echo go1; exit; }
+while [ "$1" != -o ]; do shift; done
+echo built >> "$TRACE"
+cat "$PIPE"
+echo binary > "$2"
+`;
+
+const program = `
+import { buildGo } from ${JSON.stringify(join(root, "tools/go-build.ts"))};
+const module = { binary: "tool", folder: process.env.SOURCES, ldflags: "", remark: "soon" };
+process.stdout.write(buildGo("tool", [module]));
+`;
+
+let home: string;
+let builders: ChildProcess[];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-go-build-"));
+  builders = [];
+  for (const folder of ["bin", "sources", "cache"]) mkdirSync(join(home, folder));
+  writeFileSync(join(home, "sources/go.mod"), "module tool\n");
+  writeFileSync(join(home, "bin/go"), compiler);
+  chmodSync(join(home, "bin/go"), 0o755);
+  writeFileSync(join(home, "program.ts"), program);
+  execFileSync("mkfifo", [join(home, "pipe")]);
+});
+
+afterEach(() => {
+  // With the compilers that they have started.
+  for (const { pid = 0 } of builders) {
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+  rmSync(home, { recursive: true });
+});
+
+function startBuilder() {
+  const child = spawn(process.execPath, [join(home, "program.ts")], {
+    detached: true,
+    env: {
+      PATH: `${join(home, "bin")}:${process.env.PATH}`,
+      LASTCALL_E2E_CACHE: join(home, "cache"),
+      SOURCES: join(home, "sources"),
+      TRACE: join(home, "trace"),
+      PIPE: join(home, "pipe"),
+    },
+  });
+  builders.push(child);
+  const said = { out: "", err: "" };
+  child.stdout.on("data", (chunk) => {
+    said.out += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.err += chunk;
+  });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const says = (what: string) =>
+    waitUntil(async () => said.err.includes(what), { what: `it says ${what}`, timeoutMs: 15_000 });
+  return { child, said, ended, says };
+}
+
+function builds(): number {
+  const trace = join(home, "trace");
+  return existsSync(trace) ? readFileSync(trace, "utf8").trim().split("\n").length : 0;
+}
+
+function compiling(count: number) {
+  return waitUntil(async () => builds() === count, { what: "it compiles", timeoutMs: 15_000 });
+}
+
+/** Lets a compiler end that runs. */
+async function finish(): Promise<void> {
+  const pipe = await open(join(home, "pipe"), "w");
+  await pipe.close();
+}
+
+it("a second builder waits for the first, and takes what that has built", async () => {
+  const first = startBuilder();
+  await compiling(1);
+  const second = startBuilder();
+  await second.says("waiting for process");
+  await finish();
+  expect([await first.ended, await second.ended]).toEqual([0, 0]);
+  expect(second.said.out).toBe(first.said.out);
+  expect(readFileSync(join(second.said.out, "tool"), "utf8")).toBe("binary\n");
+  expect(builds()).toBe(1);
+  expect(readdirSync(join(home, "cache"))).toHaveLength(1);
+});
+
+it("a builder that was killed is not waited for", async () => {
+  const first = startBuilder();
+  await compiling(1);
+  process.kill(-(first.child.pid ?? 0), "SIGKILL");
+  await first.ended;
+  const second = startBuilder();
+  await compiling(2);
+  await finish();
+  expect(await second.ended).toBe(0);
+  expect(readFileSync(join(second.said.out, "tool"), "utf8")).toBe("binary\n");
+});
+
+it("a builder goes on where the one that it waited for fails", async () => {
+  const first = startBuilder();
+  await compiling(1);
+  const second = startBuilder();
+  await second.says("waiting for process");
+  process.kill(-(first.child.pid ?? 0), "SIGKILL");
+  await compiling(2);
+  await finish();
+  expect(await second.ended).toBe(0);
+});
+
+it("what was left behind an hour ago is not waited for, though its process is another now", async () => {
+  const first = startBuilder();
+  await compiling(1);
+  process.kill(-(first.child.pid ?? 0), "SIGKILL");
+  await first.ended;
+  const [left = ""] = readdirSync(join(home, "cache"));
+  const now = join(home, "cache", left.replace(/\d+\.tmp$/, `${process.pid}.tmp`));
+  renameSync(join(home, "cache", left), now);
+  const hourAgo = Date.now() / 1000 - 3600;
+  utimesSync(now, hourAgo, hourAgo);
+  const second = startBuilder();
+  await compiling(2);
+  await finish();
+  expect(await second.ended).toBe(0);
+});
