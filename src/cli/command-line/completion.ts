@@ -69,12 +69,18 @@ export function completionScript(shell: string, commands: readonly CompletedComm
   }
 }
 
-/** In bash `=` is a word of its own, so that `--output=js` is three. */
+/**
+ * In bash `=` is a word of its own, so that `--output=js` is three; in zsh, and where
+ * COMP_WORDBREAKS has no `=`, it is one, and so is what is offered for it.
+ */
 function bashScript(commands: readonly CompletedCommand[]): string {
   return `_lastcall() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words=""
+  local cur="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words="" flag=""
   [ "$before" = "=" ] && before="\${COMP_WORDS[COMP_CWORD-2]}"
   [ "$cur" = "=" ] && cur=""
+  case "$cur" in
+    --*=*) before="\${cur%%=*}"; cur="\${cur#*=}"; flag="$before=" ;;
+  esac
   if [ "$COMP_CWORD" -eq 1 ]; then
     words="${commands.map(({ name }) => name).join(" ")}"
   else
@@ -82,7 +88,7 @@ function bashScript(commands: readonly CompletedCommand[]): string {
 ${commands.flatMap(bashCases).join("\n")}
     esac
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  COMPREPLY=($(compgen -P "$flag" -W "$words" -- "$cur"))
 }
 complete -o default -F _lastcall lastcall
 `;
@@ -100,16 +106,22 @@ function bashCases({ name, words, flags }: CompletedCommand): readonly string[] 
   return [...values, `      "${name} "*) words="${all}" ;;`];
 }
 
+/** The command is the word after `lastcall`: one that comes later may be the name of a node. */
 function fishScript(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap(({ name, summary, words, flags }) => {
-    const here = `complete -c lastcall -n '__fish_seen_subcommand_from ${name}'`;
+    const here = `complete -c lastcall -n '__lastcall_runs ${name}'`;
     return [
-      `complete -c lastcall -n __fish_use_subcommand -f -a ${name} -d '${summary.replaceAll("'", "\\'")}'`,
+      `complete -c lastcall -n __lastcall_runs -f -a ${name} -d '${summary.replaceAll("'", "\\'")}'`,
       ...(words.length === 0 ? [] : [`${here} -f -a '${words.join(" ")}'`]),
       ...flags.map((flag) => `${here} -l ${flag.name}${fishValue(flag)}`),
     ];
   });
-  return `${lines.join("\n")}\n`;
+  return `function __lastcall_runs
+  set -l typed (commandline -opc)
+  test "$typed[2]" = "$argv[1]"
+end
+${lines.join("\n")}
+`;
 }
 
 function fishValue({ short, value }: CompletedFlag): string {
