@@ -67,7 +67,8 @@ const dialect: readonly Ban[] = [
   ["(was|were|is|are|being) taken back|took the departure back", "cancelled, withdrawn"],
   ["somebody asked for", "requested by a user"],
   ["is in force|can be kept", "valid and active, on schedule"],
-  ["lets? (it |them )?go\\b|is let go", "released, allows an eviction"],
+  ["lets? (\\w+ ){0,3}go(?! on)\\b|is let go", "released, allows an eviction"],
+  ["speaks? (of|to)|stray\\w*", "names, describes, sends requests to, orphan"],
   ["that it wants|of the wanted", "instead of, truncated from"],
   ["may pass|leaves no other way|left no other way", "retrying, allows no later start"],
   ["comes back nowhere|past its budget", "not recreated, regardless of its budget"],
@@ -100,7 +101,9 @@ export function styleFindings(file: SourceFile): string[] {
 const commentDialect: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(taken|takes?|took) back\b/, "withdrawn, cancelled or undone"],
   [/\bback to work\b/, "uncordoned"],
-  [/\b(let|lets) go\b/, "released, stopped"],
+  [/\blets? (\w+ ){0,3}go\b(?! on)/, "released, stopped"],
+  [/\b(cloud|budget)'s word\b|\bno word (of|that)\b|\bwhomever\b/, "notice, status, anybody"],
+  [/\b(desk|teller|bell|voice|stray)s?\b/i, "the glossary's word"],
   [/\bby the word of\b|\bheed|\bforsak|\bin peace\b/, "by, acted on, abandoned"],
 ];
 

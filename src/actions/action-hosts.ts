@@ -93,7 +93,7 @@ const nat64 = "100,65435,0,0,0,0";
 /** How the lower half of an address of ISATAP begins, which holds one of IPv4, too. */
 const isatap = /^(0|512),24318$/;
 
-/** One of IPv4 that is mapped is judged as what it stands for by the list itself. */
+/** An IPv4 address that is mapped into IPv6 is judged by Node's list as the IPv4 address. */
 function isSpecial(address: string): boolean {
   if (isIP(address) !== 6) return special.check(address, "ipv4");
   const words = wordsOf(address);

@@ -54,7 +54,7 @@ export async function readSecret(
 ): Promise<string> {
   const text = (await secrets.read(ref, signal)).trim();
   sender.conceal(text);
-  // It goes into a header or an address: what cannot is said without being shown.
+  // A secret goes into a header or an address: one that cannot is refused without being shown.
   if (text !== "" && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
   const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found no printable ASCII on one line`;
   throw new LastcallError("SECRET_MISSING", problem);

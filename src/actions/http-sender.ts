@@ -9,7 +9,7 @@ import { HiddenSecrets } from "./hidden-secrets.ts";
 import { answerInvalid, type HttpAnswer } from "./http-fault.ts";
 
 export interface SenderOptions {
-  /** `--action-hosts`: nothing else is spoken to. */
+  /** `--action-hosts`: requests go nowhere else. */
   readonly allowed: readonly HostRule[];
   readonly env: ProxyEnv;
   /** `dns.promises.lookup` of all addresses. */
@@ -70,8 +70,8 @@ export class HttpSender {
   }
 
   /**
-   * Whether an address may be spoken to at all, by its name alone. `url` may hold templates behind
-   * its host. Gives what is wrong.
+   * Whether requests may go to an address at all, by its name alone. `url` may hold templates
+   * behind its host. Gives what is wrong.
    */
   problemOf(url: string): string | undefined {
     const parsed = URL.parse(url);

@@ -8,7 +8,7 @@ import { HttpCaller } from "./http-call.ts";
 import { MackerelStatusSetter } from "./mackerel-status.ts";
 import { cloudEventsSink } from "./webhook-sink.ts";
 
-/** The runner of a kind that is spoken to over HTTP; undefined for any other. */
+/** The runner of a kind whose receiver takes HTTP; undefined for any other. */
 export function sinkRunner(kind: ActionKind, tools: SinkTools): ActionRunner | undefined {
   switch (kind) {
     case "alertmanagerSilence":

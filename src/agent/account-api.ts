@@ -83,7 +83,7 @@ export class AccountApi implements KubeSender {
     };
   }
 
-  /** A page of a proxy is no word that a notice was written down: it would not be told again. */
+  /** A page of a proxy does not say that a notice was written: it would not be reported again. */
   #invalid({ method, path }: KubeRequest): LastcallError {
     return new LastcallError(
       "API_ANSWER_INVALID",

@@ -141,7 +141,7 @@ export class Agent implements NoticeSink {
       if (isDue || (await this.#rebootRecheck.isRefuted(signal))) this.#reported = "Unknown";
       const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
       if (!failed) this.#failures = 0;
-      // What was told before is off: what stands is told by itself.
+      // The notice reported before is withdrawn; the current one needs a report of its own.
       if (!failed && !this.#isReported(wanted)) continue;
       await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
     }

@@ -190,7 +190,7 @@ export class Fallback {
     }
   }
 
-  /** By the rule by which another replica would take over. */
+  /** Whether another replica of the controller would take the Lease over by now. */
   async #leaderIsGone(): Promise<boolean> {
     const observed = await this.#options.leader();
     if (observed === undefined) return false;

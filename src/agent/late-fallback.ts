@@ -34,9 +34,9 @@ export class LateFallback implements FallbackSide {
 
   handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#calls.length === 0;
-    // That nothing stands is no news where nothing has stood.
+    // That there is no notice is no news where there has been none.
     if (isFirst && notice === undefined) return;
-    // It comes with every look: of two in a row the latter counts.
+    // Every look calls this: of two calls in a row the latter counts.
     if (this.#calls.at(-1)?.isHandled === true) this.#calls.pop();
     this.#call((side) => side.handle(notice, skewMs), true);
   }

@@ -221,8 +221,8 @@ export class NoticeReporter {
 }
 
 /**
- * What a granted request answers with. Anything else is no word that a notice was written: it would
- * not be told again.
+ * What a granted request answers with. Anything else does not say that a notice was written, which
+ * would then not be reported again.
  */
 function departureIn({ body }: KubeAnswer, name: string): KubeObject {
   const object = fieldsOf(body);

@@ -117,7 +117,7 @@ export interface BoardNotice {
   /** When its power went. */
   readonly goneAt?: Instant | undefined;
   readonly pods: readonly BoardPod[];
-  /** Those of its twin; absent where the cloud does not take the twin too. */
+  /** The pods of the same machine in the fleet without Lastcall; absent where it is not taken. */
   readonly twinPods?: readonly BoardPod[] | undefined;
 }
 

@@ -84,7 +84,7 @@ export class DrainLog {
     this.#follow(departure, follow.signal).catch(() => follow.abort());
   }
 
-  /** Of a drain that the board came late to nobody knows which pods are gone already. */
+  /** A drain that had long begun when the board saw it may have lost pods already. */
   #isEarly({ status }: Departure): boolean {
     if (status.phase === "Preparing") return true;
     const beganAt = drainBeganAt(status);
@@ -125,7 +125,7 @@ export class DrainLog {
   }
 }
 
-/** One that was told to end since the drain began was not, when it was planned. */
+/** The pod as the plan saw it: a deletion since the drain began was not there yet. */
 function asBefore({ deletionAt, ...pod }: PodFacts, beganAt: Instant): PodFacts {
   if (deletionAt === undefined) return pod;
   return toldAt({ ...pod, deletionAt }) < beganAt ? { ...pod, deletionAt } : pod;

@@ -16,8 +16,9 @@ export interface SoonTaintsOptions {
 }
 
 /**
- * The soft taint of the nodes that are next (docs/adr/0011-soft-taint.md). It is a kindness: it is
- * written one node after the other beside the loop, and neither the plan nor a notice waits for it.
+ * The soft taint of the nodes that are next (docs/adr/0011-soft-taint.md). It is best
+ * effort: it is written one node after the other beside the loop, and neither the plan nor a notice
+ * waits for it.
  */
 export class SoonTaints {
   readonly #options: SoonTaintsOptions;

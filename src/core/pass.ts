@@ -63,9 +63,10 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
 }
 
 /**
- * The other departure of the machine with which it went: the one that only stood by has no part in
- * it. Of several that all stood by one tells of the loss, the cloud's word before the plan. A Node
- * object may have had other machines before.
+ * The name of the other departure in which this one's machine left; undefined where this one counts
+ * as its end. A departure that never began gives way to one that did. Of several that never began
+ * one counts: one with a notice before a planned one. A Node object may have had other machines
+ * before.
  */
 export function leftBy(departure: Departure, { former }: Pass): string | undefined {
   const others = former.get(departure.node.uid) ?? [];

@@ -59,7 +59,7 @@ export interface DoctorFacts {
   readonly priorityClasses: Fact<ReadonlySet<string>>;
   readonly machines: Fact<readonly MachineFacts[]>;
   /** The providerIDs of machines beside some of these that run for long and are no node. */
-  readonly strayMachines: Fact<readonly string[]>;
+  readonly orphanMachines: Fact<readonly string[]>;
   /** Undefined: the controller reads no queue. */
   readonly queue: Fact<QueueFacts | undefined>;
   readonly alerts: readonly AlertFacts[];

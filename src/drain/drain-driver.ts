@@ -18,7 +18,7 @@ import type { DrainRule } from "../core/policy/policy.ts";
 import { between, type Instant, millis } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
-/** What asks the API server to let a pod go. */
+/** What asks the API server to evict a pod. */
 export interface DrainActor extends Pick<NodePods, "evict"> {
   remove(
     pod: PodIdentity,

@@ -44,7 +44,7 @@ export class KubeFleet implements Fleet {
 
   constructor(options: KubeFleetOptions) {
     const { api, clock, rng, onError } = options;
-    // Only what has changed is laid out again: in a burst every word of a watch asks for a view.
+    // Only what has changed is laid out again: in a burst every event of a watch asks for a view.
     const changing = (part: "nodes" | "departures", key: string): void => {
       this.#view = undefined;
       this.#parts = { ...this.#parts, [part]: undefined };

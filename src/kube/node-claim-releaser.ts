@@ -24,7 +24,7 @@ interface NodeClaim {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Instant | undefined;
-  /** By whomever: Karpenter's finalizer ends its machine. */
+  /** By anybody: Karpenter's finalizer ends its machine. */
   readonly isDeleted: boolean;
   /** Deleted, or chosen by Karpenter's own disruption, which may still be called off. */
   readonly isLeaving: boolean;

@@ -123,7 +123,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 }
 
-/** What is said of one type by two does not hold where either says so. */
+/** Of two conditions of one type the one that is not True counts. */
 function withAdded(
   planned: readonly PolicyCondition[],
   added: readonly PolicyCondition[],

@@ -139,7 +139,7 @@ describe("The board in a terminal", () => {
       { state: "Held", reason: "SolarFlare" as never },
       /held +SolarFlare/,
     ],
-    ["no birth", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
+    ["no launch time", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
   ])("says of %s what there is to say", (_, more, expected) => {
     expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
   });

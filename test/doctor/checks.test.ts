@@ -245,9 +245,9 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
     "machines-without-node",
     "Warn",
     "1 machine without a Node: n9",
-    { strayMachines: known(["gce://demo/a/n9"]) },
+    { orphanMachines: known(["gce://demo/a/n9"]) },
   ],
-  ["machines-without-node", "Skip", "refused", { strayMachines: unknown("refused") }],
+  ["machines-without-node", "Skip", "refused", { orphanMachines: unknown("refused") }],
   [
     "machines-without-node",
     "Skip",

@@ -106,7 +106,7 @@ export const green: DoctorFacts = {
   quotaClasses: known(new Set(["system-cluster-critical", "system-node-critical"])),
   priorityClasses: known(new Set(["lastcall-placeholder"])),
   machines: known([{ ...machine, node: "n0" }]),
-  strayMachines: known([]),
+  orphanMachines: known([]),
   queue: known({ waiting: 2, inFlight: 1 }),
   alerts: [{ policy: "spot", firing: known([]) }],
   leftPods: known([]),

@@ -104,7 +104,7 @@ test("three deliveries of an interruption have one end, and the first has the re
   console.log(`responder: ${emulator.residentMiB().toFixed(0)} MiB resident`);
 });
 
-test("what cannot be read fails, and says what is wanted", async () => {
+test("what cannot be read fails, and says what is expected", async () => {
   const { answer } = await emulator.invoke({ instanceId: "my-machine" });
   expect(answer).toMatchObject({
     errorMessage: expect.stringContaining("expected an id such as i-"),

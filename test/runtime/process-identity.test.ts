@@ -28,7 +28,7 @@ describe("the holder of a lease", () => {
   });
 
   it.each(["lastcall-7d9f-abcde", "otherhost_1234abcd_4026531836_1_5", "", "_", "a_b_c_x_y"])(
-    "is left in peace when %j says nothing certain of it",
+    "is left alone when %j says nothing certain of it",
     (identity) => {
       expect(holderIsDead(identity)).toBe(false);
     },

@@ -27,14 +27,14 @@ export async function startAzureWorld(
   });
   const pass = <T>(work: Promise<T>) =>
     passTime(work, { clock, quiet: () => counted.inFlight() === 0 });
-  const births: ArmMachine[] = [];
+  const launched: ArmMachine[] = [];
 
   /** The newest in the place of this machine. */
   const standing = (providerID: string) => {
-    const place = births.find(({ instance }) => instance === instanceIn(providerID))?.place;
+    const place = launched.find(({ instance }) => instance === instanceIn(providerID))?.place;
     return server.machines.findLast((one) => one.place === place);
   };
-  server.onBorn = (machine) => births.push(machine);
+  server.onBorn = (machine) => launched.push(machine);
 
   return {
     server,
@@ -45,7 +45,7 @@ export async function startAzureWorld(
     addMachine(_, mode) {
       const machine = server.addMachine();
       machine.isNeeded = mode !== "Delete";
-      births.push(machine);
+      launched.push(machine);
       return { providerID: providerIdOf(machine.instance), id: machine.vmId };
     },
     idOf: (providerID) => standing(providerID)?.vmId,
@@ -64,8 +64,8 @@ export async function startAzureWorld(
     },
     asked: () => server.taken,
     bornHere: (providerID) => {
-      const place = births.find(({ instance }) => instance === instanceIn(providerID))?.place;
-      return births.filter((one) => one.place === place).length;
+      const place = launched.find(({ instance }) => instance === instanceIn(providerID))?.place;
+      return launched.filter((one) => one.place === place).length;
     },
     pass,
     passUntil: (condition) => pass(until(condition)),

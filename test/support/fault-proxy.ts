@@ -41,17 +41,17 @@ export interface FaultProxy {
 
 /** Stands between a client and an API server, and does to requests what networks and servers do. */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const desk = new FaultDesk(options.faultFor ?? (() => undefined));
+  const injector = new FaultInjector(options.faultFor ?? (() => undefined));
   const relay = await startRelay({
     target: options.target,
     ...(options.ca && { ca: options.ca }),
-    before: (call) => desk.before(call),
-    after: (call) => desk.after(call),
+    before: (call) => injector.before(call),
+    after: (call) => injector.after(call),
   });
   const tunnel = await startTunnel(Number(new URL(relay.url).port));
   return {
     url: `http://127.0.0.1:${tunnel.port}`,
-    calls: desk.calls,
+    calls: injector.calls,
     blackHole: () => tunnel.blackHole(),
     reset: () => tunnel.reset(),
     close: () => closeBoth(tunnel, relay),
@@ -63,7 +63,7 @@ async function closeBoth(tunnel: { close(): Promise<void> }, relay: Relay): Prom
   await relay.close();
 }
 
-class FaultDesk {
+class FaultInjector {
   readonly calls: FaultCall[] = [];
   readonly #faultFor: (call: FaultCall) => Fault | undefined;
   readonly #attempts = new Map<string, number>();

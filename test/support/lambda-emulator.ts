@@ -122,7 +122,7 @@ async function install(): Promise<string> {
   } catch (error) {
     rmSync(home, { recursive: true, force: true });
     throw new Error(
-      `Cannot install the emulator of Lambda into ${home}: ${String(error)}; python3 with pip, and PyPI, are wanted`,
+      `Cannot install the emulator of Lambda into ${home}: ${String(error)}; python3 with pip, and PyPI, are required`,
       { cause: error },
     );
   }

@@ -233,7 +233,7 @@ async function install(): Promise<string> {
     if (existsSync(home)) return python;
     const told = String((error as { stderr?: string }).stderr || error).trim();
     throw new Error(
-      `Cannot install moto ${release} into ${home}: ${told.split("\n").at(-1)}; python3 with venv, and PyPI, are wanted`,
+      `Cannot install moto ${release} into ${home}: ${told.split("\n").at(-1)}; python3 with venv, and PyPI, are required`,
       { cause: error },
     );
   } finally {

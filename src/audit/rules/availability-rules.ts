@@ -242,7 +242,7 @@ export const readinessMissing: Rule = {
   id: "readiness-missing",
   severity: "warning",
   title: "a served workload has no readiness probe",
-  why: "Without a readiness probe a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget lets the next pod go too early. On Spot nodes pods are replaced all the time. Judged where a Service of the input selects the pods or, where none does, a container names a port; ports whose name says metrics or health do not count, and gateways that Istio injects get their probe from it.",
+  why: "Without a readiness probe a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget allows the next eviction too early. On Spot nodes pods are replaced all the time. Judged where a Service of the input selects the pods or, where none does, a container names a port; ports whose name says metrics or health do not count, and gateways that Istio injects get their probe from it.",
   fix: "Add a readinessProbe to a container that serves.",
   whenNotToUse:
     "Nothing waits for the pods: workers that fetch their own work, or a port that is for metrics and not named so.",

@@ -270,7 +270,7 @@ const severalCommands = /[;|&\n]/;
 const handsOn =
   /(?:^|[;&|(){]|\b(?:then|do|else)\s)[ \t]*(?:\w+=\S*\s+)*(?:exec\s+(?!\d*[<>])[^\s;&|]|trap\s)/m;
 
-/** What even a shell that replaces itself where it can stays in front of. */
+/** Commands that keep a shell as their parent, even one that would `exec` its last command. */
 const neverReplaced = /[|&]|\b(?:if|for|while|until|case)\b/;
 
 /** Redirections such as `2>&1` and continued lines look like several commands, and are none. */

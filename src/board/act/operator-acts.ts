@@ -147,7 +147,7 @@ export class OperatorActs {
         step.kind === "Leave"
           ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
           : undefined,
-      // Who decided that it leaves has to see that another person holds it.
+      // A hold set since the preview refuses the act: whoever confirms it has to see the hold.
       seen: JSON.stringify([
         step.kind,
         step.kind === "Create" ? null : step.departure.uid,

@@ -17,7 +17,7 @@ interface FallbackInput extends FallbackParts, Pick<FallbackOptions, "mode" | "c
   readonly namespace: string;
 }
 
-/** The fallback with the same hands on the cluster as the controller's. */
+/** The fallback, which acts on the cluster through the same ports as the controller. */
 export function agentFallback({ api, namespace, ...parts }: FallbackInput): Fallback {
   return new Fallback({
     ...parts,

@@ -156,13 +156,16 @@ function checkParts(
   },
 ): void {
   const { part = "", flags } = given;
-  const stray = optionsFor(spec.name).find(
+  const misplaced = optionsFor(spec.name).find(
     ({ name, parts }) => flags[fieldNameOf(name)] !== undefined && parts?.includes(part) === false,
   );
   const isPart = spec.name === "setup" && spec.words.split("|").includes(part);
-  if (!isPart || stray === undefined) return;
-  const wanted = `expected it with ${orList(stray.parts ?? [])} only`;
-  throw new LastcallError("USAGE", `Cannot set up ${part}: --${stray.name} was given, ${wanted}`);
+  if (!isPart || misplaced === undefined) return;
+  const wanted = `expected it with ${orList(misplaced.parts ?? [])} only`;
+  throw new LastcallError(
+    "USAGE",
+    `Cannot set up ${part}: --${misplaced.name} was given, ${wanted}`,
+  );
 }
 
 /** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */

@@ -14,7 +14,7 @@ import { connect } from "../cluster/connect.ts";
 import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 import { folded } from "../command-line/table.ts";
-import { gatherFacts, machineFacts, type Outside, strayMachines } from "../doctor/gather-facts.ts";
+import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doctor/gather-facts.ts";
 
 type Input = CommandInput<"doctor">;
 
@@ -65,8 +65,8 @@ function outsideOf({ options, io }: Input, api: KubeApi): Outside {
         io,
       });
     },
-    strays: async (beside, nodes, signal) =>
-      strayMachines({ beside, nodes }, { ...(await clouds()), io }, signal),
+    orphans: async (beside, nodes, signal) =>
+      orphanMachines({ beside, nodes }, { ...(await clouds()), io }, signal),
     queue: (controller, signal) => queueFacts(options.sqsQueueUrl, controller, { io, signal }),
   };
 }

@@ -4,7 +4,7 @@ import { type Cell, cell, type StyledLine } from "../terminal/styled-line.ts";
 import { machineLifeMs } from "./board-row.ts";
 
 interface Figure {
-  /** What a promise is about is bad where there is any; what it costs is not. */
+  /** Losses are shown as bad where there are any; what avoiding them costs is not. */
   readonly isLoss: boolean;
   readonly head: string;
   /** On a narrow terminal. */

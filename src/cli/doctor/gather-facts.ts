@@ -60,7 +60,7 @@ import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
 export interface Outside {
   machines(facts: Pick<DoctorFacts, "nodes" | "policies">): Promise<readonly MachineFacts[]>;
   /** Machines beside these that run for long and are none of the nodes. */
-  strays(
+  orphans(
     beside: readonly MachineFacts[],
     nodes: readonly NodeFacts[],
     signal: AbortSignal,
@@ -238,23 +238,23 @@ async function outsideFacts(
   const { controller, policies } = found;
   const machines =
     found.nodes.kind === "Unknown" ? found.nodes : known(await outside.machines(found));
-  const [strayMachines, queue, alerts] = await Promise.all([
+  const [orphanMachines, queue, alerts] = await Promise.all([
     found.nodes.kind === "Unknown" || machines.kind === "Unknown"
       ? unknown("no nodes could be listed")
-      : straysBeside({ io, outside }, { machines: machines.value, nodes: found.nodes.value }),
+      : orphansBeside({ io, outside }, { machines: machines.value, nodes: found.nodes.value }),
     controller.kind === "Unknown"
       ? controller
       : fact(io, (signal) => outside.queue(controller.value, signal)),
     alertFacts(policies, io),
   ]);
-  return { machines, strayMachines, queue, alerts };
+  return { machines, orphanMachines, queue, alerts };
 }
 
-function straysBeside(
+function orphansBeside(
   { io, outside }: Pick<Gathering, "io" | "outside">,
   { machines, nodes }: { machines: readonly MachineFacts[]; nodes: readonly NodeFacts[] },
 ): Promise<Fact<readonly string[]>> {
-  return fact(io, (signal) => outside.strays(machines, nodes, signal));
+  return fact(io, (signal) => outside.orphans(machines, nodes, signal));
 }
 
 function alertFacts(policies: Fact<PolicyFacts>, io: CommandIo): Promise<readonly AlertFacts[]> {
@@ -283,7 +283,7 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
     ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
     ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
-    ...{ machines: none, strayMachines: none, queue: none, leftPods: none, grace: none },
+    ...{ machines: none, orphanMachines: none, queue: none, leftPods: none, grace: none },
   };
 }
 
@@ -296,7 +296,7 @@ const nodeAfterMs = minutes(15);
  * Asks for the machines that run beside those that were looked up, and gives those that are no
  * node although they had the time; of many without a Node a few are looked at.
  */
-export async function strayMachines(
+export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
   tools: MachineTools & { readonly groupOf: CloudParts["groupOf"] },
   signal: AbortSignal,
@@ -307,7 +307,7 @@ export async function strayMachines(
   const groups = await Promise.all(running.map(({ providerID }) => groupOf(providerID, signal)));
   const unknownOnes = [...new Set(groups.flat())]
     .filter((one) => !registered.has(one.toLowerCase()))
-    .slice(0, mostStrays);
+    .slice(0, mostOrphans);
   const old = await Promise.all(
     unknownOnes.map(async (providerID) => {
       const releaser = releaserFor({ providerID, mode: "None" });
@@ -320,7 +320,7 @@ export async function strayMachines(
   return old.flat();
 }
 
-const mostStrays = 10;
+const mostOrphans = 10;
 
 interface MachineTools {
   readonly releaserFor: ReleaserChoice;

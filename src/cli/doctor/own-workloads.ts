@@ -119,7 +119,7 @@ export function ownPod(pod: KubeObject): OwnPod {
     component: pod.metadata?.labels?.[componentLabel] ?? "",
     node: textOf(valueAt(pod.spec, ["nodeName"])),
     ready: conditions.some(({ type, status: is }) => type === "Ready" && is === "True"),
-    // So a container waits that is about to start.
+    // These two are the reasons of a container that is about to start.
     waiting: waiting.find(
       (reason) => reason !== "ContainerCreating" && reason !== "PodInitializing",
     ),

@@ -88,7 +88,7 @@ export function departingMachines(
     reading.kind === "Read" ? reading.notices.map((notice) => told(notice, reading.problems)) : [],
   );
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
-  // One that cannot be read must not keep the machines of the others.
+  // A message that cannot be read must not hold up the machines of the others.
   if (machines.length === 0 && unreadable?.kind === "Unreadable") {
     throw unreadableAs(`found ${unreadable.problem}`);
   }

@@ -55,7 +55,7 @@ const stages: readonly (readonly ActionPoint[])[] = [
   ["AtEnd"],
 ];
 
-/** What goes by the instance and speaks to nobody: it waits for no name. */
+/** Actions on the instance itself, which tell nobody: they need not wait for the Node's name. */
 const byInstance: ReadonlySet<ActionKind> = new Set([
   "deregisterTargets",
   "replaceSecurityGroups",
@@ -187,7 +187,7 @@ export class Responder {
       key: `${departure.name}/${machine.cause}/${name}`,
       earlier: [],
     };
-    // What tells of it all is worth it after the deadline, too.
+    // An action that comes after the drain is of use after the deadline, too.
     const isBound = action.at === "AtNotice" || action.at === "BeforeDrain";
     const deadlineAt = earliest(endsAt, isBound ? machine.deadlineAt : undefined);
     return carryOut({ ...action, how: task.how }, task, {

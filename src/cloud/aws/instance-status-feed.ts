@@ -35,7 +35,7 @@ const afterMs: Millis = minutes(10);
 /** What is known of an event, by its id. */
 interface Known {
   readonly instanceNotice: InstanceNotice;
-  /** The word that a departure stands for: the event may have been moved since. */
+  /** The notice for which there is a departure: the event may have been rescheduled since. */
   readonly taken: InstanceNotice | undefined;
   /** How many looks in a row have not found it. */
   readonly missing: number;
@@ -155,8 +155,8 @@ export class InstanceStatusFeed implements NoticeFeed {
 }
 
 /**
- * Whether a word may be of what is listed: it stands, too, where it cannot be read any more or its
- * node has ceased to be a policy's.
+ * Whether a notice may belong to one of the events that are listed: it holds, too, where its event
+ * cannot be read any more or its node is no longer a policy's.
  */
 function standsIn(events: readonly ScheduledEvent[]): (instanceNotice: InstanceNotice) => boolean {
   const ids = new Set(events.map(({ id }) => eventIdFrom(id ?? "")));
@@ -180,8 +180,8 @@ export type EventReading =
 const livedThrough = new Set(["instance-reboot", "system-reboot", "system-maintenance"]);
 
 /**
- * What EC2 has scheduled for an instance, as the cloud's word. What is over or called off stays
- * listed for a week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
+ * What EC2 has scheduled for an instance, as a notice. What is over or cancelled stays listed for a
+ * week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
  */
 export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
   const machine = instanceIdOf(event.instance);

@@ -94,7 +94,7 @@ export class TaggedMachines {
       const { ec2, tag } = this.#options;
       return this.#withinLimit((signal) => ec2.tagged(tag, signal, machines));
     });
-    // Whoever has waited for too long does not hear of it.
+    // Nobody may be left who waits: a rejection would have no handler.
     this.#last = answer.catch(() => undefined);
     return { machines, answer };
   }
@@ -109,7 +109,7 @@ export class TaggedMachines {
       );
     });
     const answer = ask(over.signal);
-    // Whoever is second has nobody left to hear of it.
+    // Once the race is decided, a rejection of the other would have no handler.
     answer.catch(() => undefined);
     late.catch(() => undefined);
     try {

@@ -35,7 +35,7 @@ const deleteMachines =
   "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
 
 /**
- * The call that lets a machine go: by its node pool, or past AKS where that was asked for twice.
+ * The call that releases a machine: by its node pool, or past AKS where that was asked for twice.
  */
 export function releaseAct(target: AzureRelease): ReleaseAct {
   if (target.mode === "DeleteInstance") return deletion(target);

@@ -33,7 +33,7 @@ interface ReleaseTarget {
 }
 
 /**
- * The call that lets a machine go: by its group in the modes Recreate and Delete, since a deletion
+ * The call that releases a machine: by its group in the modes Recreate and Delete, since a deletion
  * behind a group's back is undone at a time of the group's choosing; directly in DeleteInstance.
  * Throws CLOUD_REFUSED when the mode needs a group and the machine names none.
  */

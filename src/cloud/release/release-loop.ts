@@ -14,7 +14,7 @@ export interface LeavingMachine<Seen> {
   look(signal: AbortSignal): Promise<Seen | undefined>;
   standing(seen: Seen): Standing;
   /**
-   * Asks the cloud once to let it go, and follows the request as far as the cloud tells of it.
+   * Asks the cloud once to release it, and follows the request as far as the cloud tells of it.
    * Throws `LastcallError`; `retryable` leads to another look, and to another request if it still
    * stays.
    */
@@ -104,7 +104,7 @@ async function lastLooks<Seen>(
   }
 }
 
-/** Asks the cloud to let the machine go; a fault that can pass leads to other looks. */
+/** Asks the cloud to release the machine; a fault that may pass is followed by more looks. */
 async function letGo<Seen>(
   request: LeavingRequest<Seen>,
   start: {

@@ -213,7 +213,7 @@ export const options = [
     type: "text",
     value: "HOSTS",
     commands: ["run"],
-    help: "Hosts that actions of policies may speak to, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
+    help: "Hosts that actions of policies may send requests to, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
   },
   {
     name: "action-hosts",
@@ -221,7 +221,7 @@ export const options = [
     value: "HOSTS",
     commands: ["depart"],
     needs: "only-actions",
-    help: "With --only-actions: hosts that actions may speak to, as for lastcall run; default: none",
+    help: "With --only-actions: hosts that actions may send requests to, as for lastcall run; default: none",
   },
   {
     name: "gcp-endpoint",

@@ -227,6 +227,6 @@ function specOf(written: WrittenAction): ActionSpec {
   }
   const kind = actionKinds.find((one) => written[one] !== undefined);
   if (kind === undefined) return { kind: "unknown", field: written.newerType ?? "" };
-  // What is left is written as core has it.
+  // The remaining kinds have the same fields in the schema and in core.
   return { kind, ...written[kind] } as UnlessDrifted<Drifted, ActionSpec>;
 }

@@ -293,7 +293,7 @@ export function conditionsField(description: string): ListField {
         lastTransitionTime: instantField("When the status last changed."),
         observedGeneration: {
           type: "integer",
-          description: "The generation of the object that it speaks of.",
+          description: "The generation of the object that it describes.",
         },
       },
     },

@@ -73,7 +73,7 @@ export interface ReleaseRequest {
   /** A UUID; the Departure's uid, so that a restarted controller asks the same question. */
   readonly requestId: string;
   /**
-   * Called between the last look at the machine and the request that lets it go, and again before
+   * Called between the last look at the machine and the request that releases it, and again before
    * each further attempt, so that nothing but that request follows it. What it throws ends the
    * release.
    */

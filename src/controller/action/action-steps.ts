@@ -35,7 +35,8 @@ export async function awaitDetached(context: StepContext, signal: AbortSignal): 
 }
 
 /**
- * Before we let the machine go: what is done after the drain may need it. Failed ones do not count.
+ * Before the machine is released: what is done after the drain may need it. Failed ones do not
+ * count.
  */
 export async function awaitLastActions(
   context: StepContext,

@@ -40,7 +40,7 @@ export class PendingCordons {
     if (!this.#isBurst) return;
     const over = new AbortController();
     const late = this.#clock.sleep(longestBehindMs, AbortSignal.any([signal, over.signal]));
-    // Whoever is second has nobody left to hear of it.
+    // Once the race is decided, a rejection of the other would have no handler.
     late.catch(() => undefined);
     try {
       await Promise.race([this.#allAnswered.promise, late]);

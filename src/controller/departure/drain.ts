@@ -194,9 +194,9 @@ class NodeDrain {
   }
 
   /**
-   * For how long a scheduler that has not heard of the cordon may still bind pods to the node. They
-   * are to leave as well, before it is called drained: a group that waits goes on at that word. Who
-   * takes a drain up may have done so right after the cordon.
+   * For how long a scheduler that does not know of the cordon yet may still bind pods to the node.
+   * They have to leave as well before the node counts as drained, since that completes a lifecycle
+   * hook. A controller that takes a drain up may have done so right after the cordon.
    */
   #bindsFor(): Millis {
     const { memory, clock } = this.#context;

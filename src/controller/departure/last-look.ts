@@ -17,7 +17,7 @@ const mayGoAfter: ReadonlySet<PhaseResult["event"]> = new Set(["Drained", "CutSh
 /**
  * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch
  * may show that later still. So the node and its pods are read afresh just before its machine goes,
- * and once more when it is gone: the request that lets it go and a binding are two servers'
+ * and once more when it is gone: the request that releases it and a binding are two servers'
  * affairs, and no look comes between them. A person may have taken the Departure back by then, too.
  */
 export class LastLook {

@@ -195,8 +195,8 @@ export interface OutcomeFacts {
 
 /**
  * The one outcome of a departure.
- * `Preempted`: the cloud took the node, after a notice or without, or had us let it go; `Expired`:
- * the same, with pods still on it; `Forced`: we let it go, but pods had to be deleted past their
+ * `Preempted`: the cloud took the node, after a notice or without, or had us release it; `Expired`:
+ * the same, with pods still on it; `Forced`: we released it, but pods had to be deleted past their
  * budget or were left.
  */
 export function outcomeOf(facts: OutcomeFacts): Outcome {

@@ -116,7 +116,7 @@ export function holdsData({
 
 /** How the PodDisruptionBudgets stand to the eviction of one pod, as things are now. */
 export type BudgetStanding =
-  /** No budget, or one that lets the pod go. */
+  /** No budget, or one that allows the eviction. */
   | { readonly kind: "Free"; readonly budget?: string | undefined }
   /** Allows no disruption now; it may when more pods are healthy. */
   | BudgetObstacle<"Exhausted">

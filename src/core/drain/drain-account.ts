@@ -45,7 +45,7 @@ export type Loss =
   | "Cut"
   /** It got all that it asked for, and was still there when they were over. */
   | "OverGrace"
-  /** Its budget never let it go. */
+  /** Its budget never allowed the eviction. */
   | "Blocked"
   /** More than one budget selects it, so that no eviction can succeed. */
   | "TwoBudgets";

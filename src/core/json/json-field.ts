@@ -1,6 +1,6 @@
 /**
  * Reading of foreign JSON, each reader total: what is missing or of another type is not there.
- * Objects and answers are written by many hands, and one odd field must not cost the whole.
+ * Objects and answers are written by many programs, and one odd field must not cost the whole.
  */
 import { type Instant, parseInstant } from "../time/time.ts";
 

@@ -47,7 +47,7 @@ export function amountOf(amount: Amount, matched: number): number {
 }
 
 /**
- * Counts what budgets limit. A node is out that is not ready, cordoned by whomever, terminating,
+ * Counts what budgets limit. A node is out that is not ready, cordoned by anybody, terminating,
  * under notice that is more than advice, on its way out by a departure of ours or by somebody
  * else's hand.
  */

@@ -11,7 +11,7 @@ import { mergeNotices, tightened } from "./notice-merge.ts";
 
 /**
  * A notice that its channel no longer contains is dropped this long after the first answer without
- * it: one stray answer of a metadata service must not uncordon a dying node.
+ * it: one odd answer of a metadata service must not uncordon a dying node.
  */
 export const withdrawAfterMs: Millis = seconds(10);
 

@@ -146,12 +146,12 @@ export const cloudChecks: readonly Check[] = [
     fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group, or its NodeClaim",
     run: (facts) =>
       ofMachines(facts, (all) =>
-        judging(facts.strayMachines, (strays) => {
+        judging(facts.orphanMachines, (orphans) => {
           if (all.every(({ state }) => state.kind === "Unknown"))
             return skip("no machine was looked up with an answer");
-          if (strays.length === 0) return pass("every machine of those asked for is a node");
-          const names = namesOf(strays.map((one) => one.slice(one.lastIndexOf("/") + 1)));
-          return warn(`${counted(strays.length, "machine")} without a Node: ${names}`);
+          if (orphans.length === 0) return pass("every machine of those asked for is a node");
+          const names = namesOf(orphans.map((one) => one.slice(one.lastIndexOf("/") + 1)));
+          return warn(`${counted(orphans.length, "machine")} without a Node: ${names}`);
         }),
       ),
   },

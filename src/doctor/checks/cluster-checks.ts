@@ -119,7 +119,7 @@ export const clusterChecks: readonly Check[] = [
     fix: "apply deploy/base/admission.yaml and deploy/agent/admission.yaml, or upgrade the chart",
     run: ({ admissionPolicies, controller, agent }) =>
       judging(admissionPolicies, (inForce) => {
-        // Both are named after what they are about, whatever that is called.
+        // Either policy is named after the workload that it restricts, whatever that is called.
         const expected = [
           ...namesIn(controller).map((name) => `${name}-placeholder`),
           ...namesIn(agent),

@@ -92,14 +92,16 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "budgets",
-    looksAt: "whether a PodDisruptionBudget can never let a pod go, as it is set",
+    looksAt: "whether a PodDisruptionBudget can never allow an eviction, as it is set",
     fix: "set maxUnavailable to at least 1, or more replicas than minAvailable: docs/drain.md",
     run: ({ budgets }) =>
       judging(budgets, (all) => {
         const never = all.filter(canNeverAllow).map(budgetName);
         if (never.length === 0)
-          return pass(`${counted(all.length, "budget")}, each can let a pod go`);
-        return fail(`${counted(never.length, "budget")} can never let a pod go: ${namesOf(never)}`);
+          return pass(`${counted(all.length, "budget")}, each can allow an eviction`);
+        return fail(
+          `${counted(never.length, "budget")} can never allow an eviction: ${namesOf(never)}`,
+        );
       }),
   },
   {

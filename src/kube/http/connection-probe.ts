@@ -99,8 +99,8 @@ export class ConnectionProbe {
     this.#newInARow = connection === "New" ? this.#newInARow + 1 : 0;
     this.#limitTo(2 * tookMs);
     if (silentMs !== undefined) {
-      // As slow as before it says nothing, and nothing speaks for what is open either: the next one
-      // may.
+      // An answer as slow as before does not show whether the open connections live: wait for the
+      // next probe.
       if (tookMs >= silentMs / 2) return;
       this.#silentMs = undefined;
       this.#options.onDead({ found: "Silent", silentMs });
@@ -190,7 +190,7 @@ export class PingSession {
       return undefined;
     }
     const session = connectHttp2(this.#server, { createConnection: () => socket });
-    // What breaks it is told by the ping that it breaks, and the next one gets a new session.
+    // The ping that an error ends reports it, and the next ping gets a new session.
     session.on("error", () => {});
     return session;
   }

@@ -104,7 +104,7 @@ export interface LeaseRecord {
   readonly acquireTime: string | undefined;
   /** Counts the changes of holder. */
   readonly transitions: number;
-  /** Of other hands; kept as they are. */
+  /** Set by others; kept as they are. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }

@@ -25,7 +25,7 @@ interface RawTaint {
  * patch whole if anybody has written in between, and no taint of theirs is lost (taints are one
  * atomic list, which a merge would replace).
  */
-export function markPatch(
+export function cordonPatch(
   node: KubeObject,
   mark: Pick<DepartingMark, "departure" | "cause">,
 ): PatchOperation[] {
@@ -51,11 +51,11 @@ export function markPatch(
 }
 
 /**
- * `markPatch` from the facts that a watch has shown: each fact that matters is tested, so that the
- * server refuses the patch whole where one is no longer so, a taint or annotation by others too.
+ * `cordonPatch` from the facts that a watch has shown: each fact that matters is tested, so that
+ * the server refuses the patch whole where one has changed, a taint or annotation by others too.
  * A `null` tests that there is none. Undefined where the node bears a departure's mark already.
  */
-export function markPatchOfSeen(
+export function cordonPatchOfSeen(
   seen: NodeFacts,
   mark: Pick<DepartingMark, "departure" | "cause">,
 ): PatchOperation[] | undefined {
@@ -90,8 +90,8 @@ function setNew(map: "annotations" | "labels", key: string, value: string): Patc
   ];
 }
 
-/** The one patch that undoes what `markPatch` wrote, and nothing else. */
-export function unmarkPatch(node: KubeObject): PatchOperation[] {
+/** The one patch that undoes what `cordonPatch` wrote, and nothing else. */
+export function uncordonPatch(node: KubeObject): PatchOperation[] {
   const {
     [departureAnnotation]: _departure,
     [cordonedBeforeAnnotation]: cordonedBefore,

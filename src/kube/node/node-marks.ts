@@ -15,12 +15,12 @@ import { apiError, isPassing } from "../object/api-error.ts";
 import { nodePath } from "../object/paths.ts";
 import { translateNode } from "../object/translate-node.ts";
 import {
+  cordonPatch,
+  cordonPatchOfSeen,
   departureAnnotation,
-  markPatch,
-  markPatchOfSeen,
   type PatchOperation,
   soonPatch,
-  unmarkPatch,
+  uncordonPatch,
 } from "./node-mark-patch.ts";
 
 /** How often a write that somebody else overtook is tried again before it is a fault. */
@@ -61,7 +61,7 @@ export class KubeNodeMarks implements NodeMarks {
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
-        const body = markPatch(object, mark);
+        const body = cordonPatch(object, mark);
         return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
     // What follows on the mark does not wait for it.
@@ -73,7 +73,7 @@ export class KubeNodeMarks implements NodeMarks {
   async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
     const { seen } = mark;
     if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
-    const patch = markPatchOfSeen(seen, mark);
+    const patch = cordonPatchOfSeen(seen, mark);
     if (patch === undefined) return undefined;
     const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
     const answer = await this.#api.send(request);
@@ -89,7 +89,7 @@ export class KubeNodeMarks implements NodeMarks {
       const owner = facts.annotations[departureAnnotation];
       if (owner === undefined) return { result: { kind: "Done" } };
       if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
-      return { request: patchRequest(target.name, unmarkPatch(object)) };
+      return { request: patchRequest(target.name, uncordonPatch(object)) };
     });
     const why = { cause: "Stays", message: "The node stays." };
     if (result.kind === "Done") this.#sayCondition(target, "False", why);

@@ -98,7 +98,7 @@ export class KubeNodePods implements NodePods {
     };
   }
 
-  /** Drains that begin together share one list: a budget's word is only a forecast in any case. */
+  /** Drains that begin together share one list: a budget's status is only a forecast anyway. */
   budgets(): Promise<readonly BudgetFacts[]> {
     const nowMs = this.#clock.monotonic();
     if (this.#budgets !== undefined && nowMs - this.#budgets.askedMs < budgetsKeptMs) {
@@ -213,12 +213,12 @@ function whyIdle({ spec }: KubeObject): string | undefined {
   return isManual ? "has the updateStrategy OnDelete, so that no rollout begins" : undefined;
 }
 
-/** The last word on a restart; the pod waits for its budget then. */
+/** A restart that is refused for good; the pod waits for its budget then. */
 function refused(what: string, why: string): EvictionAnswer {
   return { kind: "Refused", status: 409, message: `${what} ${why}` };
 }
 
-/** What time may mend is asked again; the rest is the last word on a restart. */
+/** What may pass by itself is tried again; anything else refuses the restart for good. */
 function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
   const { retryable, message } = apiError(request, answer);
   return retryable

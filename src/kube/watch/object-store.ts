@@ -154,7 +154,7 @@ function isList<T extends object>(there: T | readonly T[]): there is readonly T[
 
 /**
  * Tells listeners that something has changed, many changes of one turn as one: a relist of ten
- * thousand nodes rings once.
+ * thousand nodes calls them once.
  */
 export class ChangeListeners {
   readonly #listeners = new Set<() => void>();

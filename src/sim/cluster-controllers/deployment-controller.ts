@@ -132,7 +132,7 @@ function limitsOf(deployment: WorkloadObject): {
     deployment.spec.strategy?.rollingUpdate ?? {};
   const surge = scaledValue(maxSurge, { total: wanted, rounding: "Up" });
   const unavailable = scaledValue(maxUnavailable, { total: wanted, rounding: "Down" });
-  // Both rounded to nothing would mean that nothing ever moves.
+  // With both rounded to zero a rollout would never proceed.
   return { wanted, surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 

@@ -80,7 +80,7 @@ function startedNow(event: TraceEvent): DepartureObject | undefined {
   return waited && phaseOf(departure) === "Preparing" ? departure : undefined;
 }
 
-/** Nodes that are not at work: not ready, or cordoned by whomever. */
+/** Nodes that are not at work: not ready, or cordoned by anybody. */
 function nodesOut(store: ModelStore, except: string): number {
   const nodes = [...store.collection("nodes").all()] as NodeObject[];
   return nodes.filter(

@@ -6,7 +6,7 @@ import type { MachineEvent } from "../cloud/model-machine.ts";
 
 /** One event of a run; a run is the trace of them, in order. */
 export type TraceEvent =
-  /** A write, by whomever; within it, so the store holds the new state already. */
+  /** A write, by anybody; within it, so the store holds the new state already. */
   | {
       readonly kind: "Change";
       readonly at: Instant;
@@ -20,7 +20,7 @@ export type TraceEvent =
       readonly actor: string;
       readonly request: KubeRequest;
     }
-  /** A controller is about to let a machine go. */
+  /** A controller is about to release a machine. */
   | {
       readonly kind: "Release";
       readonly at: Instant;

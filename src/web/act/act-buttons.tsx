@@ -14,7 +14,7 @@ export function nodeActs(row: BoardRow, rights: BoardRights): readonly NodeAct[]
     row.phase !== "RollingBack" &&
     (row.cause === "Manual" || (row.cause === "Planned" && row.state === "Leaving"));
   const canDepart = rights.createDepartures && rights.patchDepartures;
-  // One that ends can be given another end, and one that has ended holds nothing any more.
+  // A hold that ends can be given another end; one that has ended holds nothing any more.
   const isHoldable = row.hold === null || (row.hold.isOurs && row.hold.untilAt !== null);
   return [
     ...(rights.patchNodes && row.state !== "Leaving" && isHoldable ? (["Hold"] as const) : []),

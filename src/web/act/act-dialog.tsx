@@ -40,7 +40,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const act = actOf(intent, times);
   const [look, setLook] = useState(0);
   const preview = usePreview({ act, look, words });
-  // What was refused is looked at again, and is another act if it is confirmed then.
+  // A refused act is previewed again; confirming it then sends a new act.
   const onRefused = (): void => setLook(look + 1);
   const [answer, send] = useSending({ act, look, preview, words, onRefused });
   useEffect(() => dialog.current?.showModal(), []);

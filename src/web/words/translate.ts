@@ -180,7 +180,7 @@ function phrase(text: string, known = phrases): string | undefined {
   return undefined;
 }
 
-/** Of what a phrase speaks of a budget alone has words. */
+/** A phrase's subject in the viewer's language; only budgets have one. */
 function titled(of: typeof phrases, group: string): string | undefined {
   return of === phrases ? phrase(group, budgetTitles) : undefined;
 }

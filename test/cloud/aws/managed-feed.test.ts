@@ -161,7 +161,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(await inner.onNotice(word(tagged))).toBe("NotOwned");
   });
 
-  it("heeds what is said of an instance of which EC2 refuses to speak, and tells that", async () => {
+  it("acts on a notice of an instance that EC2 refuses to describe, and logs that", async () => {
     ec2.fault = new LastcallError("CLOUD_RIGHT_MISSING", "no right");
     await start();
     expect(await inner.onNotice(word(plain))).toBe("Taken");
@@ -170,7 +170,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(await inner.onNotice(word(plain))).toBe("NotOwned");
   });
 
-  it("heeds it after a second where EC2 says nothing at all", async () => {
+  it("acts on it after a second where EC2 does not answer at all", async () => {
     ec2.silent = true;
     await start();
     const heard = inner.onNotice(word(plain));

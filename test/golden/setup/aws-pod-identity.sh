@@ -6,7 +6,7 @@
 # For instance.release: Recreate the controller needs these permissions and no others:
 #   ec2:DescribeInstances: looking a machine up, and learning when it was launched
 #   autoscaling:DescribeAutoScalingInstances: learning whether a machine is in an Auto Scaling group, and in which
-#   autoscaling:DescribeAutoScalingGroups: learning before a drain whether the group's own settings let the machine go
+#   autoscaling:DescribeAutoScalingGroups: learning before a drain whether the group's own settings allow the machine's release
 #   autoscaling:TerminateInstanceInAutoScalingGroup: having the group replace a machine or shrink by it
 set -euo pipefail
 

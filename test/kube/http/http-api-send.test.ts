@@ -376,7 +376,7 @@ describe("TLS", () => {
     );
   });
 
-  it("with new certificates gets new sockets, while a request on the old ones ends in peace", async () => {
+  it("with new certificates gets new sockets, while a request on the old ones ends undisturbed", async () => {
     const held = Promise.withResolvers<void>();
     const both = `${own.cert}\n${other.cert}`;
     let ca = own.cert;

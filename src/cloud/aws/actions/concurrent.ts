@@ -48,7 +48,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
-  // Whoever is second has nobody left to hear of it.
+  // Once the race is decided, a rejection of the other would have no handler.
   work.catch(() => undefined);
   try {
     return await Promise.race([promise, work]);

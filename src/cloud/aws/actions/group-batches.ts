@@ -156,7 +156,7 @@ export class GroupBatches<Answer> {
         return;
       }
       this.#refused.delete(group);
-      // One target that is refused must not keep the others. Who may not ask at all may not alone.
+      // A target that is refused must not hold up the others; a missing right is missing for all.
       if (askers.length > 1 && asFault(error).code === "CLOUD_REFUSED") {
         await Promise.all(askers.map((asker) => this.#send(group, [asker])));
         return;

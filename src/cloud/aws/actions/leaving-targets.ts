@@ -177,7 +177,7 @@ export class LeavingTargets {
         () => {
           for (const key of keys) this.#out.add(key);
         },
-        // Whoever waits for it hears of it.
+        // The caller that waits for it gets the error.
         () => undefined,
       );
       this.#sent.push(sent);

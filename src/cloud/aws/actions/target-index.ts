@@ -333,7 +333,7 @@ export class TargetIndex {
       const fault = asFault(error);
       faults.push(fault);
       missed(fault);
-      // What was read before counts on; where nothing was, nobody is to wait for it at each notice.
+      // What was read before stays valid; where nothing was read, no notice waits for it again.
       if (former === undefined || (former.fault !== undefined && former.groups.length === 0)) {
         this.#parts.set(kind.kind, { groups: [], startedMs, fault, byTarget: new Map() });
       }

@@ -29,8 +29,8 @@ interface Reading {
 }
 
 /**
- * A queue that speaks of EC2's machines. A message stays in it, hidden from others, until each of
- * its words is heard, so that no death of ours loses one.
+ * A queue with messages about EC2's machines. A message stays in it, hidden from others, until each
+ * of its notices has been handled, so that none is lost when this process dies.
  */
 export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;
@@ -83,7 +83,7 @@ async function take(message: QueueMessage, reading: Reading): Promise<void> {
   if (!held.take(message)) return;
   try {
     const end = await handler.endOf(message, signal);
-    // What is held at the end of the run is given back, and heard again.
+    // What is held at the end of the run is given back, and received again.
     if (signal.aborted) return;
     if (end === "Remove") held.finish(message.id, signal);
     else await held.giveBack(message.id, end);

@@ -48,7 +48,8 @@ export const awsPermissions: readonly AwsPermission[] = [
   },
   {
     action: "autoscaling:DescribeAutoScalingGroups",
-    neededFor: "learning before a drain whether the group's own settings let the machine go",
+    neededFor:
+      "learning before a drain whether the group's own settings allow the machine's release",
     on: "Everything",
     modes: byGroup,
   },

@@ -165,7 +165,7 @@ describe("a message of the queue", () => {
     expect(read(body)).toMatchObject({ hook: undefined });
   });
 
-  it("of any other transition is not heeded", () => {
+  it("of any other transition is not acted on", () => {
     expect(read(directHook(about, "REBOOTING"))).toMatchObject({
       kind: "Unreadable",
       problem: '"autoscaling:EC2_INSTANCE_REBOOTING" is not a transition that Lastcall acts on',

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { strayMachines } from "../../../src/cli/doctor/gather-facts.ts";
+import { orphanMachines } from "../../../src/cli/doctor/gather-facts.ts";
 import type {
   InstanceReleaser,
   MachineState,
@@ -16,7 +16,7 @@ const present = (more: object = {}): MachineState =>
     ...more,
   }) as MachineState;
 
-function straysOf(machines: Readonly<Record<string, MachineState>>, asked: string[] = []) {
+function orphansOf(machines: Readonly<Record<string, MachineState>>, asked: string[] = []) {
   const releaser = {
     describe: async (providerID: string) => machines[providerID.split("/").at(-1) ?? ""],
   } as unknown as InstanceReleaser;
@@ -24,7 +24,7 @@ function straysOf(machines: Readonly<Record<string, MachineState>>, asked: strin
   const machine = { cloud: "gcp", nodeReady: true, mode: "Recreate" } as const;
   const beside = ["n0", "n1"].map((node) => ({ ...machine, node, providerID: idOf(node), state }));
   const lost = { ...machine, node: "n2", providerID: idOf("n2"), state: unknown("no answer") };
-  return strayMachines(
+  return orphanMachines(
     { beside: [...beside, lost], nodes: ["n0", "N1"].map((name) => nodeOf(name)) },
     {
       releaserFor: () => releaser,
@@ -38,19 +38,19 @@ function straysOf(machines: Readonly<Record<string, MachineState>>, asked: strin
   );
 }
 
-it.each<readonly [what: string, machine: MachineState, strays: readonly string[]]>([
+it.each<readonly [what: string, machine: MachineState, orphans: readonly string[]]>([
   ["one that runs for an hour and is no node", present(), [idOf("x")]],
   ["not one that is still becoming a node", present({ bornAt: minus(at, minutes(14)) }), []],
   ["not one that stops", present({ running: false }), []],
   ["not one that is gone by now", { kind: "Absent" }, []],
   ["not one of whose age nothing is known", present({ bornAt: undefined }), []],
-])("doctor names %s", async (_, machine, strays) => {
-  expect(await straysOf({ x: machine })).toEqual(strays);
+])("doctor names %s", async (_, machine, orphans) => {
+  expect(await orphansOf({ x: machine })).toEqual(orphans);
 });
 
 it("asks for the group of machines that were found, and looks at ten strangers at most", async () => {
   const asked: string[] = [];
   const many = Array.from({ length: 25 }, (_, place) => [`x${place}`, present()] as const);
-  expect(await straysOf(Object.fromEntries(many), asked)).toHaveLength(10);
+  expect(await orphansOf(Object.fromEntries(many), asked)).toHaveLength(10);
   expect(asked).toEqual([idOf("n0"), idOf("n1")]);
 });
