@@ -1,3 +1,4 @@
+import { assert } from "../../errors.ts";
 import { keptAway, nextOpen, type OpenTime, openTime } from "../limits/open-time.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -36,7 +37,8 @@ export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedP
   const scene = { at, hours, others, order: zonesInTurn(jobs) };
   const gapMs = widestGap(scene, minMs);
   const keepGap = gapMs === minMs ? gapMs : Math.floor(gapMs * keptShare);
-  const slots = keptSlots(scene, keepGap) ?? slotsFor(scene, gapMs) ?? new Map<Job, number>();
+  const slots = keptSlots(scene, keepGap) ?? slotsFor(scene, gapMs);
+  assert(slots !== undefined, "with no gap at all each has room before its lifetime ends");
   const open = openTime(hours.spans);
   const departures = [...slots].map(([job, slot]) => {
     const inTime = slot <= job.deadline && nextOpen(open, slot) === slot;

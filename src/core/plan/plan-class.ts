@@ -57,11 +57,13 @@ export function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
 function crowdedBy(
   late: LateStart | undefined,
   jobs: readonly Job[],
-  { policy }: PlanCandidates,
+  { policy, at }: PlanCandidates,
 ): ReadonlySet<Job> {
   if (late === undefined) return new Set();
   const untilAt = late.at + policy.spacing.minMs;
-  return new Set(jobs.filter(({ keptAt = 0 }) => keptAt > late.at && keptAt < untilAt));
+  // Past its lifetime a node has no other instant to go to, and keeps the one that it has.
+  const placeable = jobs.filter(({ candidate }) => candidate.endsAt >= at);
+  return new Set(placeable.filter(({ keptAt = 0 }) => keptAt > late.at && keptAt < untilAt));
 }
 
 /** Those that stand right behind a late start count as having missed their time as well. */

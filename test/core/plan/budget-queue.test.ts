@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { zoneOf } from "../../../src/core/cluster/node.ts";
+import { decide } from "../../../src/core/decide.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import { instant, type Millis, millis } from "../../../src/core/time/time.ts";
 import { DecideRun } from "../decide-run.ts";
-import { aPolicy, at, inZone } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine, inZone } from "../fleet-builder.ts";
 
 const startAt = at("2026-11-20T12:00:00Z");
 
@@ -72,6 +74,46 @@ describe("nodes whose drains take longer than the plan has them apart", () => {
         expect(left.filter((zone, place) => zone === left[place - 1])).toEqual([]);
       },
     );
+  });
+});
+
+describe("a departure that a slow one before it has held up for longer than it may live", () => {
+  it.each([0, 1, 5000])("begins %d ms after the end of its lifetime, and is no other", (lateMs) => {
+    const minute = 60_000;
+    const [slow, held, young] = ["slow", "held", "young"].map((name) => aNode(name));
+    if (slow === undefined || held === undefined || young === undefined) throw new Error("three");
+    const ages = new Map([
+      [slow, 20 * 60 * minute],
+      [held, 24 * 60 * minute + lateMs],
+      [young, 5 * 60 * minute],
+    ]);
+    const nodes = [...ages].map(([node, ageMs]) => ({ ...node, createdAt: inMs(-ageMs) }));
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
+    // The slow one began ten minutes late, two before the other was to follow.
+    const begun = { phase: "Draining", startedAt: inMs(-35 * minute) } as const;
+    const waits = { phase: "Held", reason: "BudgetSpent" } as const;
+    const departures = [
+      aDeparture(slow, { departAt: inMs(-45 * minute), status: begun }),
+      aDeparture(held, {
+        ...{ createdAt: inMs(-600 * minute), departAt: inMs(-33 * minute), status: waits },
+        deadlineAt: inMs(-30 * minute - lateMs),
+      }),
+      aDeparture(young, { departAt: inMs(1080 * minute), deadlineAt: inMs(1110 * minute) }),
+    ];
+    const { decisions } = decide(
+      {
+        ...{ nodes, departures, policies: [aPolicy({ budgets })], badPolicies: [] },
+        ...{ gateAnswers: {}, releaseAnswers: everyMachine },
+      },
+      startAt,
+    );
+    const about = decisions.flatMap((one) =>
+      "departure" in one && (one.departure as Departure).node.name === "held"
+        ? `${one.kind} ${one.reason}`
+        : [],
+    );
+    expect(about).toContain("Begin DeadlineForces");
+    expect(about).not.toContain("Note PlanChanged");
   });
 });
 

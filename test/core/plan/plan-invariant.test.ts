@@ -62,12 +62,17 @@ function anyFleet(seed: number): PlanInput {
   const departures = nodes.flatMap((node): Departure[] => {
     const departAt = instant(now + Math.floor((rng() - 0.1) * hours(30)));
     const startedAt = instant(now - upTo(7_200_000));
+    const plannedAt = instant(startedAt - upTo(1_800_000));
+    const lately = instant(now - upTo(7_200_000));
+    const waits = { phase: "Held", reason: "BudgetSpent" } as const;
     return oneOf<Departure[]>(
       [],
       [],
       [aDeparture(node, { departAt })],
       [aDeparture(node, { departAt, status: { phase: "Held" } })],
       [aDeparture(node, { status: { phase: "Draining", startedAt } })],
+      [aDeparture(node, { departAt: plannedAt, status: { phase: "Draining", startedAt } })],
+      [aDeparture(node, { departAt: lately, createdAt: instant(now - hours(90)), status: waits })],
       [aDeparture(node, { status: { phase: "Ended", startedAt } })],
     );
   });
@@ -105,7 +110,7 @@ function check(plan: PolicyPlan, { departures: before }: PlanInput): void {
 }
 
 describe("any fleet", () => {
-  it.each(Array.from({ length: 8 }, (_, block) => [block]))(
+  it.each(Array.from({ length: 10 }, (_, block) => [block]))(
     "keeps what a plan promises: block %i of 50 seeds",
     (block) => {
       for (let seed = block * 50; seed < block * 50 + 50; seed += 1) {
