@@ -41,6 +41,7 @@ import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
  */
 export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly plan: FleetPlan } {
   const plan = planFleet({ ...snapshot, at: now });
+  const inForce = snapshot.departures.filter((one) => isLive(one) && !isWaitingAdvice(one, now));
   const pass: Pass = {
     snapshot,
     now,
@@ -48,7 +49,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
-    live: Map.groupBy(snapshot.departures.filter(isInForce(now)), (one) => one.node.uid),
+    live: Map.groupBy(inForce, (one) => one.node.uid),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
@@ -57,9 +58,11 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     wakeAt: undefined,
     asks: [],
   };
-  const inTurn = ({ node }: Departure): number => {
-    const entry = pass.planned.get(node.uid)?.entry;
-    return entry?.isLate === true || entry?.reason === "Overdue" ? 1 : 0;
+  // Of a node's departures the one begins whose machine the cloud takes.
+  const inTurn = (departure: Departure): number => {
+    if (isPressing(departure, now)) return -1;
+    const { isLate, reason } = pass.planned.get(departure.node.uid)?.entry ?? {};
+    return isLate === true || reason === "Overdue" ? 1 : 0;
   };
   const dueFirst = snapshot.departures.toSorted(
     (a, b) =>
@@ -70,10 +73,6 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
-}
-
-function isInForce(now: Instant): (departure: Departure) => boolean {
-  return (departure) => isLive(departure) && !isWaitingAdvice(departure, now);
 }
 
 function windowsAt(now: Instant): Pass["windows"] {
@@ -154,8 +153,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (release.kind === "Held") return hold(departure, release, pass);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
   const start = { departure, reason: "Requested", policy, node } as const;
-  const isFree = policy.budgets.length === 0 || forced;
-  if (!isFree) {
+  if (policy.budgets.length > 0 && !forced) {
     if (pass.begun.has(policy.name)) return [];
     const budget = budgetVerdict(pass.ledger, { policy, node });
     if (budget.kind === "Held") return hold(departure, budget, pass);
@@ -205,6 +203,7 @@ function advised(departure: Departure, pass: Pass): Decision[] {
   // Where the node is left at work, the fast side ends it.
   if (node === undefined || !makesLeave(reactionTo(departure, policy))) return [];
   if (isPressing(departure, now)) {
+    if (pass.leaving.has(node.uid)) return [];
     return [begin({ departure, reason: "DeadlineForces", policy, node }, pass)];
   }
   // It would be handed over to that one, whose machine would be left to the cloud from then on.

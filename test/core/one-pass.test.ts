@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Departure } from "../../src/core/departure/departure.ts";
+import { type Departure, isPressing } from "../../src/core/departure/departure.ts";
 import type { Budget, Policy } from "../../src/core/policy/policy.ts";
 import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
@@ -126,5 +126,43 @@ describe("what begins in one pass", () => {
       }
     }
     expect(held).toBeGreaterThan(100);
+  });
+
+  it("is one departure of a node, however many it has, and the one that presses", () => {
+    let several = 0;
+    for (let seed = 0; seed < 1000; seed += 1) {
+      const rng = seededRng(seed);
+      const oneOf = <Item>(...all: readonly Item[]): Item =>
+        all[Math.floor(rng() * all.length)] as Item;
+      const nodes = ["n1", "n2"].map((name) => nodeOf("a", name));
+      const departures = Array.from({ length: oneOf(2, 3, 4, 5) }, (_, place): Departure => {
+        const cause = oneOf(
+          ...(["Planned", "Manual", "RebalanceRecommendation", "ScheduledMaintenance"] as const),
+        );
+        const noticedAt = cause === "Planned" || cause === "Manual" ? undefined : now;
+        const departAt = oneOf(undefined, now, plus(now, minutes(-30)));
+        const deadlineAt = oneOf(undefined, plus(now, minutes(30)), plus(now, hours(3)));
+        const fields = { name: `d${place}`, uid: `d${place}`, cause, noticedAt, deadlineAt };
+        return due("a", oneOf(...nodes) as NodeFacts, { ...fields, departAt });
+      });
+      const onNotice = {
+        spotInterruption: "Drain",
+        rebalance: "Drain",
+        maintenance: "Drain",
+      } as const;
+      const world = { nodes, departures, policies: [policyOf("a", { onNotice })] };
+      const answers = { gateAnswers: {}, releaseAnswers: everyMachine };
+      const { decisions } = decide({ ...world, badPolicies: [], ...answers }, now);
+      const begun = decisions.flatMap((one) => (one.kind === "Begin" ? one.departure : []));
+      for (const { name, uid } of nodes) {
+        const beginning = begun.filter((one) => one.node.uid === uid);
+        expect(beginning.length, `seed ${seed} ${name}`).toBeLessThan(2);
+        const ofNode = departures.filter((one) => one.node.uid === uid);
+        if (ofNode.length > 1) several += 1;
+        const pressing = ofNode.filter((one) => isPressing(one, now));
+        if (pressing.length > 0) expect(pressing, `seed ${seed} ${name}`).toContain(beginning[0]);
+      }
+    }
+    expect(several).toBeGreaterThan(500);
   });
 });
