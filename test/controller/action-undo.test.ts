@@ -32,6 +32,21 @@ describe("a departure that is taken back", () => {
     expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
   });
 
+  it("has undone the later of two actions of a kind before the first, whose change it had found", async () => {
+    stage.start([
+      { name: "first", at: "AtNotice", ...silence },
+      { name: "second", at: "BeforeDrain", ...silence },
+    ]);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(5));
+    stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(2), signal);
+    stage.withdraw();
+    await stage.world.pass(seconds(3));
+    expect(stage.states).toEqual({ first: "Running", second: "Undone" });
+    await stage.world.pass(seconds(5));
+    expect(stage.states).toEqual({ first: "Undone", second: "Undone" });
+  });
+
   it("stops what is under way, and undoes what that may have changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
     stage.hang(stage.mute);

@@ -56,6 +56,8 @@ export class NetworkServer extends AwsQueryServer {
   readonly denied = new Set<string>();
   /** What is asked of these is never answered. */
   readonly hanging = new Set<string>();
+  /** The groups that EC2 still shows of an interface whose change has not reached all of it. */
+  readonly shownGroups = new Map<string, readonly string[]>();
   /** Interfaces whose change is refused: a service of AWS owns them. */
   readonly managed = new Set<string>();
   throttleNext = 0;
@@ -145,7 +147,7 @@ export class NetworkServer extends AwsQueryServer {
         element("networkInterfaceId", id) +
         element("vpcId", vpc) +
         element("attachment", attached) +
-        element("groupSet", itemsOf(groups, "groupId")) +
+        element("groupSet", itemsOf(this.shownGroups.get(id) ?? groups, "groupId")) +
         element("privateIpAddress", addresses[0]) +
         element("privateIpAddressesSet", itemsOf(addresses, "privateIpAddress")) +
         element("ipv4PrefixSet", itemsOf(prefixes, "ipv4Prefix"))

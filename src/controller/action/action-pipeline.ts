@@ -163,7 +163,15 @@ export class ActionPipeline {
     // Half undone it is no longer done: a notice that comes now finds it to be done again.
     for (const record of records) this.#ledger.set({ ...record, state: "Running" });
     await this.#ledger.save(signal);
-    await Promise.all(records.map((record) => this.#takeBack(record, signal)));
+    const byKind = Map.groupBy(records, ({ kind }) => kind).values();
+    await Promise.all(byKind.map((same) => this.#takeBackInTurn(same, signal)));
+  }
+
+  /** What a later action of a kind has found is what the one before it had made. */
+  async #takeBackInTurn(records: readonly ActionRecord[], signal: AbortSignal): Promise<void> {
+    const begunMs = ({ startedAt }: ActionRecord): number => startedAt ?? 0;
+    const latestFirst = records.toReversed().toSorted((a, b) => begunMs(b) - begunMs(a));
+    for (const record of latestFirst) await this.#takeBack(record, signal);
   }
 
   /**

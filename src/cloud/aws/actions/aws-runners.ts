@@ -46,7 +46,8 @@ const loaders: {
       import("../ec2-client.ts"),
     ]);
     const networkIn = inFleet(tools, (region) => lookingTogether(new Ec2Client({ region }), tools));
-    return new SecurityGroupRunner(networkIn, () => instancesOf(tools));
+    const known = () => instancesOf(tools);
+    return new SecurityGroupRunner({ networkIn, known, clock: tools.clock });
   },
   detach: async (tools) => {
     const [{ DetachRunner }, { AutoScaling }] = await Promise.all([

@@ -5,8 +5,10 @@ import type {
   ActionTask,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
+import type { Clock } from "../../../contracts/clock.ts";
 import { type Fields, fieldsOf, listOf, textOf } from "../../../core/json/json-field.ts";
 import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
+import { between, type Instant, type Millis, minutes } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import type { InRegion } from "../ec2-machine.ts";
@@ -32,12 +34,22 @@ interface FormerGroups {
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
   readonly #known: KnownInstances;
+  readonly #exchanges: GroupExchanges;
   /** The VPC of each group that has been looked up, which it keeps for good. */
   readonly #vpcs = new Map<string, string>();
 
-  constructor(networkIn: InRegion<Ec2Network>, known: KnownInstances = () => []) {
+  constructor({
+    networkIn,
+    known = () => [],
+    clock,
+  }: {
+    readonly networkIn: InRegion<Ec2Network>;
+    readonly known?: KnownInstances;
+    readonly clock: Clock;
+  }) {
     this.#networkIn = networkIn;
     this.#known = known;
+    this.#exchanges = new GroupExchanges(clock);
   }
 
   /** Whether the groups exist, could be those of machines that are known, and may be set. */
@@ -80,9 +92,9 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       this.#vpcsOf(network, groupIds, signal),
     ]);
     checkVpcs(interfaces, vpcs);
-    const changed = interfaces.filter((one) => !hasGroups(one, groupIds));
+    const changed = interfaces.filter((one) => !this.#isThere(one, groupIds));
     if (changed.length === 0) return undefined;
-    return recordOf(changed);
+    return recordOf(changed.map((one) => this.#exchanges.formerOf(one)));
   }
 
   async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
@@ -93,14 +105,19 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const network = this.#networkIn(region);
     const ids = new Set(recorded.map(({ id }) => id));
     const standing = await network.interfacesOf([instanceId], signal);
-    const unchanged = standing.filter((one) => !hasGroups(one, groupIds));
-    const change = (some: readonly NetworkInterface[]) =>
-      eachTried(some, ({ id }) => network.setSecurityGroups(id, groupIds, signal));
-    await change(unchanged.filter(({ id }) => ids.has(id)));
+    const unchanged = standing.filter((one) => !this.#isThere(one, groupIds));
+    const change = (some: readonly FormerGroups[]) =>
+      eachTried(some, (former) => {
+        this.#exchanges.begin(former, groupIds);
+        return network.setSecurityGroups(former.id, groupIds, signal);
+      });
+    const toChange = new Set(unchanged.map(({ id }) => id));
+    await change(recorded.filter(({ id }) => toChange.has(id)));
     // Attached since the record was made. Unrecorded, nobody would know its former groups.
-    const newer = task.keep === undefined ? [] : unchanged.filter(({ id }) => !ids.has(id));
+    const found = task.keep === undefined ? [] : unchanged.filter(({ id }) => !ids.has(id));
+    const newer = found.map((one) => this.#exchanges.formerOf(one));
     if (newer.length > 0) {
-      checkVpcs(newer, await this.#vpcsOf(network, groupIds, signal));
+      checkVpcs(found, await this.#vpcsOf(network, groupIds, signal));
       await task.keep?.(recordOf([...recorded, ...newer]));
       signal.throwIfAborted();
       await change(newer);
@@ -110,6 +127,11 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       return { detail: "no network interface is attached to the instance" };
     if (count === 0) return { detail: "every network interface has these groups already" };
     return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
+  }
+
+  /** What EC2 shows may be older than the way back of a moment ago. */
+  #isThere(one: NetworkInterface, groupIds: readonly string[]): boolean {
+    return hasGroups(one, groupIds) && !this.#exchanges.isJustBack(one);
   }
 
   /** Asked at a notice only where no look before has told it: one that is gone since is refused. */
@@ -142,10 +164,77 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const restored = formerGroups(task.undo).filter(({ id }) =>
       standing.some((one) => one.id === id),
     );
-    await eachTried(restored, ({ id, groupIds }) =>
-      network.setSecurityGroups(id, groupIds, signal),
-    );
+    await eachTried(restored, async ({ id, groupIds }) => {
+      this.#exchanges.end(id);
+      try {
+        await network.setSecurityGroups(id, groupIds, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        // One that could not be changed may not be changed back either.
+        const isAsItWas = standing.some((one) => one.id === id && hasGroups(one, groupIds));
+        if (!isAsItWas || asFault(error).retryable) throw error;
+      }
+    });
     return { detail: `the former security groups on ${counted(restored.length)}` };
+  }
+}
+
+/** So long EC2 may show the groups that an interface had before the last change. */
+const staleMs: Millis = minutes(5);
+/** More than are quarantined at a time; the oldest are forgotten first. */
+const mostExchanges = 10_000;
+
+interface Exchange {
+  readonly former: readonly string[];
+  readonly named: readonly string[];
+  /** When it was undone; absent while it is in effect. */
+  readonly endedAt?: Instant;
+}
+
+/**
+ * Which groups this process has exchanged for which: what an interface shows may be a quarantine of
+ * ours, by another action or one that has just been undone. Recorded as the former groups of the
+ * next one, it would lose the real ones for ever.
+ */
+class GroupExchanges {
+  readonly #clock: Clock;
+  readonly #byInterface = new Map<string, Exchange>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The groups to which it is to come back. */
+  formerOf({ id, groupIds }: NetworkInterface): FormerGroups {
+    const known = this.#standing(id);
+    const isOurs = known !== undefined && isSameSet(groupIds, known.named);
+    return { id, groupIds: isOurs ? known.former : groupIds };
+  }
+
+  /** Whether what it shows may be of before its way back. */
+  isJustBack({ id }: NetworkInterface): boolean {
+    return this.#standing(id)?.endedAt !== undefined;
+  }
+
+  /** Before the change: one without an answer may have been made. */
+  begin({ id, groupIds }: FormerGroups, named: readonly string[]): void {
+    this.#byInterface.delete(id);
+    this.#byInterface.set(id, { former: groupIds, named });
+    const [oldest] = this.#byInterface.keys();
+    if (oldest !== undefined && this.#byInterface.size > mostExchanges) {
+      this.#byInterface.delete(oldest);
+    }
+  }
+
+  end(id: string): void {
+    const known = this.#byInterface.get(id);
+    if (known) this.#byInterface.set(id, { ...known, endedAt: this.#clock.now() });
+  }
+
+  #standing(id: string): Exchange | undefined {
+    const known = this.#byInterface.get(id);
+    if (known?.endedAt === undefined) return known;
+    return between(known.endedAt, this.#clock.now()) <= staleMs ? known : undefined;
   }
 }
 
@@ -207,8 +296,12 @@ function checkVpcs(
 }
 
 function hasGroups({ groupIds }: NetworkInterface, wanted: readonly string[]): boolean {
-  const set = new Set(wanted);
-  return groupIds.length === set.size && groupIds.every((id) => set.has(id));
+  return isSameSet(groupIds, wanted);
+}
+
+function isSameSet(some: readonly string[], others: readonly string[]): boolean {
+  const set = new Set(others);
+  return some.length === set.size && some.every((id) => set.has(id));
 }
 
 /** One interface that is refused must not keep the others; what failed first is thrown then. */

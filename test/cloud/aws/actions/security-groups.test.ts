@@ -5,6 +5,7 @@ import type { Fields } from "../../../../src/core/json/json-field.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { aTask } from "../../../contract/action-runner.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
 import {
   NetworkServer,
   type ServedInstance,
@@ -28,10 +29,11 @@ describe("the security groups of a machine that is quarantined", () => {
     server = await new NetworkServer().start();
     process.env.AWS_ENDPOINT_URL_EC2 = server.url;
     const network = new Ec2Client({ region: "eu-west-1" });
-    runner = new SecurityGroupRunner(
-      () => network,
-      () => known,
-    );
+    runner = new SecurityGroupRunner({
+      networkIn: () => network,
+      known: () => known,
+      clock: new ManualClock(),
+    });
     known = [];
     for (const id of ["sg-nodes", "sg-db", "sg-quarantine"]) server.securityGroups.set(id, "vpc-a");
     instance = server.addInstance(1);
