@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Target, TrafficGroups } from "../../src/cloud/aws/actions/traffic-groups.ts";
+import type {
+  Registered,
+  Target,
+  TrafficGroups,
+} from "../../src/cloud/aws/actions/traffic-groups.ts";
 
 /** Groups of one kind, with the side on which they stand. */
 export interface TrafficWorld {
@@ -19,9 +23,11 @@ const never = new AbortController().signal;
 const one = "i-00000000000000001";
 const two = "i-00000000000000002";
 
-function noTrouble(_: unknown, error: unknown): never {
-  throw error;
-}
+const noTrouble = {
+  onError: (_: unknown, error: unknown): never => {
+    throw error;
+  },
+};
 
 /** What every implementation of `TrafficGroups` promises. */
 export function trafficGroupsContract(name: string, makeWorld: () => Promise<TrafficWorld>): void {
@@ -42,7 +48,16 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
 
     it("reads every group with its instances, over more than one page", async () => {
       const ids = Array.from({ length: 25 }, (_, place) => world.add(`group-${place}`, [one]));
-      const read = await world.groups.read(noTrouble, never);
+      const heard: Registered[] = [];
+      const counts: number[] = [];
+      const listener = {
+        ...noTrouble,
+        onListed: (count: number) => counts.push(count),
+        onRead: (group: Registered) => heard.push(group),
+      };
+      const read = await world.groups.read(listener, never);
+      expect(heard).toEqual(read);
+      expect(counts.at(-1)).toBe(25);
       expect(read.map(({ group }) => group.id).toSorted()).toEqual(ids.toSorted());
       expect(read.every(({ targets }) => targets.length === 1 && targets[0]?.id === one)).toBe(
         true,

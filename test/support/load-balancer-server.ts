@@ -104,6 +104,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   looks: Bucket | undefined;
   /** How long each answer takes. */
   latencyMs = 0;
+  /** Until this resolves nothing is answered. */
+  held: Promise<void> | undefined;
   /** The most requests that have ever waited for their answers. */
   mostAtOnce = 0;
   #atOnce = 0;
@@ -150,6 +152,7 @@ export class LoadBalancerServer extends AwsQueryServer {
     if (this.hanging.has(action)) await new Promise(() => {});
     this.#atOnce += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#atOnce);
+    await this.held;
     if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
     this.#atOnce -= 1;
     const version = asked.get("Version") ?? "";

@@ -8,7 +8,13 @@ import {
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
-import type { Registered, Target, TrafficGroups } from "./traffic-groups.ts";
+import type {
+  ReadingListener,
+  Registered,
+  Target,
+  TrafficGroup,
+  TrafficGroups,
+} from "./traffic-groups.ts";
 
 /**
  * Once, and no longer: few machines are in one, and those of the others wait for what is read of
@@ -31,7 +37,10 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
   }
 
   /** Each lists its instances itself: a page tells all. */
-  async read(_: unknown, signal: AbortSignal): Promise<readonly Registered[]> {
+  async read(
+    { onListed, onRead }: ReadingListener,
+    signal: AbortSignal,
+  ): Promise<readonly Registered[]> {
     const read: Registered[] = [];
     let marker: string | undefined;
     do {
@@ -45,8 +54,11 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
         const targets = Instances.flatMap(({ InstanceId }) =>
           InstanceId === undefined ? [] : [{ id: InstanceId }],
         );
-        read.push({ group: { kind: this.kind, id, byAddress: false, isOwned: false }, targets });
+        const group: TrafficGroup = { kind: this.kind, id, byAddress: false, isOwned: false };
+        read.push({ group, targets });
+        onRead?.({ group, targets });
       }
+      onListed?.(read.length);
       marker = page?.NextMarker || undefined;
     } while (marker !== undefined);
     return read;

@@ -24,6 +24,8 @@ import { instanceOf, problemOf } from "./action-instance.ts";
 import { untilAborted } from "./concurrent.ts";
 import {
   byGroup,
+  counted,
+  detailOf,
   type HeldGroup,
   holdingsOf,
   LeavingTargets,
@@ -132,10 +134,10 @@ export class TargetRunner implements ActionRunner<Kind> {
     const leaving = new LeavingTargets({ task, lines, out }, signal);
     let found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
-    if (!found.isWhole) {
+    // Hundreds of groups take their time, and the machine leaves each as soon as that is read.
+    while (!found.isWhole) {
       const { faults } = found;
-      const rest = await traffic.index.rest(found.machine, signal);
-      found = await this.#withAddresses(task, { ...found, ...rest }, signal);
+      found = await this.#findMore(task, found, signal);
       found = { ...found, faults: [...faults, ...found.faults] };
       await leaving.leave(found.holdings);
     }
@@ -223,9 +225,47 @@ export class TargetRunner implements ActionRunner<Kind> {
     const { index } = this.#trafficIn(region);
     const addresses = index.mayHoldAddresses() ? await this.#addresses(task, signal) : undefined;
     const machine = { instanceId, addresses: addresses?.addresses ?? [] };
-    const { faults, ...found } = await index.find(machine, signal);
+    const nothing: HoldingsFound = { holdings: [], faults: [], isWhole: false };
+    const { faults, ...found } = await this.#inTime(
+      task,
+      { look: (until) => index.find(machine, until), late: () => nothing },
+      signal,
+    );
     const all = [...faults, ...(addresses?.fault === undefined ? [] : [addresses.fault])];
     return this.#withAddresses(task, { ...found, faults: all, machine, addresses }, signal);
+  }
+
+  async #findMore(task: ActionTask<Kind>, found: Found, signal: AbortSignal): Promise<Found> {
+    const { index } = this.#trafficIn(instanceOf(task).region);
+    const rest = await this.#inTime(
+      task,
+      {
+        look: (until) => index.rest(found.machine, until),
+        late: () => {
+          throw notAllRead(index.progress);
+        },
+      },
+      signal,
+    );
+    return this.#withAddresses(task, { ...found, ...rest }, signal);
+  }
+
+  /** What it finds a moment before the attempt ends, so that it is told how far that has come. */
+  async #inTime<T>(
+    { endsAt }: ActionTask<Kind>,
+    how: { readonly look: (until: AbortSignal) => Promise<T>; readonly late: () => T },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const limit = this.#limit(minus(endsAt, marginMs), signal);
+    try {
+      return await how.look(limit.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!limit.signal.aborted) throw error;
+      return how.late();
+    } finally {
+      limit.end();
+    }
   }
 
   /** The same where a reading since has found groups that hold addresses. */
@@ -343,28 +383,17 @@ async function addressesOf(
   }
 }
 
-function detailOf(
-  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly HeldGroup[]>>,
-  remark: string | undefined,
-): string {
-  const { ours, owned, unclear, left } = end;
-  const all = ours.length + owned.length;
-  if (all === 0) return "in no target group or classic load balancer";
-  const parts = [
-    ...(ours.length === 0 ? [] : [`out of ${counted(ours)}`]),
-    ...(unclear.length === 0 ? [] : [`of ${unclear.length} of which the owner could not be read`]),
-    ...(owned.length === 0 ? [] : [`left to the label in ${counted(owned)}`]),
-    ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
-    ...(remark === undefined ? [] : [remark]),
-  ];
-  return parts.join(", ");
+/** Another attempt goes on with the same reading. */
+function notAllRead({ read, listed }: TargetIndex["progress"]): LastcallError {
+  const problem = "Cannot find all groups of the machine in the time of the attempt";
+  const told =
+    listed === 0
+      ? "Elastic Load Balancing has not listed them yet"
+      : `${read} of ${listed} are read, give the action a longer timeout`;
+  return new LastcallError("ACTION_TIMEOUT", `${problem}: ${told}`);
 }
 
 function unknownLate(why: LastcallError | string): string {
   const told = typeof why === "string" ? why : messageOf(why);
   return `what was registered in the last minutes is not known: ${told}`;
-}
-
-function counted({ length }: readonly HeldGroup[]): string {
-  return length === 1 ? "1 group" : `${length} groups`;
 }

@@ -194,3 +194,25 @@ export function throwFailed(
   const failed = ends.find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw asFault(failed.reason);
 }
+
+/** What has come of it, for people. */
+export function detailOf(
+  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly HeldGroup[]>>,
+  remark: string | undefined,
+): string {
+  const { ours, owned, unclear, left } = end;
+  const all = ours.length + owned.length;
+  const parts = [
+    ...(all === 0 ? ["in no target group or classic load balancer"] : []),
+    ...(ours.length === 0 ? [] : [`out of ${counted(ours)}`]),
+    ...(unclear.length === 0 ? [] : [`of ${unclear.length} of which the owner could not be read`]),
+    ...(owned.length === 0 ? [] : [`left to the label in ${counted(owned)}`]),
+    ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
+    ...(remark === undefined ? [] : [remark]),
+  ];
+  return parts.join(", ");
+}
+
+export function counted({ length }: readonly HeldGroup[]): string {
+  return length === 1 ? "1 group" : `${length} groups`;
+}

@@ -16,6 +16,7 @@ import { eachOf, Turns } from "./concurrent.ts";
 import {
   keyOfTarget,
   type OnBusy,
+  type ReadingListener,
   type Registered,
   type Target,
   type TrafficGroup,
@@ -58,12 +59,12 @@ export class TargetGroupClient implements TrafficGroups {
   }
 
   async read(
-    onError: (group: TrafficGroup | undefined, error: unknown) => void,
+    { onError, onListed, onRead, onBusy = async () => "Enough" }: ReadingListener,
     signal: AbortSignal,
-    onBusy: OnBusy = async () => "Enough",
   ): Promise<readonly Registered[]> {
     const listed = await untilFree(onBusy, () => this.#list(signal));
     const found = listed.filter(({ TargetType }) => isOfMachines(TargetType));
+    onListed?.(found.length);
     const owned = await this.#ownership(
       found.flatMap(({ TargetGroupArn }) => TargetGroupArn ?? []),
       { onError: (error) => onError(undefined, error), onBusy },
@@ -76,6 +77,7 @@ export class TargetGroupClient implements TrafficGroups {
       try {
         const targets = await untilFree(onBusy, () => this.#targets(id, signal));
         read.push({ group, targets });
+        onRead?.({ group, targets });
       } catch (error) {
         signal.throwIfAborted();
         onError(group, error);

@@ -6,7 +6,14 @@ import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
 import type { Ec2Network } from "./ec2-network.ts";
-import type { OnBusy, Registered, Target, TrafficGroup, TrafficGroups } from "./traffic-groups.ts";
+import type {
+  OnBusy,
+  ReadingListener,
+  Registered,
+  Target,
+  TrafficGroup,
+  TrafficGroups,
+} from "./traffic-groups.ts";
 
 export interface TargetIndexTools {
   /** Each kind of group that is looked at. */
@@ -75,6 +82,12 @@ interface Part {
   readonly ownerFault?: LastcallError | undefined;
 }
 
+interface FirstReading {
+  readonly groups: Registered[];
+  /** How many there are to read. */
+  listed: number;
+}
+
 type TroubleListener = (error: LastcallError) => void;
 
 /**
@@ -87,8 +100,8 @@ export class TargetIndex {
   /** An instance stays in its VPC; a second network interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
   #refresh: Promise<readonly LastcallError[]> | undefined;
-  /** Each kind of group that it reads. */
-  #reading: readonly Promise<unknown>[] = [];
+  /** What is read of the kinds of which nothing had been read before. */
+  readonly #firstRead = new Map<TrafficGroup["kind"], FirstReading>();
   /** The reading that was begun last, whatever it has come to. */
   #last: { readonly startedMs: number; readonly ended: Promise<unknown> } | undefined;
   /** Of each kind whose targets the last reading could not read, or not all, the first fault. */
@@ -121,16 +134,27 @@ export class TargetIndex {
     if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
     if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
-      await this.#readOnMiss(signal);
+      // One that takes longer is waited for by `lookAgain`, when what is known has been left.
+      await this.#readWithin(missMs, signal);
       found = this.#holdings(machine);
     }
     return this.#known(machine, found, signal);
   }
 
-  /** The same with what was not read by then. */
+  /** The same with what has been read in the next second; it is whole some day. */
   async rest(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
-    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    if (!this.#isRead()) await this.#readWithin(behindMs, signal);
     return this.#known(machine, this.#holdings(machine), signal);
+  }
+
+  /** How many groups have been read, of how many. */
+  get progress(): { readonly read: number; readonly listed: number } {
+    const known = [...this.#parts.values()].reduce((sum, { groups }) => sum + groups.length, 0);
+    const first = [...this.#firstRead.values()];
+    return {
+      read: first.reduce((sum, { groups }) => sum + groups.length, known),
+      listed: first.reduce((sum, { listed }) => sum + listed, known),
+    };
   }
 
   /**
@@ -148,26 +172,15 @@ export class TargetIndex {
   }
 
   async #readFor(machine: TrafficMachine, signal: AbortSignal): Promise<void> {
-    const all = this.#read();
-    const over = new AbortController();
-    const enough = Promise.withResolvers<void>();
-    for (const one of this.#reading) {
-      void one.then(() => {
-        if (this.#holdings(machine).length === 0) return;
-        this.#tools.clock.sleep(behindMs, over.signal).then(enough.resolve, () => undefined);
-      });
-    }
-    try {
-      await untilAborted(Promise.race([all, enough.promise]), signal);
-    } finally {
-      over.abort();
-    }
+    do {
+      await this.#readWithin(behindMs, signal);
+    } while (this.#refresh !== undefined && this.#holdings(machine).length === 0);
   }
 
-  /** A reading that takes longer is waited for by `lookAgain`, when what is known has been left. */
-  async #readOnMiss(signal: AbortSignal): Promise<void> {
+  /** A reading that takes longer goes on, and others may wait for it. */
+  async #readWithin(limitMs: Millis, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
-    const late = this.#tools.clock.sleep(missMs, over.signal).catch(() => undefined);
+    const late = this.#tools.clock.sleep(limitMs, over.signal).catch(() => undefined);
     try {
       await untilAborted(Promise.race([this.#read(), late]), signal);
     } finally {
@@ -236,9 +249,11 @@ export class TargetIndex {
 
   #holdings({ instanceId, addresses }: TrafficMachine): readonly Holding[] {
     const ids = new Set([instanceId, ...addresses]);
-    return [...this.#parts.values()].flatMap(({ byTarget }) =>
+    const known = [...this.#parts.values()].flatMap(({ byTarget }) =>
       [...ids].flatMap((id) => byTarget.get(id) ?? []),
     );
+    const early = [...this.#firstRead.values()].flatMap(({ groups }) => holdingsIn(groups));
+    return [...known, ...early.filter(({ target }) => ids.has(target.id))];
   }
 
   /** Another VPC may have the same addresses for other machines. */
@@ -284,7 +299,6 @@ export class TargetIndex {
     // Nobody's signal: others wait for it as well. The clients bound each request.
     const { signal } = new AbortController();
     const reading = this.#tools.kinds.map((kind) => this.#readKind(kind, signal));
-    this.#reading = reading;
     const faults = (await Promise.all(reading)).flat();
     const unknown = this.#tools.machines().filter((id) => !this.#vpcs.has(id));
     if (!this.#hasAddresses() || unknown.length === 0) return faults;
@@ -319,8 +333,20 @@ export class TargetIndex {
       if (known === undefined) neverRead ??= fault;
       else unread.push(known);
     };
+    const first: FirstReading = { groups: [], listed: 0 };
+    if (former === undefined) this.#firstRead.set(kind.kind, first);
+    const listener: ReadingListener = {
+      onError,
+      onListed: (count) => {
+        first.listed = count;
+      },
+      onRead: (one) => {
+        if (former === undefined) first.groups.push(one);
+      },
+      onBusy: this.#onBusy(former, signal),
+    };
     try {
-      const read = await kind.read(onError, signal, this.#onBusy(former, signal));
+      const read = await kind.read(listener, signal);
       const groups = [...read, ...unread];
       this.#parts.set(kind.kind, {
         groups,
@@ -338,6 +364,7 @@ export class TargetIndex {
         this.#parts.set(kind.kind, { groups: [], startedMs, fault, byTarget: new Map() });
       }
     }
+    this.#firstRead.delete(kind.kind);
     return faults;
   }
 
@@ -362,13 +389,9 @@ function restAfter(failedInARow: number): Millis {
 }
 
 function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly Holding[]> {
-  const found = new Map<string, Holding[]>();
-  for (const { group, targets } of groups) {
-    for (const target of targets) {
-      const holdings = found.get(target.id);
-      if (holdings === undefined) found.set(target.id, [{ group, target }]);
-      else holdings.push({ group, target });
-    }
-  }
-  return found;
+  return Map.groupBy(holdingsIn(groups), ({ target }) => target.id);
+}
+
+function holdingsIn(groups: readonly Registered[]): readonly Holding[] {
+  return groups.flatMap(({ group, targets }) => targets.map((target) => ({ group, target })));
 }

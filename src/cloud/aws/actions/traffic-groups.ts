@@ -34,6 +34,21 @@ export interface Registered {
 /** What a reading is to do where the API says that it is asked too often. */
 export type OnBusy = (attempt: number) => Promise<"Again" | "Enough">;
 
+/** Who hears how a reading goes. */
+export interface ReadingListener {
+  /**
+   * What could not be read while the rest goes on: the targets of a group, or without a group the
+   * owner of those whose `isOwned` is undefined.
+   */
+  readonly onError: (group: TrafficGroup | undefined, error: unknown) => void;
+  /** How many groups there are to read, as far as that is known. */
+  readonly onListed?: (count: number) => void;
+  /** Each group as soon as it is known. */
+  readonly onRead?: (one: Registered) => void;
+  /** Absent: to be asked too often is a trouble. */
+  readonly onBusy?: OnBusy | undefined;
+}
+
 /**
  * Elastic Load Balancing, of one kind of group. Made by `target-group-client.ts` and
  * `classic-load-balancer-client.ts`; contract suite: `test/contract/traffic-groups.contract.ts`.
@@ -42,17 +57,8 @@ export type OnBusy = (attempt: number) => Promise<"Again" | "Enough">;
  */
 export interface TrafficGroups {
   readonly kind: TrafficGroup["kind"];
-  /**
-   * Every group of the region that holds instances or addresses, each as soon as it is known. What
-   * could not be read is given to `onError`, and the rest goes on: the targets of a group, or
-   * without a group the owner of those whose `isOwned` is undefined. `onBusy` absent: to be asked
-   * too often is such a trouble.
-   */
-  read(
-    onError: (group: TrafficGroup | undefined, error: unknown) => void,
-    signal: AbortSignal,
-    onBusy?: OnBusy,
-  ): Promise<readonly Registered[]>;
+  /** Every group of the region that holds instances or addresses. */
+  read(listener: ReadingListener, signal: AbortSignal): Promise<readonly Registered[]>;
   deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
   register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
   /** Those of these that still have connections, or have not been deregistered. */

@@ -166,7 +166,8 @@ describe("the index of targets", () => {
     balancers.hanging.add("DescribeLoadBalancers");
     const machine = { instanceId: id, addresses: [] };
     const soon = index.find(machine, never);
-    await waitUntil(async () => clock.sleeping > 0, { what: "one kind is read", timeoutMs: 5000 });
+    const isRead = async () => index.progress.read === 1;
+    await waitUntil(isRead, { what: "one kind is read", timeoutMs: 5000 });
     await clock.advance(1000);
     expect(await soon).toMatchObject({ isWhole: false, faults: [], holdings: [{}] });
     const { isWhole, faults, holdings } = await index.rest(machine, never);

@@ -7,6 +7,7 @@ import {
 } from "../../../contract/traffic-groups.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
 
 const never = new AbortController().signal;
 const one = "i-00000000000000001";
@@ -75,7 +76,7 @@ describe("AWS' client of target groups", () => {
     });
     server.addGroup("function", { type: "lambda" });
     server.addGroup("behind-alb", { type: "alb" });
-    const read = await groups.read(() => {}, never);
+    const read = await groups.read({ onError: () => {} }, never);
     expect(read.map(({ group }) => group)).toEqual([
       expect.objectContaining({ byAddress: false, vpc: "vpc-a", isOwned: false }),
       expect.objectContaining({ byAddress: true, vpc: "vpc-b", isOwned: true }),
@@ -91,7 +92,7 @@ describe("AWS' client of target groups", () => {
       { id: one, port: 766 },
     ];
     const group = server.addGroup("web", { targets: [...targets] });
-    expect((await groups.read(() => {}, never))[0]?.targets).toEqual(targets);
+    expect((await groups.read({ onError: () => {} }, never))[0]?.targets).toEqual(targets);
     await groups.deregister(group.arn, [{ id: one, port: 766 }], never);
     expect(server.serving(group)).toEqual([`${one}:80`]);
     await server.stop();
@@ -102,7 +103,7 @@ describe("AWS' client of target groups", () => {
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const group = server.addGroup("web", { drainMs: 60_000, targets: [{ id: one, port: 80 }] });
     await groups.deregister(group.arn, [{ id: one, port: 80 }], never);
-    expect((await groups.read(() => {}, never))[0]?.targets).toEqual([]);
+    expect((await groups.read({ onError: () => {} }, never))[0]?.targets).toEqual([]);
     await server.stop();
   });
 
@@ -110,8 +111,8 @@ describe("AWS' client of target groups", () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     for (let place = 0; place < 25; place += 1) server.addGroup(`group-${place}`);
-    await groups.read(() => {}, never);
-    await groups.read(() => {}, never);
+    await groups.read({ onError: () => {} }, never);
+    await groups.read({ onError: () => {} }, never);
     expect(server.count("DescribeTags")).toBe(2);
     // Three pages of ten, twice.
     expect(server.count("DescribeTargetGroups")).toBe(6);
@@ -149,10 +150,15 @@ describe("AWS' client of target groups", () => {
     const served = Array.from({ length: 60 }, (_, place) =>
       server.addGroup(`group-${place}`, { targets: [{ id: one, port: 80 }] }),
     );
-    server.latencyMs = 20;
-    await Promise.all(
+    const held = Promise.withResolvers<void>();
+    server.held = held.promise;
+    const asked = Promise.all(
       served.map(({ arn }) => groups.deregister(arn, [{ id: one, port: 80 }], never)),
     );
+    const areAsked = async () => server.mostAtOnce === 40;
+    await waitUntil(areAsked, { what: "forty are under way", timeoutMs: 5000 });
+    held.resolve();
+    await asked;
     expect(served.flatMap((group) => server.serving(group))).toEqual([]);
     expect(server.mostAtOnce).toBe(40);
     await server.stop();
