@@ -27,6 +27,8 @@ const clock = realClock;
 const log = createLog({ level: "info", format: "json", write: err, clock });
 /** So long before Lambda would end the process the answer is given. */
 const marginMs = seconds(2);
+/** With less than this what has to be asked again may not be. Lambda's own default is 3 s. */
+const littleMs = seconds(30);
 
 let responder: Responder | undefined;
 
@@ -40,6 +42,10 @@ export async function handler(event: unknown, context: LambdaContext = {}): Prom
   const machines = departingMachines(event, { at, fields });
   if (machines.length === 0) return { actions: [], summary: "No machine leaves by this event." };
   const leftMs = context.getRemainingTimeInMillis?.();
+  if (leftMs !== undefined && leftMs < littleMs) {
+    const problem = `found ${leftMs / 1000} s left, expected a function with a timeout of 110 s`;
+    log.warn("time-short", { problem });
+  }
   const endsAt =
     leftMs === undefined ? undefined : plus(at, millis(Math.max(0, leftMs - marginMs)));
   const { signal } = new AbortController();

@@ -10,7 +10,15 @@ import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { Action, ActionKind, ActionPoint } from "../../core/policy/action.ts";
-import { earliest, type Instant, type Millis, seconds } from "../../core/time/time.ts";
+import {
+  between,
+  earliest,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  seconds,
+} from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { DepartingMachine } from "./responder-event.ts";
 
@@ -67,6 +75,9 @@ const byInstance: ReadonlySet<ActionKind> = new Set([
  * cold function loads EC2's client in this time, too.
  */
 const nameLimitMs: Millis = seconds(10);
+/** What hangs leaves so much of the function's time to those that announce it, or a third of it. */
+const tellingMs: Millis = seconds(5);
+const functionOver = "the time of the function is up, give it a longer timeout";
 
 /** One machine, and what has come of each action so far. */
 interface Case {
@@ -76,6 +87,8 @@ interface Case {
   readonly records: Map<string, ActionRecord>;
   /** Until when this invocation may run. */
   readonly endsAt: Instant | undefined;
+  /** Until when it may change anything: then there is time left to tell of it. */
+  readonly actsUntil: Instant | undefined;
 }
 
 /**
@@ -99,7 +112,8 @@ export class Responder {
     const { instanceId, cause, node = instanceId } = machine;
     log.info("departure", { instance: instanceId, node, cause });
     for (const problem of machine.problems) log.warn("event-unclear", { node, problem });
-    const open: Case = { machine, node, records: new Map(), endsAt };
+    const actsUntil = this.#actsUntil(endsAt);
+    const open: Case = { machine, node, records: new Map(), endsAt, actsUntil };
     const named = machine.node === undefined ? this.#learnName(open, signal) : undefined;
     for (const points of stages) {
       const due = actions.filter(({ at }) => points.includes(at));
@@ -117,14 +131,23 @@ export class Responder {
     return { instanceId, actions: records.map(answerOf), summary };
   }
 
+  #actsUntil(endsAt: Instant | undefined): Instant | undefined {
+    const { actions, clock } = this.#tools;
+    if (endsAt === undefined || actions.every(({ at }) => at !== "AtEnd")) return endsAt;
+    const thirdMs = between(clock.now(), endsAt) / 3;
+    return minus(endsAt, millis(Math.min(tellingMs, thirdMs)));
+  }
+
   /** Never rejects: it is a name for people alone, and comes in time or not at all. */
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
     const { lookUp, clock, log } = this.#tools;
     const { instanceId } = open.machine;
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
-    const late = clock.sleep(nameLimitMs, until).then(() => {
-      throw new Error(`no answer within ${nameLimitMs / 1000} s`);
+    const leftMs = open.actsUntil && between(clock.now(), open.actsUntil);
+    const limitMs = millis(Math.max(0, Math.min(nameLimitMs, leftMs ?? nameLimitMs)));
+    const late = clock.sleep(limitMs, until).then(() => {
+      throw new Error(`no answer within ${limitMs / 1000} s`);
     });
     try {
       const name = await Promise.race([lookUp.nodeName(instanceId, until), late]);
@@ -168,7 +191,7 @@ export class Responder {
 
   async #attempt(action: Action, open: Case, signal: AbortSignal): Promise<ActionEnd> {
     const { runners, clock, rng, log } = this.#tools;
-    const { machine, node, records, endsAt } = open;
+    const { machine, node, records } = open;
     const { name } = action;
     const runner = await runners(action.how.kind);
     if (runner === undefined) {
@@ -189,10 +212,12 @@ export class Responder {
     };
     // An action that comes after the drain is of use after the deadline, too.
     const isBound = action.at === "AtNotice" || action.at === "BeforeDrain";
-    const deadlineAt = earliest(endsAt, isBound ? machine.deadlineAt : undefined);
+    const untilAt = action.at === "AtEnd" ? open.endsAt : open.actsUntil;
+    const deadlineAt = earliest(untilAt, isBound ? machine.deadlineAt : undefined);
     return carryOut({ ...action, how: task.how }, task, {
       ...{ runner, clock, rng, signal, kept: undefined },
       deadlineAt: () => deadlineAt,
+      ...(deadlineAt === untilAt && { whyOver: functionOver }),
       keep: async (undo) => {
         // The first run's line alone has it: a repeated one finds the change made.
         log.info("undo-recorded", {

@@ -41,6 +41,8 @@ export interface AttemptTools {
   readonly runner: ActionRunner;
   /** Nothing is begun after it; asked before each attempt, since it may come nearer. */
   readonly deadlineAt: () => Instant | undefined;
+  /** What has happened then, for people; absent: the deadline of the departure has passed. */
+  readonly whyOver?: string | undefined;
   /**
    * Whether the departure is being rolled back, so that nothing else is to be changed for it.
    * Absent: nobody does that.
@@ -148,23 +150,23 @@ interface Attempt {
 
 async function attempting(
   { timeoutMs, retries }: Pick<Action, "timeoutMs" | "retries">,
-  tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "isTakenBack" | "signal">,
+  tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "whyOver" | "isTakenBack" | "signal">,
   work: (attempt: Attempt) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
-  const { clock, rng, signal, deadlineAt, isTakenBack } = tools;
+  const { clock, rng, signal, deadlineAt, whyOver, isTakenBack } = tools;
   let fault: unknown;
   for (let attempts = 1; ; attempts += 1) {
     signal.throwIfAborted();
     const now = clock.now();
     if ((deadlineAt() ?? Number.POSITIVE_INFINITY) <= now) {
-      return failed(deadlinePassed(fault), attempts - 1);
+      return failed(deadlinePassed(fault, whyOver), attempts - 1);
     }
     const timeoutAt = plus(now, timeoutMs);
     // A notice may come, or its deadline come nearer, while an attempt goes on.
     const limit: Limit = {
       ...{ clock, signal },
       endsAt: () => earlier(timeoutAt, deadlineAt() ?? timeoutAt),
-      late: () => (clock.now() >= timeoutAt ? timedOut(timeoutMs) : deadlinePassed(fault)),
+      late: () => (clock.now() >= timeoutAt ? timedOut(timeoutMs) : deadlinePassed(fault, whyOver)),
     };
     try {
       const within: Attempt["within"] = (step) => withinLimit(step, limit);
@@ -202,10 +204,12 @@ function timedOut(timeoutMs: number): LastcallError {
 }
 
 /** `before`: what the attempt before came to, which is why it was not done in time. */
-function deadlinePassed(before: unknown): LastcallError {
+function deadlinePassed(
+  before: unknown,
+  whyOver = "the deadline of the departure has passed",
+): LastcallError {
   const after = before === undefined ? "" : `; before that: ${messageOf(before)}`;
-  const problem = "Cannot carry out the action: the deadline of the departure has passed";
-  return new LastcallError("ACTION_DEADLINE", problem + after);
+  return new LastcallError("ACTION_DEADLINE", `Cannot carry out the action: ${whyOver}${after}`);
 }
 
 interface Limit {

@@ -88,6 +88,16 @@ describe("the Lambda responder", () => {
     expect(answer.summary).toContain(`${instance.dnsName} leaves: SpotInterruption`);
   });
 
+  it("says that its function has little time, as one with Lambda's own timeout has", async () => {
+    const handler = await cold();
+    await handler(interruption(), { getRemainingTimeInMillis: () => 110_000 });
+    expect(logged.join()).not.toContain("time-short");
+    await handler(interruption(), { getRemainingTimeInMillis: () => 3000 });
+    expect(logged.join()).toMatch(
+      /time-short.*3 s left, expected a function with a timeout of 110/,
+    );
+  });
+
   it("answers with what it takes to undo it, which it has logged before the change", async () => {
     const answer = await invoke(interruption());
     const undo = {

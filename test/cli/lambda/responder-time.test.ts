@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { Responder } from "../../../src/cli/lambda/responder.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { Action, ActionSpec } from "../../../src/core/policy/action.ts";
+import { type Millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { FakeActionRunner } from "../../support/fake-action-runner.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+
+const never = new AbortController().signal;
+const instanceId = "i-0123456789abcdef0";
+const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
+
+function action(name: string, at: Action["at"], how: ActionSpec): Action {
+  return { name, at, how, timeoutMs: seconds(60), retries: 3, required: false };
+}
+
+const sns = { kind: "sns", topicArn, subject: "{{node}}", message: "{{summary}}" } as const;
+
+/** A function of which Elastic Load Balancing does not answer, and EC2 tells no name. */
+function stage({ leftMs, noticeMs }: { readonly leftMs: Millis; readonly noticeMs: Millis }) {
+  const clock = new ManualClock();
+  const [targets, topic] = [new FakeActionRunner(), new FakeActionRunner("Message")];
+  targets.latency = (signal) => clock.sleep(minutes(60), signal);
+  const responder = new Responder({
+    actions: [
+      action("targets", "AtNotice", { kind: "deregisterTargets", wait: true }),
+      action("tell", "AtEnd", sns),
+    ],
+    runners: (async (kind: string) => (kind === "sns" ? topic : targets)) as never,
+    lookUp: { nodeName: () => new Promise(() => {}), addresses: async () => [] },
+    ...{ clock, rng: seededRng(1) },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const now = clock.now();
+  const machine = { instanceId, cause: "SpotInterruption", noticedAt: now, problems: [] } as const;
+  const answered = responder.respond(
+    { ...machine, deadlineAt: plus(now, noticeMs) },
+    { endsAt: plus(now, leftMs), signal: never },
+  );
+  return { clock, answered, topic };
+}
+
+describe("the Lambda responder, where an action takes all the time that there is", () => {
+  it.each([
+    ["a minute and a half", seconds(90), seconds(85)],
+    ["Lambda's own three seconds", seconds(1), seconds(0.6)],
+  ])("keeps of %s what it takes to announce the rest", async (_, leftMs, byMs) => {
+    const { clock, answered, topic } = stage({ leftMs, noticeMs: seconds(120) });
+    await clock.advance(byMs + seconds(0.1));
+    expect(topic.calls).toContain("apply tell");
+    expect(topic.tasks.at(-1)?.how).toMatchObject({
+      message: expect.stringMatching(
+        /targets \(deregisterTargets\) Failed \(ACTION_DEADLINE\).*the time of the function is up, give it a longer timeout/,
+      ),
+    });
+    const { actions } = await answered;
+    expect(actions.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      ...["targets Failed", "tell Done"],
+    ]);
+  });
+
+  it("calls the notice's own deadline by its name", async () => {
+    const { clock, answered } = stage({ leftMs: seconds(108), noticeMs: seconds(20) });
+    await clock.advance(seconds(21));
+    const { actions } = await answered;
+    expect(actions[0]).toMatchObject({
+      result: "ACTION_DEADLINE",
+      detail: expect.stringContaining("the deadline of the departure has passed"),
+    });
+  });
+});
