@@ -221,7 +221,7 @@ describe("the actions of a notice", () => {
     const message = String(
       Object.entries(stage.tell.tasks.at(-1)?.how ?? {}).find(([k]) => k === "message")?.[1],
     );
-    expect(message).toMatch(/^Preempted\nn1 leaves: SpotInterruption/);
+    expect(message).toMatch(/^Preempted\nn1 has left: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
     expect(message).toMatch(/pods: 1 in all, 1 evicted/);
     // What sends it is no step that it could tell the end of.

@@ -169,7 +169,7 @@ describe("a node under notice", () => {
     });
     const last = bodiesOf(slack, "/chat.postMessage").at(-1);
     expect(last?.thread_ts).toBe("1700000000.1");
-    expect(last?.text).toMatch(/^spot-1 leaves: SpotInterruption.*outcome Preempted\n/);
+    expect(last?.text).toMatch(/^spot-1 has left: SpotInterruption.*outcome Preempted\n/);
     expect(last?.text).toMatch(/action mute \(alertmanagerSilence\) Done in \d/);
     expect(last?.text).toMatch(/pods: \d+ in all, \d+ evicted/);
     expect(bodiesOf(webhook, "/events")).toMatchObject([

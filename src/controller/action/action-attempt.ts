@@ -6,10 +6,11 @@ import type {
   PreparedTask,
 } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import { instanceIdOf, templateFacts } from "../../core/action/facts.ts";
+import { templateFacts } from "../../core/action/facts.ts";
 import { renderAction } from "../../core/action/render.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
+import { instanceIdOf } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";

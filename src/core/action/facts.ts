@@ -1,4 +1,4 @@
-import { type NodeIdentity, parseProviderId } from "../cluster/node.ts";
+import { instanceIdOf } from "../cluster/node.ts";
 import { cloudDeadline, type Departure } from "../departure/departure.ts";
 import { formatInstant } from "../time/time.ts";
 import { departureSummary } from "./summary.ts";
@@ -19,19 +19,4 @@ export function templateFacts(departure: Departure, policy: string): TemplateFac
     departure: name,
     summary: departureSummary(departure),
   };
-}
-
-/** The machine as its cloud names it; undefined where the providerID is of no known form. */
-export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): string | undefined {
-  const machine = providerID === undefined ? undefined : parseProviderId(providerID);
-  switch (machine?.cloud) {
-    case "aws":
-      return machine.instanceId;
-    case "gcp":
-      return machine.instance;
-    case "azure":
-      return machine.resourceId.split("/").at(-1);
-    default:
-      return undefined;
-  }
 }

@@ -1,5 +1,11 @@
+import { instanceIdOf } from "../cluster/node.ts";
 import type { ActionRecord } from "../departure/action-record.ts";
-import { cloudDeadline, type Departure, type DrainCounts } from "../departure/departure.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  type DrainCounts,
+  type Outcome,
+} from "../departure/departure.ts";
 import { formatInstant, type Instant } from "../time/time.ts";
 
 interface TimelineStep {
@@ -19,19 +25,38 @@ export function departureSummary(departure: Departure): string {
   ].toSorted((a, b) => a.at - b.at);
   const firstAt = noticedAt ?? steps[0]?.at;
   const lines = steps.map(({ at, text }) => `${formatInstant(at)} ${since(firstAt, at)} ${text}`);
-  return [headline(departure), ...lines, ...podLine(status.drain)].join("\n");
+  return [headline(departure), ...lines, ...podLines(status.drain)].join("\n");
 }
 
+/** Read by somebody who is woken by it: what has come of the machine, and what went wrong. */
 function headline(departure: Departure): string {
   const { node, cause, policy, status } = departure;
   const deadlineAt = cloudDeadline(departure);
+  const instanceId = instanceIdOf(node);
+  const isNamed = instanceId !== undefined && instanceId !== node.name;
+  const failed = (status.actions ?? []).filter(({ state }) => state === "Failed");
   const parts = [
-    `${node.name} leaves: ${cause}`,
+    `${node.name} ${verbOf(status.outcome)}: ${cause}`,
+    ...(isNamed ? [`instance ${instanceId}`] : []),
     ...(policy === undefined ? [] : [`policy ${policy}`]),
     ...(deadlineAt === undefined ? [] : [`deadline ${formatInstant(deadlineAt)}`]),
     ...(status.outcome === undefined ? [] : [`outcome ${status.outcome}`]),
+    ...(failed.length === 0 ? [] : [`failed: ${failed.map(({ name }) => name).join(" and ")}`]),
   ];
   return parts.join(", ");
+}
+
+function verbOf(outcome: Outcome | undefined): string {
+  switch (outcome) {
+    case undefined:
+      return "leaves";
+    case "RolledBack":
+    case "Cancelled":
+    case "Failed":
+      return "stays";
+    default:
+      return "has left";
+  }
 }
 
 function since(firstAt: Instant | undefined, at: Instant): string {
@@ -48,10 +73,28 @@ function actionStep(record: ActionRecord): readonly TimelineStep[] {
   return [{ at: startedAt, text: `action ${name} (${kind}) ${end}${took}${about}` }];
 }
 
-function podLine(drain: DrainCounts | undefined): readonly string[] {
+function podLines(drain: DrainCounts | undefined): readonly string[] {
   if (drain === undefined) return [];
-  const { total, evicted, forced, cut, left } = drain;
+  const { total, evicted, forced, cut, left, killed = 0, leftBehind = 0 } = drain;
+  const { forcedPods = [], notClean = [] } = drain;
+  const unclean = (outcome: "Killed" | "LeftBehind") =>
+    notClean.filter((pod) => pod.outcome === outcome);
   return [
-    `pods: ${total} in all, ${evicted} evicted, ${forced} deleted past their budget, ${cut} cut short, ${left} left`,
+    `pods: ${total} in all, ${evicted} evicted, ${forced} deleted without eviction, ${cut} cut short, ${left} left`,
+    ...named("deleted without eviction", forcedPods, forced),
+    ...named("killed when their grace was over", unclean("Killed"), killed),
+    ...named("left behind", unclean("LeftBehind"), leftBehind),
   ];
+}
+
+/** A status names the first of them alone. */
+function named(
+  what: string,
+  pods: readonly { readonly namespace: string; readonly name: string }[],
+  count: number,
+): readonly string[] {
+  if (pods.length === 0) return [];
+  const names = pods.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+  const more = count > pods.length ? ` and ${count - pods.length} more` : "";
+  return [`${what}: ${names}${more}`];
 }

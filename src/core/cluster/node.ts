@@ -45,6 +45,21 @@ export function parseProviderId(providerID: string): Machine | undefined {
   return undefined;
 }
 
+/** The machine as its cloud names it; undefined where the providerID is of no known form. */
+export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): string | undefined {
+  const machine = providerID === undefined ? undefined : parseProviderId(providerID);
+  switch (machine?.cloud) {
+    case "aws":
+      return machine.instanceId;
+    case "gcp":
+      return machine.instance;
+    case "azure":
+      return machine.resourceId.split("/").at(-1);
+    default:
+      return undefined;
+  }
+}
+
 /** Whether the machine behind a providerID could be known. */
 export function isKnownProviderId(providerID: string): boolean {
   return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);

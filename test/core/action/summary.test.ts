@@ -14,7 +14,12 @@ const departure: Departure = {
     phase: "Ended",
     outcome: "Preempted",
     drain: {
-      ...{ total: 12, left: 0, evicted: 11, forced: 1, waiting: 0, blocked: 0, cut: 2 },
+      ...{ total: 12, left: 0, evicted: 11, forced: 2, waiting: 0, blocked: 0, cut: 2 },
+      forcedPods: [{ namespace: "shop", name: "db-0", reason: "ForcedAtDeadline" }],
+      notClean: [
+        { namespace: "shop", name: "web-1", outcome: "Killed" },
+        { namespace: "shop", name: "db-0", outcome: "LeftBehind" },
+      ],
     },
     actions: [
       {
@@ -40,12 +45,15 @@ describe("the summary of a departure", () => {
   it("has who and why, each step with its time and seconds in order, and the pods", () => {
     expect(departureSummary(departure)).toBe(
       [
-        "n1 leaves: SpotInterruption, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted",
+        "n1 has left: SpotInterruption, instance i-0abc, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted, failed: mute",
         "2026-11-24T12:00:00.040Z +0.0s Noticed: n1 leaves.",
         "2026-11-24T12:00:00.050Z +0.1s action targets (deregisterTargets) Done in 4.3 s: out of 3 target groups",
         "2026-11-24T12:00:00.051Z +0.1s action mute (alertmanagerSilence) Failed (ACTION_UNREACHABLE) in 12.0 s: Cannot silence: found 500",
         "2026-11-24T12:01:10.000Z +70.0s Drained: n1 is drained.",
-        "pods: 12 in all, 11 evicted, 1 deleted past their budget, 2 cut short, 0 left",
+        "pods: 12 in all, 11 evicted, 2 deleted without eviction, 2 cut short, 0 left",
+        "deleted without eviction: shop/db-0 and 1 more",
+        "killed when their grace was over: shop/web-1",
+        "left behind: shop/db-0",
       ].join("\n"),
     );
   });
@@ -54,8 +62,25 @@ describe("the summary of a departure", () => {
     const { drain: _, actions: __, outcome: ___, ...status } = departure.status;
     const fresh = { ...departure, policy: undefined, deadlineAt: undefined };
     expect(departureSummary({ ...fresh, status: { ...status, timeline: [] } })).toBe(
-      "n1 leaves: SpotInterruption",
+      "n1 leaves: SpotInterruption, instance i-0abc",
     );
+  });
+
+  it.each([
+    ["Planned", "has left"],
+    ["Expired", "has left"],
+    ["Forced", "has left"],
+    ["RolledBack", "stays"],
+    ["Cancelled", "stays"],
+    ["Failed", "stays"],
+  ] as const)("that ended as %s says that the node %s", (outcome, verb) => {
+    const ended = { ...departure, status: { ...departure.status, outcome } };
+    expect(departureSummary(ended)).toMatch(new RegExp(`^n1 ${verb}: .*outcome ${outcome}`));
+  });
+
+  it("names the machine once where the Node is called as it is", () => {
+    const node = { ...departure.node, providerID: "gce://project/europe-west1-b/n1" };
+    expect(departureSummary({ ...departure, node })).not.toContain("instance");
   });
 });
 
