@@ -56,6 +56,18 @@ it("the permissions of the controller are the calls that the code can make, and 
   expect(granted).toEqual(calls().filter((one) => one !== ofDoctor));
 });
 
+it("deploy/aws takes the partition of every ARN from where it is deployed", () => {
+  const files = readdirSync("deploy/aws", { recursive: true, encoding: "utf8" });
+  const code = files.filter((name) => /\.(tf|ya?ml)$/.test(name));
+  const arns = code.flatMap((name) => {
+    const text = readFileSync(`deploy/aws/${name}`, "utf8");
+    return [...text.matchAll(/\barn:(\$\{[\w.:]+\}|[a-z-]+)/g)].map(([, partition]) => partition);
+  });
+  expect(code.length).toBeGreaterThan(1);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: so both languages write it.
+  expect([...new Set(arns)].sort()).toEqual(["${AWS::Partition}", "${local.partition}"]);
+});
+
 /** `terraform fmt` asks nobody and reads no settings. */
 function format(program: string, ...args: readonly string[]) {
   const env = { ...process.env, TF_CLI_CONFIG_FILE: "/dev/null", CHECKPOINT_DISABLE: "1" };

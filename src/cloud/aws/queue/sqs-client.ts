@@ -171,13 +171,26 @@ async function ofReceipts(
   throw faultOfAws({ name, message, $metadata }, asked);
 }
 
+/** The names under which AWS' partitions answer, by the table of its own clients. */
+const awsDomains = [
+  ...[
+    "amazonaws.com",
+    "amazonaws.com.cn",
+    "amazonaws.eu",
+    "api.aws",
+    "api.amazonwebservices.com.cn",
+  ],
+  ...["c2s.ic.gov", "sc2s.sgov.gov", "cloud.adc-e.uk", "csp.hci.ic.gov"],
+  ...["api.aws.ic.gov", "api.aws.scloud", "api.cloud-aws.adc-e.uk", "api.aws.hci.ic.gov"],
+  "api.amazonwebservices.eu",
+] as const;
+
 /**
  * The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined.
  */
 export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);
-  if (!/\.(amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$/.test(hostname))
-    return undefined;
+  if (!awsDomains.some((domain) => hostname.endsWith(`.${domain}`))) return undefined;
   return /(?:^|\.)((?:[a-z]{2}|eusc)(?:-[a-z]+)+-\d)(?:\.|$)/.exec(hostname)?.[1];
 }
 

@@ -14,11 +14,22 @@ export interface AwsPlace {
   readonly queue?: string | undefined;
 }
 
-/** `aws`, or where a region is cut off from the others. */
+/**
+ * The partitions beside `aws`, which are cut off from it and from one another, by how their regions
+ * begin. Source: the table of AWS' own clients (util-endpoints, partitions.js).
+ */
+const partitions: readonly (readonly [begin: string, partition: string])[] = [
+  ["cn-", "aws-cn"],
+  ["us-gov-", "aws-us-gov"],
+  ["eusc-", "aws-eusc"],
+  ["us-iso-", "aws-iso"],
+  ["us-isob-", "aws-iso-b"],
+  ["eu-isoe-", "aws-iso-e"],
+  ["us-isof-", "aws-iso-f"],
+];
+
 function partitionOf(region: string): string {
-  if (region.startsWith("cn-")) return "aws-cn";
-  if (region.startsWith("us-gov-")) return "aws-us-gov";
-  return region.startsWith("eusc-") ? "aws-eusc" : "aws";
+  return partitions.find(([begin]) => region.startsWith(begin))?.[1] ?? "aws";
 }
 
 export function arnOf(place: AwsPlace, service: string, resource: string): string {

@@ -1,3 +1,4 @@
+import { SQSClient } from "@aws-sdk/client-sqs";
 import { describe, expect, it } from "vitest";
 import { regionOf } from "../../../../src/cloud/aws/queue/sqs-client.ts";
 
@@ -16,5 +17,18 @@ describe("the region of a queue", () => {
     ["http://sqs.eu-west-1.localhost.localstack.cloud:4566/000000000000/q", undefined],
   ])("in %s is %s", (url, region) => {
     expect(regionOf(url)).toBe(region);
+  });
+
+  it.each([
+    ...["eu-west-1", "cn-northwest-1", "us-gov-west-1", "eusc-de-east-1", "us-iso-east-1"],
+    ...["us-isob-east-1", "eu-isoe-west-1", "us-isof-south-1"],
+  ])("is read of both endpoints that AWS' own client has for %s", (region) => {
+    const { endpointProvider } = new SQSClient({ region }).config;
+    const origins = [false, true].map(
+      (isDual) =>
+        endpointProvider?.({ Region: region, UseFIPS: false, UseDualStack: isDual }).url.origin,
+    );
+    const regions = origins.map((origin) => regionOf(`${origin}/123456789012/lastcall`));
+    expect(regions, origins.join()).toEqual([region, region]);
   });
 });

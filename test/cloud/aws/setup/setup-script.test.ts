@@ -122,6 +122,11 @@ describe("the script of setup aws", () => {
     ["eu-west-1", "arn:aws:iam"],
     ["cn-north-1", "arn:aws-cn:iam"],
     ["us-gov-west-1", "arn:aws-us-gov:iam"],
+    ["eusc-de-east-1", "arn:aws-eusc:iam"],
+    ["us-iso-east-1", "arn:aws-iso:iam"],
+    ["us-isob-east-1", "arn:aws-iso-b:iam"],
+    ["eu-isoe-west-1", "arn:aws-iso-e:iam"],
+    ["us-isof-south-1", "arn:aws-iso-f:iam"],
   ])("names resources of %s as %s", (region, arn) => {
     expect(awsSetupScript({ ...plain, region })).toContain(`role_arn='${arn}::123456789012:role/`);
   });
