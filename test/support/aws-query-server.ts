@@ -15,7 +15,11 @@ export interface QueryRefusal {
  * A service of AWS on loopback that speaks the Query protocol: a form is asked, XML is answered.
  */
 export abstract class AwsQueryServer {
-  readonly #server = new ScriptedServer(async ({ body }, response) => {
+  /** The region for which each request is signed. */
+  readonly regions: string[] = [];
+  readonly #server = new ScriptedServer(async ({ headers, body }, response) => {
+    const [, region] = /Credential=[^/]+\/\d+\/([^/]+)\//.exec(headers.authorization ?? "") ?? [];
+    if (region !== undefined) this.regions.push(region);
     const { status, xml } = await this.answer(new URLSearchParams(body));
     response.writeHead(status, { "content-type": "text/xml" });
     response.end(xml);

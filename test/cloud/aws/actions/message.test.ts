@@ -33,6 +33,17 @@ describe("a message to SNS", () => {
     expect(sns.published).toEqual([{ topic: topicArn, subject, message }]);
   });
 
+  it("goes to the topic's own region, in any partition, and not to that of the environment", async () => {
+    const others = ["aws-cn:sns:cn-north-1", "aws-iso-b:sns:us-isob-east-1"];
+    const arns = [topicArn, ...others.map((place) => `arn:${place}:123456789012:spot`)];
+    for (const arn of arns) {
+      sns.topics.add(arn);
+      await publish({ topicArn: arn as typeof topicArn });
+    }
+    expect(sns.published.map(({ topic }) => topic)).toEqual(arns);
+    expect(sns.regions).toEqual(["us-east-1", "cn-north-1", "us-isob-east-1"]);
+  });
+
   it("goes without a subject where that is empty", async () => {
     await publish({ subject: "" });
     expect(sns.published[0]?.subject).toBeNull();
