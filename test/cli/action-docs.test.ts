@@ -146,6 +146,8 @@ describe("the way over from a Lambda of one's own", () => {
     const [invocation = ""] = quoted(awsPage, /^\{"instanceId": "i-/);
     const { instanceId, summary } = await handler(JSON.parse(invocation));
     expect(instanceId).toBe("i-0123456789abcdef0");
-    expect(summary).toMatch(/^n1 leaves: SpotInterruption, instance i-[0-9a-f]+, deadline 2026-11-24T12:02:00/);
+    expect(summary).toMatch(
+      /^n1 leaves: SpotInterruption, instance i-[0-9a-f]+, deadline 2026-11-24T12:02:00/,
+    );
   });
 });

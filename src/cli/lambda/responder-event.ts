@@ -88,11 +88,19 @@ export function departingMachines(
     reading.kind === "Read" ? reading.notices.map((notice) => told(notice, reading.problems)) : [],
   );
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
-  // A message that cannot be read must not hold up the machines of the others.
-  if (machines.length === 0 && unreadable?.kind === "Unreadable") {
-    throw unreadableAs(`found ${unreadable.problem}`);
-  }
-  return machines;
+  const problem = unreadable?.kind === "Unreadable" ? unreadable.problem : undefined;
+  const [first, ...others] = distinct(machines);
+  if (first === undefined && problem !== undefined) throw unreadableAs(`found ${problem}`);
+  if (first === undefined || problem === undefined) return first ? [first, ...others] : [];
+  // One that cannot be read must not hold up the machines of the others.
+  const unread = `another message of the batch cannot be read: ${problem}`;
+  return [{ ...first, problems: [...first.problems, unread] }, ...others];
+}
+
+/** SQS may deliver one event twice, in one batch, too. */
+function distinct(machines: readonly DepartingMachine[]): readonly DepartingMachine[] {
+  const keyOf = ({ instanceId, cause }: DepartingMachine) => `${instanceId} ${cause}`;
+  return [...new Map(machines.toReversed().map((one) => [keyOf(one), one])).values()].toReversed();
 }
 
 function told({ machine, notice }: InstanceNotice, problems: readonly string[]): DepartingMachine {

@@ -58,6 +58,12 @@ const refusals: readonly KnownRefusal[] = [
     wanted: "no other operation on the instance; retrying",
   },
   {
+    // Who may use an encrypted queue or topic may not use its key with that.
+    name: /^KMSAccessDenied/i,
+    code: "CLOUD_RIGHT_MISSING",
+    wanted: "the permissions kms:Decrypt and kms:GenerateDataKey on the key that encrypts it",
+  },
+  {
     name: /^OperationNotPermitted$/,
     told: /terminat/i,
     code: "CLOUD_REFUSED",

@@ -169,6 +169,14 @@ describe("the Lambda responder", () => {
     const answer = await invoke({ Records: bodies.map((body) => ({ body })) });
     expect(answer.instanceId).toBe(instance.id);
     expect(standing()).toEqual([]);
+    expect(logged.join()).toMatch(/event-unclear.*another message of the batch cannot be read/);
+  });
+
+  it("carries out once what a batch holds twice", async () => {
+    const body = JSON.stringify(interruption());
+    const answer = await invoke({ Records: [{ body }, { body }] });
+    expect(answer.others).toBeUndefined();
+    expect(sns.published).toHaveLength(1);
   });
 
   it("does nothing for an event that takes no machine away", async () => {

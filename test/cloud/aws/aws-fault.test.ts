@@ -39,6 +39,15 @@ describe("a request to AWS that fails", () => {
   });
 
   it.each([
+    ["KmsAccessDenied", "sqs:ReceiveMessage", "kms:Decrypt"],
+    ["KMSAccessDeniedException", "sns:Publish", "kms:GenerateDataKey"],
+  ])("by %s asks for the right on the key, and not for %s", (name, permission, wanted) => {
+    const { message } = faultOfAws(fault(name, 400), { ...asked, permission });
+    expect(message).toContain(wanted);
+    expect(message).not.toContain(permission);
+  });
+
+  it.each([
     ["ScalingActivityInProgress", 400, "Activity is in progress", true, "retrying"],
     ["ScalingActivityInProgressFault", 400, "Activity is in progress", true, "retrying"],
     ["ResourceContention", 500, "A pending update", true, "retrying"],
