@@ -1,7 +1,7 @@
 import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
-import { type ActionEnd, carryOut } from "../../controller/action/action-attempt.ts";
+import { type ActionEnd, carryOut, failed } from "../../controller/action/action-attempt.ts";
 import { templateFacts } from "../../core/action/facts.ts";
 import { renderAction } from "../../core/action/render.ts";
 import { departureSummary } from "../../core/action/summary.ts";
@@ -175,7 +175,11 @@ export class Responder {
     records.set(name, begun);
     log.info("action-begun", { ...about, kind: how.kind });
     const startedMs = clock.monotonic();
-    const end = await this.#attempt(action, open, signal);
+    // What cannot be loaded, or a fault of ours, must not keep the others from their turn.
+    const end = await this.#attempt(action, open, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      return failed(error, 0);
+    });
     const seconds = Math.round(clock.monotonic() - startedMs) / 1000;
     const ended = { ...(records.get(name) ?? begun), ...resultOf(end), seconds };
     records.set(name, ended);

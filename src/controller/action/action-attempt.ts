@@ -194,7 +194,8 @@ function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
   return millis(Math.min(retryAfterMs, longestAskedMs) + ownMs);
 }
 
-function failed(error: unknown, attempts: number): ActionEnd {
+/** How an action ends by a fault that nobody tries again. */
+export function failed(error: unknown, attempts: number): ActionEnd {
   const code = isLastcallError(error) ? error.code : "UNEXPECTED";
   return { kind: "Failed", code, detail: messageOf(error), attempts };
 }

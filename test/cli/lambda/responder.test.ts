@@ -314,4 +314,18 @@ describe("the Lambda responder", () => {
     expect(seen).toHaveLength(1);
     await hook.stop();
   });
+
+  it("does all else where LASTCALL_ACTION_HOSTS cannot be read, and names it", async () => {
+    const hook = { name: "hook", at: "AtNotice", http: { url: "https://hooks.example/x" } };
+    process.env.LASTCALL_ACTIONS = JSON.stringify([hook, ...actions]);
+    process.env.LASTCALL_ACTION_HOSTS = "https://hooks.example";
+    const answer = await invoke(interruption());
+    delete process.env.LASTCALL_ACTION_HOSTS;
+    expect(answer.actions?.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      ...["hook Failed", "targets Done", "quarantine Done", "maintenance Skipped", "tell Done"],
+    ]);
+    expect(answer.actions?.[0]).toMatchObject({
+      ...{ result: "CONFIG_INVALID", detail: expect.stringContaining("action-hosts") },
+    });
+  });
 });
