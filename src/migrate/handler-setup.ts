@@ -106,7 +106,7 @@ const selectors = ["daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector"]
 /** The values file of NTH's chart. */
 export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
-    throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
+    throw unreadable({ name: "", text: JSON.stringify(values), place: file }, "a map of values");
   }
   checkExtraEnv(values.extraEnv, file, handlerLimits);
   for (const name of selectors) {

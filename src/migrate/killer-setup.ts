@@ -45,19 +45,18 @@ const known = [
 /** The values file of the killer's chart. */
 export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
-    throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
+    throw unreadable({ name: "", text: JSON.stringify(values), place: file }, "a map of values");
   }
   const { settings, unknown, other } = valueSettings(values, file);
   const kept = sameName.map((name) => [name, values[name]] as const);
   const renamed = Object.entries(otherName).map(([from, to]) => [to, values[from]] as const);
-  // Helm takes a text for its number.
-  const replicas = Number(settingText(values.replicaCount) || "1");
+  const replicas = replicasIn(values, file);
   return {
     settings,
     values: onlyGiven({
       ...Object.fromEntries([...kept, ...renamed]),
       // One is what the killer needs: two of it know nothing of each other.
-      ...(Number.isInteger(replicas) && replicas !== 1 && { controller: { replicas } }),
+      ...(replicas !== 1 && { controller: { replicas } }),
       secret: secretValues(fieldsIn(values, "secret")),
       extraEnv: other,
     }),
@@ -75,6 +74,16 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
       ...valueNotes(values, file),
     ],
   };
+}
+
+/** Helm takes a text for its number. */
+function replicasIn({ replicaCount }: ChartValues, file: string): number {
+  const text = settingText(replicaCount ?? "1");
+  if (/^\d+$/.test(text)) return Number(text);
+  throw unreadable(
+    { name: "replicaCount", text, place: `${file}: replicaCount` },
+    "a number of replicas",
+  );
 }
 
 const valueNames: Readonly<Record<string, string>> = {

@@ -118,7 +118,9 @@ describe("lastcall migrate", () => {
       'WHITELIST_HOURS: found "9-17"',
     ],
     ["YAML that is none", "a: [", "given.yaml:1: "],
-    ["a list of values", "[1, 2]", "expected a map of values"],
+    ["a list of values", "[1, 2]", 'found "[1,2]", expected a map of values'],
+    ["fewer replicas than none", "replicaCount: -1", 'replicaCount: found "-1", expected a number'],
+    ["replicas that are no number", "replicaCount: two", 'replicaCount: found "two", expected a'],
     [
       "a manifest, whose settings stand elsewhere",
       `apiVersion: v1\nkind: ServiceAccount\n---\nkind: Deployment\n`,
