@@ -2,7 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { readPermissionOf } from "../../src/cloud/azure/azure-machine.ts";
-import { azurePermissions, scaleSetPermission } from "../../src/cloud/azure/setup-script.ts";
+import {
+  azurePermissions,
+  scaleSetListPermission,
+  scaleSetPermission,
+} from "../../src/cloud/azure/setup-script.ts";
 import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
 
 /** What looks like a permission of the cloud, in the first column of a page's table of rights. */
@@ -15,7 +19,9 @@ function documented(cloud: string, form: RegExp): readonly string[] {
   return [...new Set(found.filter((one) => form.test(one)))].sort();
 }
 
-const ofAzure = [...azurePermissions, scaleSetPermission].map(({ action }) => action);
+const ofAzure = [...azurePermissions, scaleSetPermission, scaleSetListPermission].map(
+  ({ action }) => action,
+);
 const ofGoogle = computePermissions.map(({ permission }) => permission);
 
 it.each([
@@ -63,7 +69,9 @@ describe("the permissions of the controller are those of the calls that the code
   });
 
   it("on Azure", () => {
-    const machines = [{}, { scaleSet: { id: "/x", instance: "0" } }].map(readPermissionOf);
+    const machines = ["", "/virtualMachineScaleSets/s"].map((place) =>
+      readPermissionOf({ collection: `/g${place}/virtualMachines` }),
+    );
     // Whoever asks for an operation's state follows an address of Azure's.
     const operations = "Microsoft.ContainerService/locations/operations/read";
     const calls = [...named("azure", "Microsoft"), ...machines, operations];

@@ -18,6 +18,12 @@ export interface ArmMachine {
 }
 
 /** A virtual machine in no scale set, such as Karpenter's. */
+export interface ArmScaleSet {
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly instances: readonly string[];
+}
+
 export interface ArmSingle {
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
@@ -59,7 +65,11 @@ const pool = `${cluster}/agentPools/spot`;
 const operations =
   "/subscriptions/sub1/providers/Microsoft.ContainerService/locations/x/operations";
 
+const scaleSets = scaleSet.slice(0, scaleSet.lastIndexOf("/"));
+const poolTags = { "aks-managed-poolName": "spot" };
+
 const lower = {
+  scaleSets: scaleSets.toLowerCase(),
   nodeGroup: nodeGroup.toLowerCase(),
   scaleSet: scaleSet.toLowerCase(),
   pool: pool.toLowerCase(),
@@ -90,6 +100,8 @@ export class ArmServer {
   readonly machines: ArmMachine[] = [];
   /** Those of the same resource group that are in no scale set. */
   readonly singles: ArmSingle[] = [];
+  /** Other scale sets of the same resource group; their machines are only listed. */
+  readonly otherSets: ArmScaleSet[] = [];
   /** How many of them a page of their list holds at the most. */
   pageSize = 100;
   readonly requests: SeenRequest[] = [];
@@ -213,6 +225,16 @@ export class ArmServer {
       return ok({ value: this.machines.map((one) => this.#body(one)) });
     }
     if (path === lower.singles) return this.#page(new URL(url, "http://arm"));
+    if (path === lower.scaleSets) {
+      const spot = { name: "aks-spot-1-vmss", tags: poolTags };
+      return ok({ value: [spot, ...this.otherSets].map(setBody) });
+    }
+    const other = this.otherSets.find(
+      ({ name }) => path === `${lower.scaleSets}/${name}/virtualmachines`,
+    );
+    if (other !== undefined) {
+      return ok({ value: other.instances.map((one) => machineInSet(other, one)) });
+    }
     const machine = this.#machineAt(path);
     if (machine !== undefined) return ok(this.#body(machine));
     const single = this.singles.find(({ name }) => path === `${lower.singles}/${name}`);
@@ -282,7 +304,7 @@ export class ArmServer {
       // Azure does not keep to one spelling.
       id: `${scaleSet.replace("MC_shop", "mc_SHOP")}/virtualMachines/${instance}`,
       instanceId: instance,
-      tags: this.hasPoolTag ? { "aks-managed-poolName": "spot" } : {},
+      tags: this.hasPoolTag ? poolTags : {},
       properties: {
         vmId,
         provisioningState: provisioning,
@@ -294,6 +316,14 @@ export class ArmServer {
       },
     };
   }
+}
+
+function setBody({ name, tags }: Pick<ArmScaleSet, "name" | "tags">): object {
+  return { id: `${scaleSets}/${name}`, name, tags };
+}
+
+function machineInSet({ name }: ArmScaleSet, instance: string): object {
+  return { id: `${scaleSets}/${name}/virtualMachines/${instance}`, instanceId: instance };
 }
 
 function singleBody({ name, tags, createdAt }: ArmSingle): object {

@@ -8,7 +8,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { countingFetch, passTime } from "./pass-time.ts";
 
 /** A releaser before our Resource Manager, both on one stepping clock. */
-export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld, Pick<AzureCompute, "groupOf"> {
+export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld, Pick<AzureCompute, "groupsOf"> {
   readonly server: ArmServer;
   readonly clock: ManualClock;
 }

@@ -25,6 +25,7 @@ export interface FleetGroup {
   suspended: string[];
   /** Instances that end wait in Terminating:Wait, as for a lifecycle hook, until `proceed`. */
   holds: boolean;
+  readonly tags: Readonly<Record<string, string>>;
 }
 
 interface Refusal {
@@ -69,6 +70,7 @@ export class Ec2Fleet extends AwsQueryServer {
   readonly refuseNext = new Map<string, Refusal>();
   readonly #clock: Clock;
   readonly #closed = new AbortController();
+  readonly #groups: FleetGroup[] = [];
   #count = 0;
 
   constructor(clock: Clock) {
@@ -76,8 +78,10 @@ export class Ec2Fleet extends AwsQueryServer {
     this.#clock = clock;
   }
 
-  addGroup(name: string): FleetGroup {
-    return { name, desired: 0, min: 0, suspended: [], holds: false };
+  addGroup(name: string, tags: FleetGroup["tags"] = {}): FleetGroup {
+    const group = { name, desired: 0, min: 0, suspended: [], holds: false, tags };
+    this.#groups.push(group);
+    return group;
   }
 
   addInstance(group?: FleetGroup, place?: string): FleetInstance {
@@ -168,10 +172,15 @@ export class Ec2Fleet extends AwsQueryServer {
         return element("AutoScalingInstances", found.join(""));
       }
       case "DescribeAutoScalingGroups": {
-        const name = asked.get("AutoScalingGroupNames.member.1");
-        const members = this.instances.filter(({ group }) => group?.name === name);
-        const found = members[0]?.group;
-        return element("AutoScalingGroups", found === undefined ? "" : groupItem(found, members));
+        const items = this.#groups
+          .filter((one) => isMeant(one, asked))
+          .map((group) =>
+            groupItem(
+              group,
+              this.instances.filter((one) => one.group === group),
+            ),
+          );
+        return element("AutoScalingGroups", items.join(""));
       }
       case "TerminateInstanceInAutoScalingGroup":
         return this.#terminateInGroup(
@@ -269,11 +278,24 @@ function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
   return [element("member", parts)];
 }
 
+/** By its name, or by the filter of a tag; without either every group is meant. */
+function isMeant({ name, tags }: FleetGroup, asked: URLSearchParams): boolean {
+  const names = valuesOf(asked, /^AutoScalingGroupNames\.member\.\d+$/);
+  const filter = asked.get("Filters.member.1.Name");
+  const values = valuesOf(asked, /^Filters\.member\.1\.Values\.member\.\d+$/);
+  if (names.length > 0) return names.includes(name);
+  if (filter === "tag-key") return values.some((key) => key in tags);
+  return filter === null || values.includes(tags[filter.replace(/^tag:/, "")] ?? "");
+}
+
 function groupItem(
-  { name, desired, min, suspended }: FleetGroup,
+  { name, desired, min, suspended, tags }: FleetGroup,
   members: readonly FleetInstance[],
 ): string {
   const processes = suspended.map((one) => element("member", element("ProcessName", one)));
+  const tagItems = Object.entries(tags).map(([key, value]) =>
+    element("member", element("Key", key) + element("Value", value)),
+  );
   return element(
     "member",
     element("AutoScalingGroupName", name) +
@@ -284,7 +306,8 @@ function groupItem(
       element("HealthCheckType", "EC2") +
       element("CreatedTime", "2026-11-20T00:00:00Z") +
       element("Instances", members.flatMap(member).join("")) +
-      element("SuspendedProcesses", processes.join("")),
+      element("SuspendedProcesses", processes.join("")) +
+      element("Tags", tagItems.join("")),
   );
 }
 

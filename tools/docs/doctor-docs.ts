@@ -80,14 +80,17 @@ ${faults.join("\n")}
 
 ## What it does not see
 
-- Machines that never became nodes and of which nothing tells the cluster. Beside those in the groups of the nodes that
-  are looked up, these are seen:
+- Machines that never became nodes and of which nothing tells the cluster. Seen are those in the groups of the nodes,
+  be they Spot or not, and beside them:
   - on EC2 Spot instances and Karpenter's with the tag of the cluster (\`kubernetes.io/cluster/NAME\`,
-    \`eks:cluster-name\` or \`eks:eks-cluster-name\`); others, such as a bastion, may carry it as well.
+    \`eks:cluster-name\` or \`eks:eks-cluster-name\`), and those of Auto Scaling groups with that tag which
+    EKS has made, the autoscaler may fill or kOps has made for nodes; others, such as a bastion, may carry it as well.
+    Of 500 nodes at most, and 100 groups.
   - on Compute Engine instances with GKE's label \`goog-k8s-cluster-name\`, in every zone, unless
-    \`goog-k8s-cluster-location\` says that they are of another cluster of that name.
-  - on Azure single machines in the resource group of the nodes, by the tags of AKS or Karpenter. Scale sets none of
-    whose nodes is looked up are not: to list them takes a permission that nothing else needs.
+    \`goog-k8s-cluster-location\` says that they are of another cluster of that name. Of 20 groups at most.
+  - on Azure single machines and scale sets in the resource group of the nodes, by the tags of AKS or Karpenter. To list
+    scale sets takes \`Microsoft.Compute/virtualMachineScaleSets/read\`, which the controller's role does not hold:
+    without it those are seen that have a node. Of 20 scale sets at most.
 - How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
   needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
 - Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.

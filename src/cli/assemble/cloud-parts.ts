@@ -13,8 +13,8 @@ import type { CommandIo } from "../command-line/command-io.ts";
 export interface CloudParts {
   readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
-  /** Of the cloud of that machine: see `MachineCloud`. */
-  readonly groupOf: NonNullable<MachineCloud["groupOf"]>;
+  /** Of the clouds of these machines: see `MachineCloud`. */
+  readonly groupsOf: NonNullable<MachineCloud["groupsOf"]>;
   /** The groups that wait for us; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -65,9 +65,12 @@ export async function cloudParts(
       return cloud === undefined ? undefined : clouds[cloud].releaser;
     },
     launchTimes: launchTimesOfAll(clouds),
-    groupOf: async (providerID, signal) => {
-      const cloud = parseProviderId(providerID)?.cloud;
-      return (cloud && (await clouds[cloud].groupOf?.(providerID, signal))) ?? [];
+    groupsOf: async (providerIDs, signal) => {
+      const byCloud = Map.groupBy(providerIDs, (id) => parseProviderId(id)?.cloud);
+      const asking = [...byCloud].map(async ([cloud, ids]) =>
+        cloud === undefined ? [] : ((await clouds[cloud].groupsOf?.(ids, signal)) ?? []),
+      );
+      return (await Promise.all(asking)).flat();
     },
     hooks: aws.hooks,
     feedsFor: (fleet) => {
@@ -179,11 +182,14 @@ export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The providerIDs of the machines that run in the same group now, at most 500, this one among
-   * them, and of all that are known to be of the same cluster; none where it is in neither. Absent:
-   * this cloud is not asked. Throws CLOUD_*.
+   * The providerIDs of the machines that run in the groups of these now, these among them, and of
+   * all that are known to be of the same cluster; each cloud has its bounds. Absent: this cloud is
+   * not asked. Throws CLOUD_*.
    */
-  readonly groupOf?: (providerID: string, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly groupsOf?: (
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<readonly string[]>;
 }
 
 /**
@@ -205,7 +211,7 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
     launchTimes: {
       launchTimesOf: async (...asked) => (await cloud()).launchTimes.launchTimesOf(...asked),
     },
-    groupOf: async (...asked) => (await (await cloud()).groupOf?.(...asked)) ?? [],
+    groupsOf: async (...asked) => (await (await cloud()).groupsOf?.(...asked)) ?? [],
   };
 }
 

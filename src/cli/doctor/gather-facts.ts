@@ -293,19 +293,28 @@ const mostMachines = 3;
 const nodeAfterMs = minutes(15);
 
 /**
- * Asks for the machines that run beside those that were looked up, and gives those that are no
- * node although they had the time; of many without a Node a few are looked at.
+ * Asks the clouds that have answered for the machines that run in the groups of the nodes, and
+ * gives those that are no node although they had the time; of many without a Node a few are looked
+ * at.
  */
 export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
-  tools: MachineTools & { readonly groupOf: CloudParts["groupOf"] },
+  tools: MachineTools & { readonly groupsOf: CloudParts["groupsOf"] },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { releaserFor, groupOf, io } = tools;
+  const { releaserFor, groupsOf, io } = tools;
   const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
-  const running = asked.beside.filter(({ state }) => state.kind === "Known").slice(0, mostMachines);
-  const groups = await Promise.all(running.map(({ providerID }) => groupOf(providerID, signal)));
-  const unknownOnes = [...new Set(groups.flat())]
+  const answered = asked.beside.filter(({ state }) => state.kind === "Known");
+  const clouds = new Set(answered.map(({ cloud }) => cloud));
+  // Where the groups of a few are asked for, those whose machine is surely there come first.
+  const inOrder = [true, false].flatMap((isReady) =>
+    asked.nodes.filter(({ ready }) => ready === isReady),
+  );
+  const askable = inOrder.flatMap(({ providerID = "" }) =>
+    clouds.has(parseProviderId(providerID)?.cloud ?? "") ? [providerID] : [],
+  );
+  const beside = askable.length === 0 ? [] : await groupsOf(askable, signal);
+  const unknownOnes = [...new Set(beside)]
     .filter((one) => !registered.has(one.toLowerCase()))
     .slice(0, mostOrphans);
   const old = await Promise.all(

@@ -14,11 +14,42 @@ import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
+import type { Tag } from "./ec2.ts";
 import type { GroupSize, Membership, ScalingGroups } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The most that Auto Scaling takes, and gives, in one request about instances. */
 const mostAskedFor = 50;
+
+/** In one answer about groups. */
+const mostGroups = 100;
+
+/**
+ * By one of these the machines of a group are meant to be nodes: EKS has made it, the autoscaler
+ * may fill it, or kOps has made it for nodes.
+ */
+const nodeGroupTags = new Set([
+  "eks:nodegroup-name",
+  "k8s.io/cluster-autoscaler/enabled",
+  "k8s.io/role/node",
+]);
+
+/** A group, and the machines that it has. */
+export interface NodeGroup {
+  readonly name: string;
+  /** Whether its own tags say that its machines are to be nodes. */
+  readonly isOfNodes: boolean;
+  /** The ids of all its instances. */
+  readonly members: ReadonlySet<string>;
+  /** The providerIDs of those in service. */
+  readonly inService: readonly string[];
+}
+
+function filterOf({ key, value }: Tag) {
+  return value === undefined
+    ? { Name: "tag-key", Values: [key] }
+    : { Name: `tag:${key}`, Values: [value] };
+}
 
 interface Member extends Membership {
   readonly instanceId: string;
@@ -73,18 +104,27 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
   }
 
-  /** The providerIDs of the instances that the group of this one has in service. */
-  async inServiceBeside(instanceId: string, signal: AbortSignal): Promise<readonly string[]> {
-    const group = (await this.membership(instanceId, signal))?.group;
-    if (group === undefined) return [];
+  /** The groups of these names, or with this tag; one page of them. */
+  async groups(
+    which: { readonly names: readonly string[] } | { readonly tag: Tag },
+    signal: AbortSignal,
+  ): Promise<readonly NodeGroup[]> {
+    const input =
+      "names" in which
+        ? { AutoScalingGroupNames: [...which.names], MaxRecords: mostGroups }
+        : { Filters: [filterOf(which.tag)], MaxRecords: mostGroups };
     const found = await this.#look("autoscaling:DescribeAutoScalingGroups", signal, async () => {
-      const command = new DescribeAutoScalingGroupsCommand({ AutoScalingGroupNames: [group] });
+      const command = new DescribeAutoScalingGroupsCommand(input);
       return (await this.#client.send(command, { abortSignal: signal })).AutoScalingGroups;
     });
-    const instances = found.flatMap(({ Instances = [] }) => Instances);
-    return instances
-      .filter(({ LifecycleState }) => LifecycleState === "InService")
-      .map(({ AvailabilityZone, InstanceId }) => `aws:///${AvailabilityZone}/${InstanceId}`);
+    return found.map(({ AutoScalingGroupName = "", Instances = [], Tags = [] }) => ({
+      name: AutoScalingGroupName,
+      isOfNodes: Tags.some(({ Key = "" }) => nodeGroupTags.has(Key)),
+      members: new Set(Instances.flatMap(({ InstanceId }) => InstanceId ?? [])),
+      inService: Instances.filter(({ LifecycleState }) => LifecycleState === "InService").map(
+        ({ AvailabilityZone, InstanceId }) => `aws:///${AvailabilityZone}/${InstanceId}`,
+      ),
+    }));
   }
 
   async terminate(

@@ -16,10 +16,11 @@ export interface ElasticCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines that the same Auto Scaling group has in service now, at most 500, and all of the
-   * same cluster, by its tag, that run on Spot or are Karpenter's.
+   * The machines that the Auto Scaling groups of these have in service now, those of the groups for
+   * nodes with the tag of the same cluster, and all with that tag that run on Spot or are
+   * Karpenter's. At most 500 of these instances are looked at.
    */
-  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
+  groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /** Puts the parts together; nothing is sent yet, and no credentials are looked for. */
@@ -32,22 +33,51 @@ export function createElasticCompute(settings: {
   return {
     releaser: new Ec2Releaser({ instancesIn, groupsIn, ...settings }),
     launchTimes: new Ec2LaunchTimes(instancesIn),
-    groupOf: async (providerID, signal) => {
-      const ref = findInstanceRef(providerID);
-      if (ref === undefined) return [];
-      const { instanceId, region } = ref;
-      const ec2 = instancesIn(region);
-      const [found] = await ec2.instances([instanceId], signal);
-      if (found === undefined) return [];
-      const { nodePool, clusterTag } = found;
-      const tagged = clusterTag === undefined ? [] : await ec2.nodesOf(clusterTag, signal);
-      // Karpenter's are in no group, and a controller beside Karpenter may not ask for groups.
-      if (nodePool !== undefined) return tagged;
-      const grouped = await groupsIn(region).inServiceBeside(instanceId, signal);
-      return [...new Set([...grouped.slice(0, 500), ...tagged])];
+    groupsOf: async (providerIDs, signal) => {
+      const refs = providerIDs.flatMap((id) => findInstanceRef(id) ?? []).slice(0, 500);
+      const found = await Promise.all(
+        [...Map.groupBy(refs, ({ region }) => region)].map(([region, some]) => {
+          const tools = { ec2: instancesIn(region), groups: groupsIn(region) };
+          return machinesBeside(
+            some.map(({ instanceId }) => instanceId),
+            tools,
+            signal,
+          );
+        }),
+      );
+      return [...new Set(found.flat())];
     },
   };
 }
+
+/** All that is asked of one region, each thing once for all instances. */
+async function machinesBeside(
+  instanceIds: readonly string[],
+  { ec2, groups }: { readonly ec2: Ec2Client; readonly groups: AutoScaling },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found = await ec2.instances(instanceIds, signal);
+  const tags = new Map(
+    found.flatMap(({ clusterTag }) => clusterTag ?? []).map((tag) => [tag.key + tag.value, tag]),
+  );
+  const tagged = await Promise.all([...tags.values()].map((tag) => ec2.nodesOf(tag, signal)));
+  // Karpenter's are in no group, and a controller beside Karpenter may not ask for groups.
+  const others = found.filter(({ nodePool }) => nodePool === undefined);
+  if (others.length === 0) return tagged.flat();
+  const listed = await Promise.all([...tags.values()].map((tag) => groups.groups({ tag }, signal)));
+  const ofNodes = listed.flat().filter(({ isOfNodes }) => isOfNodes);
+  // What stands in one of these need not be asked for.
+  const unknown = others
+    .map(({ instanceId }) => instanceId)
+    .filter((id) => !ofNodes.some(({ members }) => members.has(id)));
+  const members = await groups.members(unknown.slice(0, mostMembers), signal);
+  const names = [...new Set(members.map(({ group }) => group))];
+  const more = names.length === 0 ? [] : await groups.groups({ names }, signal);
+  return [...[...ofNodes, ...more].flatMap(({ inService }) => inService), ...tagged.flat()];
+}
+
+/** Of so many instances the group is asked for, in four requests. */
+const mostMembers = 200;
 
 /** Launch times by `DescribeInstances`: one request for 190 instances of a region. */
 export class Ec2LaunchTimes implements LaunchTimes {

@@ -4,7 +4,7 @@ import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launc
 import type { Rng } from "../../core/chance/rng.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";
 import { parseApiEndpoint } from "../release/rest-exchange.ts";
 import { AksPools, type AksPoolsOptions } from "./aks-pools.ts";
@@ -32,10 +32,11 @@ export interface AzureCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines of the same scale set now, at most 500, and those of node pools and of Karpenter
-   * that are in none, all of the same resource group.
+   * The machines of the same scale sets now, at most 500 of each, those of the scale sets of other
+   * node pools where these may be listed, and those of pools and of Karpenter that are in none, all
+   * of the same resource groups. Of 20 scale sets at most.
    */
-  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
+  groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /**
@@ -53,25 +54,61 @@ export function createAzureCompute(settings: AzureSettings): AzureCompute {
   return {
     releaser: new AksReleaser({ client, pools, pastAks, clock, rng }),
     launchTimes: new AzureLaunchTimes(client),
-    groupOf: async (providerID, signal) => {
-      const ref = findMachineRef(providerID);
-      if (ref === undefined) return [];
+    groupsOf: async (providerIDs, signal) => {
+      const refs = providerIDs.flatMap((id) => findMachineRef(id) ?? []);
+      const groups = oneOfEach(refs.map(({ groupId }) => groupId)).slice(0, mostGroups);
+      const pools = await Promise.all(groups.map((one) => poolsIn(client, one, signal)));
+      const collections = refs.flatMap(({ scaleSet, collection }) => (scaleSet ? collection : []));
+      const scaleSets = oneOfEach([...collections, ...pools.flat()]).slice(0, mostScaleSets);
       const lists = await Promise.all([
-        ref.scaleSet === undefined ? [] : machinesIn(client, ref, signal),
-        singleNodes(client, ref, signal),
+        ...scaleSets.map((collection) => machinesIn(client, collection, signal)),
+        ...groups.map((groupId) => singleNodes(client, groupId, signal)),
       ]);
       return lists.flat();
     },
   };
 }
 
+const mostGroups = 5;
+const mostScaleSets = 20;
+
+/** Azure spells its ids in either case. */
+function oneOfEach(ids: readonly string[]): readonly string[] {
+  const spelled = Map.groupBy(ids, (id) => id.toLowerCase());
+  return [...spelled.values()].flatMap(([first]) => first ?? []);
+}
+
+/**
+ * The lists of machines of all scale sets that are node pools. No role of ours holds the permission
+ * to list scale sets: of who has it not, those of the nodes have to do.
+ */
+async function poolsIn(
+  client: ArmClient,
+  groupId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const path = `${groupId}/providers/Microsoft.Compute/virtualMachineScaleSets`;
+  const permission = "Microsoft.Compute/virtualMachineScaleSets/read";
+  const action = `list ${path}`;
+  const call = { method: "GET", path, apiVersion: computeVersion, action, permission } as const;
+  const found: string[] = [];
+  try {
+    for await (const { id, tags } of armItems(client, call, signal)) {
+      if (typeof id === "string" && isNode(tags)) found.push(`${id}/virtualMachines`);
+    }
+  } catch (error) {
+    if (!isLastcallError(error) || error.code !== "CLOUD_RIGHT_MISSING") throw error;
+  }
+  return found;
+}
+
 async function machinesIn(
   client: ArmClient,
-  scaleSet: MachineRef,
+  collection: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { id } of armItems(client, listCall(scaleSet), signal)) {
+  for await (const { id } of armItems(client, listCall({ collection }), signal)) {
     if (typeof id === "string") found.push(`azure://${id}`);
     if (found.length >= 500) break;
   }
@@ -81,18 +118,21 @@ async function machinesIn(
 /** By these tags a machine is meant to be a node: of a pool of single machines, or Karpenter's. */
 const nodeTags = ["aks-managed-poolname", "karpenter.azure.com_cluster", "karpenter.sh_nodepool"];
 
+/** Azure does not tell the case of a tag's letters apart. */
+function isNode(tags: unknown): boolean {
+  return Object.keys(fieldsOf(tags)).some((tag) => nodeTags.includes(tag.toLowerCase()));
+}
+
 /** The resource group of nodes is that of one cluster; what else it holds, is no node. */
 async function singleNodes(
   client: ArmClient,
-  { groupId }: MachineRef,
+  groupId: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const collection = `${groupId}/providers/Microsoft.Compute/virtualMachines`;
   const found: string[] = [];
   for await (const { id, tags } of armItems(client, listCall({ collection }), signal)) {
-    // Azure does not tell the case of a tag's letters apart.
-    const isNode = Object.keys(fieldsOf(tags)).some((tag) => nodeTags.includes(tag.toLowerCase()));
-    if (typeof id === "string" && isNode) found.push(`azure://${id}`);
+    if (typeof id === "string" && isNode(tags)) found.push(`azure://${id}`);
   }
   return found;
 }
@@ -145,12 +185,12 @@ export class AzureLaunchTimes implements LaunchTimes {
   }
 }
 
-function listCall(ref: Pick<MachineRef, "collection" | "scaleSet">) {
+function listCall({ collection }: Pick<MachineRef, "collection">) {
   return {
     method: "GET",
-    path: ref.collection,
+    path: collection,
     apiVersion: computeVersion,
-    action: `list ${ref.collection}`,
-    permission: readPermissionOf(ref),
+    action: `list ${collection}`,
+    permission: readPermissionOf({ collection }),
   } as const;
 }

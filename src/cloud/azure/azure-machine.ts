@@ -29,10 +29,10 @@ export interface MachineRef {
 const machineId =
   /^azure:\/\/((\/subscriptions\/[^/]+\/resourceGroups\/[^/]+)\/providers\/Microsoft\.Compute\/(virtualMachineScaleSets\/[^/]+\/)?virtualMachines)\/([^/]+)$/i;
 
-/** Of a machine's resource; the permission to read it. */
-export function readPermissionOf({ scaleSet }: Pick<MachineRef, "scaleSet">): string {
-  const type =
-    scaleSet === undefined ? "virtualMachines" : "virtualMachineScaleSets/virtualMachines";
+/** Of a machine's resource, or of the list that it is in; the permission to read it. */
+export function readPermissionOf({ collection }: Pick<MachineRef, "collection">): string {
+  const isInSet = /\/virtualMachineScaleSets\//i.test(collection);
+  const type = isInSet ? "virtualMachineScaleSets/virtualMachines" : "virtualMachines";
   return `Microsoft.Compute/${type}/read`;
 }
 

@@ -343,6 +343,13 @@ export const scaleSetPermission: AzurePermission = {
   on: "NodeGroup",
 };
 
+/** In no role of ours: `lastcall doctor` does without where whoever runs it does not have it. */
+export const scaleSetListPermission: AzurePermission = {
+  action: "Microsoft.Compute/virtualMachineScaleSets/read",
+  neededFor: "finding node pools none of whose machines became nodes",
+  on: "NodeGroup",
+};
+
 /** What a controller that is used so needs, and no more. */
 export function azurePermissionsFor(use: {
   readonly azureDeleteInstances: boolean;

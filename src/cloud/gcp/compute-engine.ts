@@ -30,8 +30,8 @@ export interface ComputeSettings {
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
-  /** The machines that run in the same managed group now, at most 500, or in the same cluster. */
-  groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** The machines that run in the same managed groups now, or in the same cluster. */
+  groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
@@ -47,7 +47,7 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const releaser = new ComputeReleaser({ client, clock, rng });
   return {
     releaser,
-    groupOf: (providerID, signal) => releaser.groupOf(providerID, signal),
+    groupsOf: (providerIDs, signal) => releaser.groupsOf(providerIDs, signal),
     launchTimes: new ComputeLaunchTimes(client),
     preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
   };

@@ -22,6 +22,7 @@ import {
   type ComputeInstanceRef,
   clusterLabel,
   clusterOf,
+  findInstanceRef,
   type GroupRef,
   type Instance,
   instancePath,
@@ -29,6 +30,15 @@ import {
   readInstance,
 } from "./compute-instance.ts";
 import { awaitOperation, checkRelease, releaseCall } from "./release-call.ts";
+
+const mostGroups = 20;
+
+/** A group names its machines by its own name and four letters more. */
+function oneOfEachGroup(refs: readonly ComputeInstanceRef[]): readonly ComputeInstanceRef[] {
+  const keyOf = ({ project, zone, name }: ComputeInstanceRef) =>
+    `${project}/${zone}/${name.replace(/-[a-z0-9]{4}$/, "")}`;
+  return [...Map.groupBy(refs, keyOf).values()].flatMap(([first]) => first ?? []);
+}
 
 export interface ComputeReleaserOptions extends ReleaseLoopOptions {
   readonly client: ComputeClient;
@@ -79,17 +89,27 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 
   /**
-   * The machines that run in the same group and about which the group is doing nothing now, at most
-   * 500, and all that run in the same cluster of GKE.
+   * The machines that run in the same groups and about which these are doing nothing now, at most
+   * 500 of each, and all that run in the same clusters of GKE. One machine of each group is looked
+   * at, and of 20 groups at most.
    */
-  async groupOf(providerID: string, signal: AbortSignal): Promise<readonly string[]> {
-    const ref = instanceRefOf(providerID);
-    const { group, cluster } = (await this.#look(ref, signal)) ?? {};
-    const beside = await Promise.all([
-      group === undefined ? [] : this.#inGroup(ref, group, signal),
-      cluster === undefined ? [] : this.#inCluster(ref, cluster, signal),
-    ]);
-    return [...new Set(beside.flat())];
+  async groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    const named = providerIDs.flatMap((id) => findInstanceRef(id) ?? []);
+    const refs = oneOfEachGroup(named).slice(0, mostGroups);
+    const seen = await Promise.all(
+      refs.map(async (ref) => ({ ref, ...(await this.#look(ref, signal)) })),
+    );
+    const groups = new Map<string, () => Promise<readonly string[]>>();
+    for (const { ref, group, cluster } of seen) {
+      if (group !== undefined)
+        groups.set(JSON.stringify([ref.project, group]), () => this.#inGroup(ref, group, signal));
+      if (cluster !== undefined)
+        groups.set(JSON.stringify([ref.project, cluster]), () =>
+          this.#inCluster(ref, cluster, signal),
+        );
+    }
+    const found = await Promise.all([...groups.values()].map((ask) => ask()));
+    return [...new Set(found.flat())];
   }
 
   async #inGroup(

@@ -142,7 +142,7 @@ export const cloudChecks: readonly Check[] = [
   {
     id: "machines-without-node",
     looksAt:
-      "whether every machine that runs in the groups of up to three Spot nodes, or is known to be of their cluster, is a node after a quarter of an hour",
+      "whether every machine that runs in the groups of the nodes, or is known to be of their cluster, is a node after a quarter of an hour",
     fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group, or its NodeClaim",
     run: (facts) =>
       ofMachines(facts, (all) =>

@@ -25,11 +25,21 @@ function orphansOf(machines: Readonly<Record<string, MachineState>>, asked: stri
   const beside = ["n0", "n1"].map((node) => ({ ...machine, node, providerID: idOf(node), state }));
   const lost = { ...machine, node: "n2", providerID: idOf("n2"), state: unknown("no answer") };
   return orphanMachines(
-    { beside: [...beside, lost], nodes: ["n0", "N1"].map((name) => nodeOf(name)) },
+    {
+      beside: [...beside, lost],
+      nodes: [
+        nodeOf("n3", { ready: false, labels: {} }),
+        ...["n0", "N1"].map((name) => nodeOf(name)),
+        // Of a cloud that has not answered, of none that is known, and of none at all.
+        ...["aws:///a/i-1", "kind://x", undefined].map((providerID) =>
+          nodeOf("other", { providerID }),
+        ),
+      ],
+    },
     {
       releaserFor: () => releaser,
-      groupOf: async (providerID) => {
-        asked.push(providerID);
+      groupsOf: async (providerIDs) => {
+        asked.push(...providerIDs);
         return ["n0", "n1", ...Object.keys(machines)].map(idOf);
       },
       io: { clock: { now: () => at } } as never,
@@ -48,9 +58,9 @@ it.each<readonly [what: string, machine: MachineState, orphans: readonly string[
   expect(await orphansOf({ x: machine })).toEqual(orphans);
 });
 
-it("asks for the group of machines that were found, and looks at ten strangers at most", async () => {
+it("asks for the groups of all nodes, those that are Ready first, and looks at ten strangers at most", async () => {
   const asked: string[] = [];
   const many = Array.from({ length: 25 }, (_, place) => [`x${place}`, present()] as const);
   expect(await orphansOf(Object.fromEntries(many), asked)).toHaveLength(10);
-  expect(asked).toEqual([idOf("n0"), idOf("n1")]);
+  expect(asked).toEqual([idOf("n0"), idOf("N1"), idOf("n3")]);
 });

@@ -5,6 +5,7 @@ import {
 } from "../../../src/cloud/aws/elastic-compute.ts";
 import { awsPermissionsFor } from "../../../src/cloud/aws/setup/permissions.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { FleetGroup } from "../../support/ec2-fleet.ts";
 import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
 
 const never = new AbortController().signal;
@@ -37,12 +38,12 @@ describe("the group of an instance", () => {
     const [first, second, leaving] = [1, 2, 3].map(() => fleet.addInstance(group));
     fleet.addInstance(fleet.addGroup("other"));
     Object.assign(leaving ?? {}, { lifecycle: "Terminating:Wait" });
-    const found = await compute.groupOf(providerIdOf(first?.id ?? ""), never);
+    const found = await compute.groupsOf([providerIdOf(first?.id ?? "")], never);
     expect(found).toEqual([first, second].map((one) => providerIdOf(one?.id ?? "")));
   });
 
   it("is asked for with permissions of the group modes", async () => {
-    await compute.groupOf(providerIdOf(world.fleet.addInstance(world.group).id), never);
+    await compute.groupsOf([providerIdOf(world.fleet.addInstance(world.group).id)], never);
     const granted = awsPermissionsFor({ mode: "Recreate", ...nothingElse });
     const service = (action: string) => (action === "DescribeInstances" ? "ec2" : "autoscaling");
     const asked = world.fleet.actions.map((action) => `${service(action)}:${action}`);
@@ -53,8 +54,66 @@ describe("the group of an instance", () => {
   it("is empty for one without a group, one that is gone, and what is none of EC2's", async () => {
     const alone = providerIdOf(world.fleet.addInstance().id);
     for (const providerID of [alone, world.unknownProviderID, "gce://p/z/n"]) {
-      expect(await compute.groupOf(providerID, never)).toEqual([]);
+      expect(await compute.groupsOf([providerID], never)).toEqual([]);
     }
+  });
+});
+
+describe("the groups of a cluster", () => {
+  const ofEks = { ...ofMain, "eks:nodegroup-name": "spot" };
+  const eachIn = (group: FleetGroup, count: number) =>
+    Array.from({ length: count }, () => providerIdOf(world.fleet.addInstance(group).id));
+  /** On demand: Spot ones with the tag are seen without their group. */
+  function addNode(group: FleetGroup | undefined, tags: Readonly<Record<string, string>>): string {
+    const instance = world.fleet.addInstance(group);
+    Object.assign(instance, { tags, isSpot: false });
+    return providerIdOf(instance.id);
+  }
+
+  it("are all for nodes that have its tag, also such as have no node", async () => {
+    const { fleet } = world;
+    const node = addNode(fleet.addGroup("a", ofEks), ofMain);
+    const lost = [ofEks, { ...ofMain, "k8s.io/cluster-autoscaler/enabled": "true" }].flatMap(
+      (tags, place) => eachIn(fleet.addGroup(`b${place}`, tags), 2),
+    );
+    eachIn(fleet.addGroup("bastions", ofMain), 1);
+    eachIn(fleet.addGroup("others", { "kubernetes.io/cluster/other": "owned" }), 1);
+    expect(await compute.groupsOf([node], never)).toEqual([node, ...lost]);
+  });
+
+  it("are told by EKS' own tag where there is no other", async () => {
+    const { fleet } = world;
+    const tags = { "eks:cluster-name": "main" };
+    const node = addNode(fleet.addGroup("a", tags), tags);
+    const lost = eachIn(fleet.addGroup("b", { ...tags, "eks:nodegroup-name": "b" }), 1);
+    eachIn(fleet.addGroup("c", { "eks:cluster-name": "other", "eks:nodegroup-name": "c" }), 1);
+    expect(await compute.groupsOf([node], never)).toEqual([...lost, node]);
+  });
+
+  it("are those of every node that has one, asked for once each", async () => {
+    const groups = ["a", "b"].map((name) => world.fleet.addGroup(name));
+    const nodes = groups.flatMap((group) => [addNode(group, {}), addNode(group, {})]);
+    const lost = groups.map((group) => addNode(group, {}));
+    world.fleet.actions.length = 0;
+    expect((await compute.groupsOf(nodes, never)).toSorted()).toEqual([...nodes, ...lost].sort());
+    expect(world.fleet.actions).toEqual([
+      "DescribeInstances",
+      "DescribeAutoScalingInstances",
+      "DescribeAutoScalingGroups",
+    ]);
+  });
+
+  it("take a few requests, however many nodes there are", async () => {
+    const group = world.fleet.addGroup("a", ofEks);
+    const tagged = Array.from({ length: 230 }, () => addNode(group, ofMain));
+    expect(await compute.groupsOf(tagged, never)).toHaveLength(230);
+    // Two for the instances, one for those of Spot and one for the groups of the tag.
+    expect(world.fleet.actions).toHaveLength(2 + 1 + 1);
+    world.fleet.actions.length = 0;
+    const untagged = Array.from({ length: 230 }, () => addNode(world.group, {}));
+    await compute.groupsOf(untagged, never);
+    // The groups of 200 are asked for, 50 at a time.
+    expect(world.fleet.actions).toHaveLength(2 + 4 + 1);
   });
 });
 
@@ -63,7 +122,7 @@ describe("the instances beside one without a group", () => {
     world.fleet.pageSize = 2;
     const mine = addTagged(ofMain, { ...ofMain, Name: "x" }, ofMain, ofMain, ofMain);
     addTagged({ "kubernetes.io/cluster/main-2": "owned" }, { "kubernetes.io/cluster/m": "owned" });
-    expect(await compute.groupOf(mine[1] ?? "", never)).toEqual(mine);
+    expect(await compute.groupsOf([mine[1] ?? ""], never)).toEqual(mine);
   });
 
   it.each([
@@ -73,7 +132,7 @@ describe("the instances beside one without a group", () => {
   ])("are told by the tag %s=%s", async (key, value) => {
     const mine = addTagged({ [key]: value }, { [key]: value });
     addTagged({ [key.replace(/main$/, "other")]: value.replace(/main$/, "other") }, {});
-    expect(await compute.groupOf(mine[0] ?? "", never)).toEqual(mine);
+    expect(await compute.groupsOf([mine[0] ?? ""], never)).toEqual(mine);
   });
 
   it("are not such as stop, nor such as serve the cluster and are no nodes", async () => {
@@ -84,15 +143,15 @@ describe("the instances beside one without a group", () => {
     const [, stopping, ...others] = world.fleet.instances;
     Object.assign(stopping ?? {}, { state: "stopping" });
     for (const one of others) one.isSpot = false;
-    expect(await compute.groupOf(first ?? "", never)).toEqual([first, ofKarpenter]);
-    expect(await compute.groupOf(bastion ?? "", never)).toEqual([first, ofKarpenter]);
+    expect(await compute.groupsOf([first ?? ""], never)).toEqual([first, ofKarpenter]);
+    expect(await compute.groupsOf([bastion ?? ""], never)).toEqual([first, ofKarpenter]);
   });
 
   it("are none where the tags name no cluster, or two", async () => {
     const two = { ...ofMain, "kubernetes.io/cluster/other": "shared" };
     const [first, second] = addTagged({ "karpenter.sh/nodepool": "default" }, two, ofMain);
-    expect(await compute.groupOf(first ?? "", never)).toEqual([]);
-    expect(await compute.groupOf(second ?? "", never)).toEqual([]);
+    expect(await compute.groupsOf([first ?? ""], never)).toEqual([]);
+    expect(await compute.groupsOf([second ?? ""], never)).toEqual([]);
   });
 
   it("stand beside the group of one that has both, each once", async () => {
@@ -100,13 +159,13 @@ describe("the instances beside one without a group", () => {
     const inGroup = fleet.addInstance(group);
     inGroup.tags = ofMain;
     const [alone] = addTagged(ofMain);
-    const found = await compute.groupOf(providerIdOf(inGroup.id), never);
+    const found = await compute.groupsOf([providerIdOf(inGroup.id)], never);
     expect(found).toEqual([providerIdOf(inGroup.id), alone]);
   });
 
   it("are found with the one permission that a controller beside Karpenter has", async () => {
     const [one] = addTagged({ ...ofMain, "karpenter.sh/nodepool": "default" });
-    expect(await compute.groupOf(one ?? "", never)).toEqual([one]);
+    expect(await compute.groupsOf([one ?? ""], never)).toEqual([one]);
     const granted = awsPermissionsFor({ mode: "NodeClaim", ...nothingElse });
     const asked = world.fleet.actions.map((action) => `ec2:${action}`);
     expect(granted.map(({ action }) => action)).toEqual([...new Set(asked)]);

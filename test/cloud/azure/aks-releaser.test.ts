@@ -257,7 +257,7 @@ it("spells ids as Azure does, in whichever case", async () => {
 it("lists the machines of a scale set by one of them", async () => {
   const first = await start();
   world.server.addMachine();
-  const found = await world.pass(world.groupOf(providerIdOf("0"), never));
+  const found = await world.pass(world.groupsOf([providerIdOf("0")], never));
   expect(found.map((one) => one.toLowerCase())).toEqual(
     world.server.machines.map(({ instance }) => providerIdOf(instance).toLowerCase()),
   );
@@ -275,7 +275,8 @@ describe("the machines beside one of AKS", () => {
     world.server.singles.push(...made);
   }
 
-  const beside = (providerID: string) => world.pass(world.groupOf(providerID, never));
+  const beside = (...providerIDs: readonly string[]) =>
+    world.pass(world.groupsOf(providerIDs, never));
   const named = (...names: readonly string[]) => names.map((name) => `azure://${singles}/${name}`);
 
   it("are those of its resource group that are Karpenter's or a pool's, and no others", async () => {
@@ -289,24 +290,59 @@ describe("the machines beside one of AKS", () => {
       { "AKS-Managed-PoolName": "spot" },
     );
     const nodes = named("n0", "n2", "n4");
-    expect(await beside(nodes[0] ?? "")).toEqual(nodes);
+    const [ofSet, ...others] = await beside(nodes[0] ?? "");
+    expect([ofSet?.toLowerCase(), ...others]).toEqual([providerIdOf("0").toLowerCase(), ...nodes]);
     expect((await beside(providerIdOf("0"))).slice(1)).toEqual(nodes);
+  });
+
+  it("are those of every scale set of a pool, also of one that has no node", async () => {
+    await start();
+    const tags = { "aks-managed-poolName": "apps" };
+    world.server.otherSets.push(
+      { name: "aks-apps-1-vmss", tags, instances: ["0", "1"] },
+      { name: "runners", tags: {}, instances: ["0"] },
+    );
+    const apps = ["0", "1"].map((one) =>
+      providerIdOf(one).replace("aks-spot-1-vmss", "aks-apps-1-vmss"),
+    );
+    const found = await beside(providerIdOf("0"));
+    expect(found.map((one) => one.toLowerCase()).sort()).toEqual(
+      [providerIdOf("0"), ...apps].map((one) => one.toLowerCase()).sort(),
+    );
+  });
+
+  it("are those of the scale sets of all nodes where these may not be listed", async () => {
+    await start();
+    world.server.otherSets.push({ name: "runners", tags: {}, instances: ["0", "7"] });
+    world.server.denied = /virtualmachinescalesets$/;
+    const runner = providerIdOf("0").replace("aks-spot-1-vmss", "runners");
+    const found = await beside(
+      providerIdOf("0").toUpperCase().replace("AZURE:", "azure:"),
+      runner,
+      providerIdOf("0"),
+    );
+    expect(found.map((one) => one.toLowerCase())).toEqual(
+      [providerIdOf("0"), runner, runner.replace(/0$/, "7")].map((one) => one.toLowerCase()),
+    );
   });
 
   it("are read page by page", async () => {
     await start();
     world.server.pageSize = 2;
+    world.server.denied = /virtualmachinescalesets$/;
     addSingles(karpenters, karpenters, karpenters, karpenters, karpenters);
     expect(await beside(named("n0")[0] ?? "")).toEqual(named("n0", "n1", "n2", "n3", "n4"));
   });
 
   it("are asked for with what the role holds, for one in no scale set with one permission", async () => {
     await start();
+    world.server.denied = /virtualmachinescalesets$/;
     addSingles(karpenters);
     await beside(named("n0")[0] ?? "");
     const asked = world.server.requests.map(({ url }) => url.replace(/\?.*/, ""));
-    expect(asked).toEqual([singles]);
-    world.server.denied = /\/virtualmachines$/;
+    // To list the scale sets is tried, and done without.
+    expect(asked).toEqual([scaleSet.slice(0, scaleSet.lastIndexOf("/")), singles]);
+    world.server.denied = /\/virtualmachine(scaleset)?s$/;
     const missing = "Microsoft.Compute/virtualMachines/read";
     await expect(beside(named("n0")[0] ?? "")).rejects.toMatchObject({
       ...{ code: "CLOUD_RIGHT_MISSING", message: expect.stringContaining(missing) },

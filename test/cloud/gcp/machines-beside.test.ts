@@ -15,7 +15,8 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const beside = (name: string) => world.pass(world.releaser.groupOf(providerIdOf(name), never));
+const beside = (...names: readonly string[]) =>
+  world.pass(world.releaser.groupsOf(names.map(providerIdOf), never));
 
 describe("the group of a machine", () => {
   it("is all of its machines that run, and no others", async () => {
@@ -37,6 +38,31 @@ describe("the group of a machine", () => {
     world.server.model.addMachine({ name: "alone", zone });
     expect(await beside("alone")).toEqual([]);
     expect(await beside("gone")).toEqual([]);
+  });
+});
+
+describe("the groups of machines", () => {
+  const calls = (part: string) => world.server.log.filter(({ path }) => path.includes(part)).length;
+
+  it("are all of theirs, each asked for once by one of its machines", async () => {
+    const { model } = world.server;
+    const groups = ["spot", "demand"].map((name) =>
+      model.addGroup({ scope: "zones", location: zone, name }),
+    );
+    const names = groups.flatMap(({ name }) => ["aaaa", "bbbb"].map((end) => `${name}-${end}`));
+    for (const name of names) {
+      const group = groups.find((one) => name.startsWith(one.name));
+      model.addMachine({ name, zone, ...(group && { group }) });
+    }
+    expect(await beside("spot-aaaa", "spot-bbbb", "demand-aaaa")).toEqual(names.map(providerIdOf));
+    expect([calls("listManagedInstances"), calls("/instances/")]).toEqual([2, 2]);
+  });
+
+  it("are those of 20 at most", async () => {
+    const names = Array.from({ length: 30 }, (_, place) => `pool${place}-aaaa`);
+    for (const name of names) world.server.model.addMachine({ name, zone });
+    await beside(...names);
+    expect(calls("/instances/")).toBe(20);
   });
 });
 
