@@ -45,6 +45,37 @@ function endsOf(world: ModelWorld, name: string): readonly string[] {
   });
 }
 
+describe("a person's word as the beginning of a departure is on its way to the API server", () => {
+  const laterAt = formatInstant(plus(new ModelWorld().clock.now(), hours(3)));
+
+  it.each<[string, Readonly<Record<string, unknown>>, string]>([
+    ["a hold", { hold: true }, "Held"],
+    ["another instant", { departAt: laterAt }, "Scheduled"],
+  ])("counts: %s, and the node is not touched", async (_, spec, phase) => {
+    const world = await fleet();
+    const send = world.api.send.bind(world.api);
+    let said = false;
+    world.api.send = (request) => {
+      const body = JSON.stringify(request.bodyAtTurn?.() ?? {});
+      if (!said && request.path.endsWith("/status") && body.includes('"phase":"Preparing"')) {
+        said = true;
+        const path = request.path.replace("/status", "");
+        const patchType = "application/merge-patch+json";
+        world.api.handle({ method: "PATCH", path, patchType, body: { spec } });
+      }
+      return send(request);
+    };
+    ask(world, "n1");
+    await world.pass(minutes(2));
+    expect(said).toBe(true);
+    expect(world.stepsOf("n1")).toEqual([]);
+    const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+    const asked = world.get(`${departures}/n1-${uid.slice(0, 8)}-2`);
+    expect(asked?.status).toMatchObject({ phase });
+    expect(JSON.stringify(asked?.status)).not.toContain("Preparing");
+  });
+});
+
 describe("a departure that a person asked for", () => {
   it("rotates the node at once, and the planned one of the node ends with it", async () => {
     const world = await fleet();

@@ -20,6 +20,7 @@ import { type Interruption, interruptionOf } from "../../core/notice/interruptio
 import { policyFor, reactionTo } from "../../core/notice/reaction.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { ActionPipeline } from "../action/action-pipeline.ts";
 import {
   awaitLastActions,
@@ -306,8 +307,12 @@ export class DepartureRun {
     return true;
   }
 
-  /** A notice that came while a roll-back was coming to its end is not lost with that. */
+  /**
+   * What a person has said since the decision keeps a departure from beginning; and a notice that
+   * came while a roll-back was coming to its end is not lost with that.
+   */
   #statusAfter(fresh: Departure, change: PhaseChange): DepartureStatus | undefined {
+    if (change.event === "Due" && isPutOff(fresh, change.at)) return undefined;
     const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#toldBefore;
     const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
     return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
@@ -381,4 +386,11 @@ export class DepartureRun {
       .countAgain?.()
       .catch((error: unknown) => telemetry.faulted("pods-not-counted", this.#departure, error));
   }
+}
+
+/** Whether somebody has had the last word on a departure that is to begin. */
+function isPutOff(departure: Departure, at: Instant): boolean {
+  const { cause, hold, departAt = at, deletionAt, withdrawnAt } = departure;
+  if (deletionAt !== undefined || withdrawnAt !== undefined) return true;
+  return isVoluntary(cause) && (hold || (cause === "Manual" && departAt > at));
 }
