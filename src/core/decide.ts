@@ -18,11 +18,11 @@ import { interruptionOf, orphanOn } from "./notice/interruption.ts";
 import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
 import {
   isLeavingByAnother,
-  leftBy,
   nextLook,
   type Pass,
   type Planned,
   questionOf,
+  takenBy,
 } from "./pass.ts";
 import { explainPlan } from "./plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
@@ -106,10 +106,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
   if (found?.event === "Noticed") return [];
   const isGone = found?.event === "NodeGone" || found?.event === "MachineReplaced";
-  const leader = isGone ? leftBy(departure, pass) : undefined;
-  if (leader !== undefined) {
-    const detail = `it left by departure ${leader}`;
-    return [note(departure, "Cancelled", { reason: "PlanChanged", detail })];
+  const taker = isGone ? takenBy(departure, pass) : undefined;
+  if (taker !== undefined) {
+    return [note(departure, "Cancelled", { reason: "PlanChanged", detail: taker })];
   }
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
   if (mayBeIgnored(departure.cause)) return advised(departure, pass);

@@ -1,3 +1,4 @@
+import { removerNamedIn } from "./cluster/hold.ts";
 import { mayBeSameMachine, type NodeFacts } from "./cluster/node.ts";
 import type { Decision, Snapshot } from "./departure/decision.ts";
 import {
@@ -63,12 +64,25 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
 }
 
 /**
+ * How a node went whose departure had not begun, where it was not the cloud: by another departure,
+ * or by a tool that removes nodes and had marked this one when it was seen last. A Node that is
+ * simply deleted says nothing, and counts as one that the cloud took.
+ */
+export function takenBy(departure: Departure, pass: Pass): string | undefined {
+  const leader = leftBy(departure, pass);
+  if (leader !== undefined) return `it left by departure ${leader}`;
+  const { reason, message = "" } = departure.status;
+  const remover = reason === "LeftToOthers" ? removerNamedIn(message) : undefined;
+  return remover && `${remover} removed it`;
+}
+
+/**
  * The name of the other departure in which this one's machine left; undefined where this one counts
  * as its end. A departure that never began gives way to one that did. Of several that never began
  * one counts: one with a notice before a planned one. A Node object may have had other machines
  * before.
  */
-export function leftBy(departure: Departure, { former }: Pass): string | undefined {
+function leftBy(departure: Departure, { former }: Pass): string | undefined {
   const others = former.get(departure.node.uid) ?? [];
   return others.find((one) => {
     const { startedAt, outcome } = one.status;

@@ -53,6 +53,37 @@ describe("a departure that stands by while another one takes its node", () => {
   });
 });
 
+describe("a planned departure whose node goes before its time", () => {
+  const gone = (message: string) => {
+    const status = { phase: "Held", reason: "LeftToOthers", message, timeline: [] } as const;
+    return decided(world({ nodes: [], departures: [departure({ status })] })).flatMap((one) =>
+      one.kind === "Note" ? `${one.event} ${one.explain}` : [],
+    );
+  };
+
+  it.each([
+    ["Karpenter", "karpenter.sh/disrupted"],
+    ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
+  ])("is left to %s, which had said that it takes it", (rival, key) => {
+    const taken = node({ taints: [{ key, effect: "NoSchedule" }] });
+    const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
+    expect(gone(held?.explain ?? "")).toEqual([
+      `Cancelled n1 is no longer planned: ${rival} removed it.`,
+    ]);
+  });
+
+  it.each(["aws-node-termination-handler/spot-itn", "cloud.google.com/impending-node-termination"])(
+    "is lost to the cloud where the taint %s has foretold that",
+    (key) => {
+      const taken = node({ taints: [{ key, effect: "NoSchedule" }] });
+      const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
+      expect(gone(held?.explain ?? "")).toEqual([
+        "NodeGone n1 is gone: its Node object was deleted.",
+      ]);
+    },
+  );
+});
+
 describe("a person's request for an instant past the node's deadline", () => {
   const late = plus(now, hours(30));
   const request = departure({ uid: "d2", cause: "Manual", source: "person", departAt: late });

@@ -51,6 +51,8 @@ interface RivalMark {
   readonly rival: string;
   /** A taint key, or what it begins with where it ends in a slash. */
   readonly taint: string;
+  /** It removes nodes of its own accord; the others do so as the cloud takes them. */
+  readonly removes?: boolean;
 }
 
 /**
@@ -60,9 +62,9 @@ interface RivalMark {
  * (an EKS managed node group, kubectl) is known by the cordon.
  */
 const rivalMarks: readonly RivalMark[] = [
-  { rival: "Karpenter", taint: "karpenter.sh/disrupted" },
-  { rival: "Karpenter", taint: "karpenter.sh/disruption" },
-  { rival: "cluster-autoscaler", taint: "ToBeDeletedByClusterAutoscaler" },
+  { rival: "Karpenter", taint: "karpenter.sh/disrupted", removes: true },
+  { rival: "Karpenter", taint: "karpenter.sh/disruption", removes: true },
+  { rival: "cluster-autoscaler", taint: "ToBeDeletedByClusterAutoscaler", removes: true },
   { rival: "aws-node-termination-handler", taint: "aws-node-termination-handler/" },
   { rival: "AKS node auto-drain", taint: "remediator.kubernetes.azure.com/unschedulable" },
   { rival: "GKE", taint: "cloud.google.com/impending-node-termination" },
@@ -73,6 +75,11 @@ export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
 
 /** By kured's `--annotate-nodes`, for as long as it drains the node and restarts it. */
 export const kuredAnnotation = "weave.works/kured-reboot-in-progress";
+
+/** Of those that remove nodes of their own accord the one that a sentence names. */
+export function removerNamedIn(sentence: string): string | undefined {
+  return rivalMarks.find(({ rival, removes }) => removes && sentence.includes(rival))?.rival;
+}
 
 /** Who is already taking this node away; undefined where nobody is. */
 export function rivalOf(node: NodeFacts): string | undefined {
