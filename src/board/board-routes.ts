@@ -1,6 +1,10 @@
-import type { PageAnswer, PageRequest, PageRoutes } from "../contracts/board/page-route.ts";
+import type {
+  PageAnswer,
+  PageRequest,
+  PageRoutes,
+  PageStream,
+} from "../contracts/board/page-route.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import type { HttpStream } from "../contracts/http-route.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
@@ -10,10 +14,10 @@ import { readAct, readActRequest } from "./act/act.ts";
 import type { OperatorActs } from "./act/operator-acts.ts";
 import type { BoardFeed } from "./board-feed.ts";
 import type { DrainLog } from "./drain-log.ts";
+import { eventParts } from "./event-parts.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { nodePage } from "./node-page.ts";
 import type { CountedOutcomes } from "./outcome/counted-outcomes.ts";
-import type { StreamMessage } from "./stream.ts";
 import { whatIfFacts } from "./what-if.ts";
 
 export interface BoardRoutesOptions {
@@ -33,11 +37,10 @@ export interface BoardRoutesOptions {
 /** What the page of the board asks for. */
 export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
   const { feed, acts } = options;
-  const texts = new WeakMap<StreamMessage, string>();
   return {
     get: {
       "/api/stream": ({ lastEventId, query }) =>
-        boardStream(feed, { after: lastEventId ?? query.get("after") ?? undefined, texts }),
+        boardStream(feed, lastEventId ?? query.get("after") ?? undefined),
       "/api/node": (request) => answerNode(request, options),
       "/api/what-if": () => answerWhatIf(options),
       "/api/outcomes": () => answerOutcomes(options),
@@ -60,25 +63,11 @@ export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
 
 const noAct: PageAnswer = { status: 400, json: { problem: "The request is no act of the board" } };
 
-function boardStream(
-  feed: BoardFeed,
-  from: { readonly after: string | undefined; readonly texts: WeakMap<StreamMessage, string> },
-): HttpStream {
+function boardStream(feed: BoardFeed, after: string | undefined): PageStream {
   return {
     type: "text/event-stream; charset=utf-8",
-    open: (client) =>
-      feed.subscribe((message) => {
-        // Written once, however many pages there are.
-        const text = from.texts.get(message) ?? eventText(message);
-        from.texts.set(message, text);
-        client.send(text);
-      }, from.after),
+    open: (page) => feed.subscribe((message) => page.send(eventParts(message)), after),
   };
-}
-
-function eventText(message: StreamMessage): string {
-  const id = "id" in message ? `id: ${message.id}\n` : "";
-  return `${id}data: ${JSON.stringify(message)}\n\n`;
 }
 
 /** Its pods are listed now: never those of the whole cluster. */

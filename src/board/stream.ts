@@ -257,8 +257,8 @@ export interface BoardChange {
 }
 
 /**
- * `id` is `<run of the server>.<number>`. A page that says the last one it has had gets what came
- * after it, or a full picture where that is not known any more.
+ * `id` is `<run of the server>.<number>`. A page that says the last one it has had gets all that is
+ * new since then as one change, or a full picture where that is not known any more.
  */
 export type StreamMessage =
   | {
@@ -270,6 +270,8 @@ export type StreamMessage =
   | {
       readonly kind: "Change";
       readonly id: string;
+      /** The message before it: it is no good to a page that has had another last. */
+      readonly after: string;
       readonly clock: BoardClock;
       readonly change: BoardChange;
     }

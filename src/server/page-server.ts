@@ -4,7 +4,7 @@ import {
   type OutgoingHttpHeaders,
   type ServerResponse,
 } from "node:http";
-import { constants, createGzip, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import type {
   PageAnswer,
   PageFile,
@@ -12,17 +12,15 @@ import type {
   PageServer,
   PageServerOptions,
 } from "../contracts/board/page-route.ts";
-import type { HttpStream } from "../contracts/http-route.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { listen } from "./http-server.ts";
 import { PageGuard } from "./page-guard.ts";
+import { sendStream } from "./page-stream.ts";
 
 /** Tabs of one person. */
 const mostConnections = 64;
 /** An act is a few hundred bytes. */
 const mostBodyBytes = 65_536;
-/** A picture of thousands of nodes is some megabytes; with more unread nobody reads any more. */
-const mostUnreadBytes = 8 * 1024 * 1024;
 /** So many ports after the one that is taken are tried. */
 const portsTried = 20;
 
@@ -141,8 +139,9 @@ async function answer(exchange: Exchange): Promise<void> {
     lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
     body: body?.value,
   });
-  if ("open" in found) sendStream(exchange, found);
-  else sendJson(exchange, found);
+  if ("open" in found) {
+    sendStream(found, { response, headers: safety, isPacked: takesGzip(request) });
+  } else sendJson(exchange, found);
   response.once("error", () => {});
 }
 
@@ -200,37 +199,6 @@ function fail(response: ServerResponse, error: unknown): void {
 
 function takesGzip({ headers }: IncomingMessage): boolean {
   return String(headers["accept-encoding"] ?? "").includes("gzip");
-}
-
-/** Packed as it is sent: a picture of a thousand nodes is a tenth of its size then. */
-function sendStream({ request, response }: Exchange, { type, open }: HttpStream): void {
-  const isPacked = takesGzip(request);
-  response.writeHead(200, {
-    ...safety,
-    "content-type": type,
-    ...(isPacked && { "content-encoding": "gzip" }),
-  });
-  response.flushHeaders();
-  const gzip = isPacked ? createGzip({ level: 4 }) : undefined;
-  gzip?.on("error", () => response.destroy());
-  gzip?.pipe(response);
-  const unread = (): number =>
-    response.writableLength + (gzip === undefined ? 0 : gzip.writableLength + gzip.readableLength);
-  const leave = open({
-    send: (text) => {
-      if (response.destroyed) return;
-      if (unread() > mostUnreadBytes) response.destroy();
-      else if (gzip === undefined) response.write(text);
-      else {
-        gzip.write(text);
-        gzip.flush(constants.Z_SYNC_FLUSH);
-      }
-    },
-  });
-  response.once("close", () => {
-    leave();
-    gzip?.destroy();
-  });
 }
 
 async function readJson(

@@ -119,9 +119,9 @@ export class LiveBoard {
     }
   }
 
-  #change({ id, change }: Extract<StreamMessage, { kind: "Change" }>): void {
+  #change({ id, after, change }: Extract<StreamMessage, { kind: "Change" }>): void {
     const { picture } = this.#state;
-    if (picture === undefined || this.#id === undefined || !follows(id, this.#id)) {
+    if (picture === undefined || after !== this.#id) {
       this.#id = undefined;
       this.connect();
       return;
@@ -134,10 +134,4 @@ export class LiveBoard {
     this.#state = { ...this.#state, ...part };
     for (const listener of [...this.#listeners]) listener(this.#state);
   }
-}
-
-function follows(id: string, before: string): boolean {
-  const [run, seq] = id.split(".");
-  const [runBefore, seqBefore] = before.split(".");
-  return run === runBefore && Number(seq) === Number(seqBefore) + 1;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PictureChanges } from "../../src/board/board-feed.ts";
+import { PictureChanges } from "../../src/board/picture-change.ts";
 import { type BoardPicture, noRights, withChange } from "../../src/board/stream.ts";
 
 /** Rows as far as a change looks at them: an id, and anything else. */
@@ -26,6 +26,10 @@ const pictures = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
+function sorted({ fleet, rows }: BoardPicture) {
+  return { fleet, rows: rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
+}
+
 it("changes lead from any picture to any other, row by row", () => {
   fc.assert(
     fc.property(pictures, (steps) => {
@@ -36,13 +40,43 @@ it("changes lead from any picture to any other, row by row", () => {
         const change = changes.of(next);
         if (shown === undefined) shown = next;
         else if (change !== undefined) shown = withChange(shown, change);
-        const sorted = (picture: BoardPicture) =>
-          picture.rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
         expect(sorted(shown)).toEqual(sorted(next));
-        expect(shown.fleet).toEqual(next.fleet);
       }
     }),
   );
+});
+
+it("a page that comes back is told what has changed since any picture, as it is now", () => {
+  fc.assert(
+    fc.property(pictures, (steps) => {
+      const changes = new PictureChanges();
+      const shown = new Map<number, BoardPicture>();
+      for (const step of steps) {
+        changes.of(pictureOf(step.rows, step.cluster));
+        shown.set(changes.seq, pictureOf(step.rows, step.cluster));
+      }
+      const last = shown.get(changes.seq) as BoardPicture;
+      for (const [seq, picture] of shown) {
+        const change = changes.since(seq);
+        expect(sorted(withChange(picture, change ?? {}))).toEqual(sorted(last));
+      }
+      expect(sorted(changes.picture() as BoardPicture)).toEqual(sorted(last));
+    }),
+  );
+});
+
+it("tells of a fleet that is gone at once, and forgets what has been gone for long", () => {
+  const changes = new PictureChanges();
+  const fleet = (name: string): ReadonlyMap<string, number> =>
+    new Map(Array.from({ length: 600 }, (_, place) => [`${name}-${place}`, 1]));
+  changes.of(pictureOf(fleet("a"), "x"));
+  const first = changes.seq;
+  expect(changes.of(pictureOf(new Map(), "x"))?.rows?.gone).toHaveLength(600);
+  expect(changes.since(first)?.rows?.gone).toHaveLength(600);
+  const second = changes.seq;
+  changes.of(pictureOf(new Map([["b", 1]]), "x"));
+  expect(changes.since(first)).toBeUndefined();
+  expect(changes.since(second)?.rows).toEqual({ set: [{ id: "b", departAt: 1 }], gone: [] });
 });
 
 it("of a picture that is as it was nothing is told", () => {

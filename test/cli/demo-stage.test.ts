@@ -5,7 +5,7 @@ import { DemoStage } from "../../src/cli/demo/demo-stage.ts";
 import { Director } from "../../src/cli/demo/director.ts";
 import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
-import type { HttpStream } from "../../src/contracts/http-route.ts";
+import type { PageStream } from "../../src/contracts/board/page-route.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
@@ -36,10 +36,10 @@ function listen(stage: DemoStage): {
   const stream = stage
     .routes()
     .get["/api/demo"]?.({ query, lastEventId: undefined, body: undefined });
-  const send = (text: string): void => {
-    pictures.push(JSON.parse(text.slice("data: ".length)));
+  const send = (parts: Iterable<string>): void => {
+    pictures.push(JSON.parse([...parts].join("").slice("data: ".length)));
   };
-  return { pictures, leave: (stream as HttpStream).open({ send }) };
+  return { pictures, leave: (stream as PageStream).open({ send }) };
 }
 
 function press(stage: DemoStage, body: unknown) {

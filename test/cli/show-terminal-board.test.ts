@@ -70,7 +70,7 @@ describe("The board on a terminal", () => {
     await settle();
     expect(world.last()).toContain("00:00:00 UTC   1 node of prod");
     const change = { rows: { set: [rowOf("n2")], gone: [] } };
-    world.tell({ kind: "Change", id: "a.1", clock: told, change });
+    world.tell({ kind: "Change", id: "a.1", after: "a.0", clock: told, change });
     expect(world.last()).toContain("2 nodes of prod");
     await world.clock.advance(seconds(1));
     expect(world.last()).toContain("00:00:01 UTC");

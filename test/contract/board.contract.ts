@@ -37,14 +37,15 @@ class Page {
 
   readonly hear = (message: StreamMessage): void => {
     if (message.kind === "Clock") return;
-    this.lastId = message.id;
     if (message.kind === "Picture") {
       this.pictures += 1;
       this.picture = message.picture;
     } else if (this.picture !== undefined) {
+      expect(message.after).toBe(this.lastId);
       this.changes += 1;
       this.picture = withChange(this.picture, message.change);
     }
+    this.lastId = message.id;
   };
 
   row(node: string): BoardRow | undefined {
@@ -191,7 +192,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       const other = new Page();
       world().feed.subscribe(other.hear)();
       // Each is at least one item of a change, however many of them one look finds.
-      for (let change = 0; change < 3; change += 1) {
+      for (let change = 0; change < 4; change += 1) {
         for (let node = 0; node < 200; node += 1) await world().addNode(`many-${change}-${node}`);
         await world().until("they are shown", () => page.row(`many-${change}-199`) !== undefined);
         for (let node = 0; node < 200; node += 1) {

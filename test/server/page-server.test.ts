@@ -1,8 +1,7 @@
 import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PageServer } from "../../src/contracts/board/page-route.ts";
-import type { StreamClient } from "../../src/contracts/http-route.ts";
+import type { PageServer, PageStreamClient } from "../../src/contracts/board/page-route.ts";
 import { servePage } from "../../src/server/page-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -10,7 +9,7 @@ let server: PageServer;
 /** The first that it gave. */
 let url: string;
 let acts: unknown[];
-let clients: Set<StreamClient>;
+let clients: Set<PageStreamClient>;
 
 const html = new TextEncoder().encode("<!doctype html><title>page</title>");
 
@@ -26,7 +25,7 @@ async function start(address = "127.0.0.1:0"): Promise<PageServer> {
           type: "text/event-stream",
           open: (client) => {
             clients.add(client);
-            client.send(`data: after ${lastEventId ?? "nothing"}\n\n`);
+            client.send([`data: after ${lastEventId ?? "nothing"}\n\n`]);
             return () => void clients.delete(client);
           },
         }),
@@ -213,7 +212,7 @@ describe("the page's server", () => {
     await waitUntil(async () => clients.size === 1, { what: "it is open", timeoutMs: 5000 });
     const text = "x".repeat(1_000_000);
     const flood = async () => {
-      for (const client of clients) client.send(text);
+      for (const client of clients) client.send([text]);
       return clients.size === 0;
     };
     await waitUntil(flood, { what: "it is cut off", timeoutMs: 15_000, intervalMs: 5 });

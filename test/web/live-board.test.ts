@@ -1,15 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { BoardPicture, StreamMessage } from "../../src/board/stream.ts";
+import type { BoardChange, BoardPicture, StreamMessage } from "../../src/board/stream.ts";
 import { LiveBoard, type LiveState } from "../../src/web/live-board.ts";
 
 /** A stream that says what the test has it say. */
 class ToldSource {
   static last: ToldSource | undefined;
+  static readonly asked: string[] = [];
   onmessage: ((event: { readonly data: string }) => void) | undefined;
   onerror: (() => void) | undefined;
 
-  constructor() {
+  constructor(path: string) {
     ToldSource.last = this;
+    ToldSource.asked.push(path);
   }
 
   tell(message: StreamMessage): void {
@@ -19,6 +21,7 @@ class ToldSource {
   close(): void {}
 }
 
+type Rows = NonNullable<BoardChange["rows"]>;
 const clock = { at: 0, rate: 1 } as unknown as StreamMessage["clock"];
 const picture = { rows: [], past: [], policies: [] } as unknown as BoardPicture;
 
@@ -39,6 +42,31 @@ describe("what a page hears", () => {
     stop();
     ToldSource.last?.tell({ kind: "Clock", clock });
     expect(heard).toHaveLength(2);
+    live.setShown(false);
+  });
+
+  it("goes on from the change before, however many it has missed, and else asks anew", () => {
+    const live = new LiveBoard();
+    live.connect();
+    const rows = (id: string) => ({ set: [{ id }], gone: [] }) as unknown as Rows;
+    const shown = (): unknown => {
+      let state: LiveState | undefined;
+      live.onChange((now) => {
+        state = now;
+      })();
+      return state?.picture?.rows;
+    };
+    ToldSource.last?.tell({ kind: "Picture", id: "r.1", clock, picture });
+    // What came between is in this one.
+    const change = { rows: rows("a") };
+    ToldSource.last?.tell({ kind: "Change", id: "r.7", after: "r.1", clock, change });
+    expect(shown()).toEqual([{ id: "a" }]);
+    live.connect();
+    expect(ToldSource.asked.at(-1)).toBe("/api/stream?after=r.7");
+    const other = { rows: rows("b") };
+    ToldSource.last?.tell({ kind: "Change", id: "r.9", after: "r.8", clock, change: other });
+    expect(shown()).toEqual([{ id: "a" }]);
+    expect(ToldSource.asked.at(-1)).toBe("/api/stream");
     live.setShown(false);
   });
 });

@@ -31,7 +31,7 @@ export class DemoStage {
       get: {
         "/api/demo": () => ({
           type: "text/event-stream; charset=utf-8",
-          open: ({ send }) => this.#subscribe(send),
+          open: (page) => this.#subscribe((text) => page.send([text])),
         }),
       },
       post: { "/api/demo/key": ({ body }) => this.#press(body) },

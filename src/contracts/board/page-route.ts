@@ -1,5 +1,3 @@
-import type { HttpStream } from "../http-route.ts";
-
 /** A request that has shown whose it is: the guard has looked at cookie, Host and Origin before. */
 export interface PageRequest {
   readonly query: URLSearchParams;
@@ -15,9 +13,24 @@ export interface PageAnswer {
   readonly json: unknown;
 }
 
+/** An answer that has no end of its own: server-sent events. */
+export interface PageStream {
+  readonly type: string;
+  /** Begins to send; gives what is to be called once the page has gone. */
+  readonly open: (page: PageStreamClient) => () => void;
+}
+
+export interface PageStreamClient {
+  /**
+   * A message in parts, which are taken one by one as the page reads, so that a large picture is
+   * nowhere in one piece. A page that does not read is cut off.
+   */
+  send(parts: Iterable<string>): void;
+}
+
 export type PageRoute = (
   request: PageRequest,
-) => PageAnswer | HttpStream | Promise<PageAnswer | HttpStream>;
+) => PageAnswer | PageStream | Promise<PageAnswer | PageStream>;
 
 export interface PageRoutes {
   readonly get: Readonly<Record<string, PageRoute>>;
