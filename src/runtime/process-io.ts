@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { LastcallError, messageOf } from "../errors.ts";
+import { asciiText, showsUnicode } from "./terminal-text.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
 export function processIo() {
@@ -119,7 +120,8 @@ const leave = "\u001b[?25h\u001b[?1049l";
 
 /** Takes the terminal over. It is given back on `close`, and however the process ends by itself. */
 function openTerminalScreen(): TerminalScreen {
-  const { stdout } = process;
+  const { stdout, env, platform } = process;
+  const isUnicode = showsUnicode(env, platform);
   let isOpen = true;
   const close = (): void => {
     if (!isOpen) return;
@@ -132,7 +134,7 @@ function openTerminalScreen(): TerminalScreen {
   return {
     size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
     draw: (frame) => {
-      if (isOpen) stdout.write(frame);
+      if (isOpen) stdout.write(isUnicode ? frame : asciiText(frame));
     },
     onResize: (listener) => {
       stdout.on("resize", listener);

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { asciiText, showsUnicode } from "../../src/runtime/terminal-text.ts";
+
+it("the locale says whether a terminal shows more than ASCII, the strongest variable first", () => {
+  const shows = (env: Record<string, string>) => showsUnicode(env, "linux");
+  expect(shows({ LANG: "en_GB.UTF-8" })).toBe(true);
+  expect(shows({ LANG: "C.utf8" })).toBe(true);
+  expect(shows({ LANG: "C" })).toBe(false);
+  expect(shows({ LANG: "ja_JP.eucJP" })).toBe(false);
+  expect(shows({})).toBe(false);
+  expect(shows({ LANG: "C", LC_CTYPE: "UTF-8" })).toBe(true);
+  expect(shows({ LANG: "en_GB.UTF-8", LC_ALL: "POSIX" })).toBe(false);
+  expect(shows({ LANG: "C.UTF-8", LC_ALL: "" })).toBe(true);
+  expect(showsUnicode({}, "win32")).toBe(true);
+});
+
+it("all that the demo draws has its character of ASCII, each in its column", () => {
+  const folder = join(import.meta.dirname, "../golden/demo");
+  const frames = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+  expect(frames.length).toBeGreaterThan(4);
+  for (const frame of frames) {
+    const text = asciiText(frame);
+    expect(text).toMatch(/^[\n -~]*$/);
+    expect(text.split("?")).toHaveLength(frame.split("?").length);
+    expect(text.split("\n").map(({ length }) => length)).toEqual(
+      frame.split("\n").map(({ length }) => length),
+    );
+  }
+});
+
+it("what steers a terminal stays, and a foreign letter is one character", () => {
+  expect(asciiText("\u001b[31;1m×\u001b[0m │ ↓ 日本 😀…\r\n")).toBe(
+    "\u001b[31;1mx\u001b[0m | v ?? ?~\r\n",
+  );
+});
