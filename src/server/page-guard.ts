@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { PageText } from "../contracts/board/page-route.ts";
 
 export interface GuardedRequest {
   readonly method: string;
@@ -11,7 +12,7 @@ export interface GuardedRequest {
 
 export type Admission =
   | { readonly kind: "Admitted"; readonly setCookie?: string | undefined }
-  | { readonly kind: "Refused"; readonly status: number; readonly problem: string };
+  | { readonly kind: "Refused"; readonly status: number; readonly problem: PageText };
 
 /**
  * Who may see the board: a browser that came by a printed address, whose token counts once and is
@@ -23,12 +24,12 @@ export class PageGuard {
   readonly #session = secret();
   readonly #hosts: ReadonlySet<string>;
   readonly #cookie: string;
-  readonly #entry: string;
+  readonly #entry: PageText;
   #token: string | undefined;
   readonly #spent: string[] = [];
 
   /** `entry` is how to come by an address: it is told to whoever has none. */
-  constructor(port: number, entry: string) {
+  constructor(port: number, entry: PageText) {
     this.#entry = entry;
     this.#hosts = new Set(["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`));
     // Cookies know no port: two boards of one machine must not take each other's away.
@@ -51,7 +52,9 @@ export class PageGuard {
       const flags = "Path=/; HttpOnly; SameSite=Strict";
       return { kind: "Admitted", setCookie: `${this.#cookie}=${this.#session}; ${flags}` };
     }
-    return { kind: "Refused", status: 401, problem: `${this.#found(token)}: ${this.#entry}` };
+    const [found, entry] = [this.#found(token), this.#entry];
+    const problem = { en: `${found.en}: ${entry.en}`, ja: `${found.ja}。${entry.ja}` };
+    return { kind: "Refused", status: 401, problem };
   }
 
   #spend(token: string): boolean {
@@ -61,28 +64,54 @@ export class PageGuard {
     return true;
   }
 
-  #found(token: string | null): string {
-    if (token === null) return "This browser has not been let in";
+  #found(token: string | null): PageText {
+    if (token === null) {
+      return {
+        en: "This browser has not been let in",
+        ja: "このブラウザはまだ許可されていません",
+      };
+    }
     return this.#spent.some((one) => isSame(token, one))
-      ? "The token in this address has been used, and opens the board once"
-      : "The token in this address is not this board's";
+      ? {
+          en: "The token in this address has been used, and opens the board once",
+          ja: "このアドレスのトークンは使用済みです（ボードを開けるのは一度だけ）",
+        }
+      : {
+          en: "The token in this address is not this board's",
+          ja: "このアドレスのトークンはこのボードのものではありません",
+        };
   }
 
-  #strange({ method, headers }: GuardedRequest): string | undefined {
+  #strange({ method, headers }: GuardedRequest): PageText | undefined {
     const { host = "", origin } = headers;
     if (!this.#hosts.has(host.toLowerCase())) {
-      return `Cannot serve the host ${JSON.stringify(host)}: the board answers to 127.0.0.1 and localhost alone`;
+      const named = JSON.stringify(host);
+      return {
+        en: `Cannot serve the host ${named}: the board answers to 127.0.0.1 and localhost alone`,
+        ja: `ホスト ${named} には応答できません。ボードは 127.0.0.1 と localhost にだけ応答します`,
+      };
     }
     if (origin === undefined && method === "POST") {
-      return "Cannot act: the request names no origin, expected the board's own page";
+      return {
+        en: "Cannot act: the request names no origin, expected the board's own page",
+        ja: "実行できません。リクエストに Origin がなく、ボード自身のページからではありません",
+      };
     }
     if (origin !== undefined && origin !== `http://${host}`) {
-      return `Cannot serve a page of ${JSON.stringify(origin)}: expected the board's own page`;
+      const named = JSON.stringify(origin);
+      return {
+        en: `Cannot serve a page of ${named}: expected the board's own page`,
+        ja: `${named} のページには応答できません。ボード自身のページからだけ使えます`,
+      };
     }
     const site = headers["sec-fetch-site"];
     const isOwn = site === undefined || site === "same-origin" || site === "none";
     const isFollowed = headers["sec-fetch-mode"] === "navigate" && method === "GET";
-    return isOwn || isFollowed ? undefined : "Cannot serve a request of another site's page";
+    if (isOwn || isFollowed) return undefined;
+    return {
+      en: "Cannot serve a request of another site's page",
+      ja: "他のサイトのページからのリクエストには応答できません",
+    };
   }
 
   #hasSession({ cookie = "" }: IncomingHttpHeaders): boolean {

@@ -11,6 +11,7 @@ import type {
   PageRoutes,
   PageServer,
   PageServerOptions,
+  PageText,
 } from "../contracts/board/page-route.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { listen } from "./http-server.ts";
@@ -147,22 +148,30 @@ async function answer(exchange: Exchange): Promise<void> {
 
 function refuse(
   exchange: Exchange,
-  { status, problem, isPage }: { status: number; problem: string; isPage: boolean },
+  { status, problem, isPage }: { status: number; problem: PageText; isPage: boolean },
 ): void {
-  const { response } = exchange;
+  const { request, response } = exchange;
+  const language = preferredLanguage(request.headers["accept-language"]);
   if (!isPage) {
-    sendJson(exchange, { status, json: { problem } });
+    sendJson(exchange, { status, json: { problem: problem[language] } });
     return;
   }
   response.writeHead(status, { ...safety, "content-type": "text/html; charset=utf-8" });
-  response.end(refusalPage(problem));
+  response.end(refusalPage(problem[language], language));
+}
+
+/** The first of the browser's languages that the page has. */
+function preferredLanguage(accepted = ""): "en" | "ja" {
+  const found = /(?:^|,)\s*(en|ja)\b/i.exec(accepted)?.[1]?.toLowerCase();
+  return found === "ja" ? "ja" : "en";
 }
 
 /** Never a blank page. */
-function refusalPage(problem: string): string {
+function refusalPage(problem: string, language: "en" | "ja"): string {
   const text = problem.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const end = language === "ja" ? "。" : ".";
   const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="dark light"><title>Lastcall</title>`;
-  return `<!doctype html><html lang="en">${head}<h1>Lastcall</h1><p>${text}.</p></html>\n`;
+  return `<!doctype html><html lang="${language}">${head}<h1>Lastcall</h1><p>${text}${end}</p></html>\n`;
 }
 
 interface ServedFile extends PageFile {

@@ -198,7 +198,7 @@ beforeAll(async () => {
   };
   const names = ["board.js", "what-if.js", "board.css", "icon.svg"];
   server = await servePage({
-    ...{ address: "127.0.0.1:18087", entry: "run it again" },
+    ...{ address: "127.0.0.1:18087", entry: { en: "run it again", ja: "もう一度" } },
     files: new Map([
       ["/", file("index.html")],
       ...names.map((name) => [`/${name}`, file(name)] as const),

@@ -16,7 +16,7 @@ const html = new TextEncoder().encode("<!doctype html><title>page</title>");
 async function start(address = "127.0.0.1:0"): Promise<PageServer> {
   return servePage({
     address,
-    entry: "run lastcall demo again",
+    entry: { en: "run lastcall demo again", ja: "もう一度実行してください" },
     files: new Map([["/", { type: "text/html; charset=utf-8", bytes: html }]]),
     routes: {
       get: {
@@ -131,6 +131,21 @@ describe("the page's server", () => {
     expect(
       (await call({ path: "/api/node", headers: { cookie: "lastcall-board-1=x" } })).status,
     ).toBe(401);
+  });
+
+  it("says how to come in in the first of the browser's languages that there is", async () => {
+    const asked = async (accepted: string | undefined) => {
+      const headers = { ...(accepted !== undefined && { "accept-language": accepted }) };
+      const { text } = await call({ path: "/?token=guessed", headers });
+      return [/<html lang="(..)">/.exec(text)?.[1], text.includes("もう一度実行してください。")];
+    };
+    expect(await asked("ja,en-US;q=0.9,en;q=0.8")).toEqual(["ja", true]);
+    expect(await asked("fr-FR, ja-JP;q=0.5")).toEqual(["ja", true]);
+    expect(await asked("en-GB,ja;q=0.5")).toEqual(["en", false]);
+    expect(await asked("jav")).toEqual(["en", false]);
+    expect(await asked(undefined)).toEqual(["en", false]);
+    const headers = { "accept-language": "ja", host: "evil.example" };
+    expect((await call({ path: "/", headers })).text).toMatch(/<html lang="ja">.*"evil.example" /);
   });
 
   it("answers to the names of loopback alone, so that no other name can be pointed at it", async () => {

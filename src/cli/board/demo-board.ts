@@ -1,5 +1,6 @@
 import type { BoardRights, FleetState } from "../../board/stream.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
+import type { PageText } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { isLastcallError } from "../../errors.ts";
@@ -34,10 +35,16 @@ export async function serveDemoBoard(parts: DemoParts): Promise<ServedBoard | un
 }
 
 /** On a terminal the address that is shown is another one once it has been used. */
-function entryOf({ openScreen }: CommandIo): string {
+function entryOf({ openScreen }: CommandIo): PageText {
   return openScreen === undefined
-    ? "run lastcall demo again"
-    : "open the address that lastcall demo shows now";
+    ? {
+        en: "run lastcall demo again",
+        ja: "lastcall demo をもう一度実行してください",
+      }
+    : {
+        en: "open the address that lastcall demo shows now",
+        ja: "lastcall demo がいま表示しているアドレスを開いてください",
+      };
 }
 
 interface DemoParts {

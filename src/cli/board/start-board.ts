@@ -10,6 +10,7 @@ import type {
   PageRoute,
   PageRoutes,
   PageServer,
+  PageText,
 } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
@@ -28,7 +29,7 @@ import { hasReleaser } from "../commands/plan.ts";
 export interface BoardParts {
   readonly address: string;
   /** How to come by an address of it; `PageServerOptions` has more. */
-  readonly entry: string;
+  readonly entry: PageText;
   readonly api: KubeApi;
   readonly fleet: Fleet;
   /** The time of the cluster, which in the demo is not that of the wall. */

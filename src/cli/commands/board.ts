@@ -3,6 +3,7 @@ import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import type { PageText } from "../../contracts/board/page-route.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import { LastcallError } from "../../errors.ts";
@@ -162,10 +163,16 @@ function showOnTerminal(parts: TerminalParts): ShownBoard {
 }
 
 /** How somebody comes in whose browser has no cookie, and whose address has been used. */
-function entryOf(hasKeys: boolean): string {
+function entryOf(hasKeys: boolean): PageText {
   return hasKeys
-    ? "press Enter where lastcall board runs, and open the address that it prints"
-    : "run lastcall board again, and open the address that it prints";
+    ? {
+        en: "press Enter where lastcall board runs, and open the address that it prints",
+        ja: "lastcall board を実行中の端末で Enter を押し、表示されたアドレスを開いてください",
+      }
+    : {
+        en: "run lastcall board again, and open the address that it prints",
+        ja: "lastcall board をもう一度実行し、表示されたアドレスを開いてください",
+      };
 }
 
 interface Telling {

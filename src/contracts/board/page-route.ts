@@ -43,12 +43,15 @@ export interface PageFile {
   readonly bytes: Uint8Array;
 }
 
+/** A text in each language of the page. */
+export type PageText = Readonly<Record<"en" | "ja", string>>;
+
 export interface PageServerOptions {
   /** Of loopback, such as `127.0.0.1:8087`; where the port is taken one of the next is. */
   readonly address: string;
   readonly routes: PageRoutes;
   /** How to come by an address, told to whoever has none: `run lastcall board again`. */
-  readonly entry: string;
+  readonly entry: PageText;
   /** By path; `/` is the page itself. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
