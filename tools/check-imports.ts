@@ -18,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What objects and answers of the API say; pure, so that the agent and the model read them alike.
   "kube/object": [...everywhere, "contracts"],
   "kube/access": [...everywhere, "contracts"],
-  "kube/http": [...everywhere, "contracts", "kube/access"],
+  "kube/http": [...everywhere, "contracts", "kube/access", "kube/object"],
   "kube/watch": [...everywhere, "contracts", "kube/object"],
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
   // What the metadata services of all clouds have in common; which clouds share.

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import { describeCall } from "../kube/object/api-error.ts";
 
 export type AgentFetch = (
   url: string,
@@ -84,10 +85,10 @@ export class AccountApi implements KubeSender {
   }
 
   /** A page of a proxy does not say that a notice was written: it would not be reported again. */
-  #invalid({ method, path }: KubeRequest): LastcallError {
+  #invalid(request: KubeRequest): LastcallError {
     return new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot ${method} ${path}: ${this.#options.server} answered with no JSON, check whether a proxy answers in its place`,
+      `Cannot ${describeCall(request)}: ${this.#options.server} answered with no JSON, check whether a proxy answers in its place`,
     );
   }
 

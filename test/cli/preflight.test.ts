@@ -6,7 +6,7 @@ import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
-const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: connection refused");
+const unreachable = new LastcallError("API_UNREACHABLE", "Cannot get /version: connection refused");
 
 /**
  * Lets a minute pass for a contact whose answers come from `answer`; gives its end and its length.

@@ -19,6 +19,7 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
+import { describeCall } from "../object/api-error.ts";
 import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
 import { readLines } from "./line-reader.ts";
@@ -106,7 +107,7 @@ export class HttpKubeApi implements KubeApi {
   }
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
-    const asked = this.#asked(request.method, request.path);
+    const asked = { method: request.method, path: request.path, server: this.#server };
     const { signal, dueAt } = request;
     const waitMs = request.timeoutMs ?? this.#waitLimit(dueAt);
     const deadline = this.#deadline(asked, { signal, limitMs: waitMs });
@@ -200,7 +201,12 @@ export class HttpKubeApi implements KubeApi {
     request: KubeWatchRequest,
     ended: AbortSignal,
   ): Promise<IncomingMessage | undefined> {
-    const asked = this.#asked("GET", request.path);
+    const asked = {
+      method: "GET",
+      path: request.path,
+      verb: "watch",
+      server: this.#server,
+    } as const;
     const deadline = this.#deadline(asked, { signal: ended, limitMs: this.#requestTimeoutMs });
     const stop = new AbortController();
     const abort = () => stop.abort(deadline.signal.reason);
@@ -274,10 +280,6 @@ export class HttpKubeApi implements KubeApi {
     // Without either the server ends a watch after an hour at most (--min-request-timeout x 2).
     const longestMs = Math.min(wholeMs, minutes(60) + watchGraceMs);
     return millis(bookmarked ? Math.min(longestMs, this.#watchSilenceMs) : longestMs);
-  }
-
-  #asked(method: string, path: string): Asked {
-    return { method, path, server: this.#server };
   }
 
   /** In a rush a turn comes late, and what is still of use by then must not have been given up. */
@@ -355,10 +357,10 @@ function toBody(response: IncomingMessage, text: string, asked: Asked): unknown 
   }
 }
 
-function invalidAnswer({ method, path, server }: Asked, found: string, cause?: unknown) {
+function invalidAnswer(asked: Asked, found: string, cause?: unknown) {
   return new LastcallError(
     "API_ANSWER_INVALID",
-    `Cannot ${method} ${path}: ${server} answered with ${found}, check whether a proxy answers in its place`,
+    `Cannot ${describeCall(asked)}: ${asked.server} answered with ${found}, check whether a proxy answers in its place`,
     { cause },
   );
 }

@@ -1,10 +1,9 @@
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { type ApiCall, describeCall } from "../object/api-error.ts";
 import type { DeadConnections } from "./connection-probe.ts";
 
 /** What was asked of whom; for the sentence. */
-export interface Asked {
-  readonly method: string;
-  readonly path: string;
+export interface Asked extends ApiCall {
   readonly server: string;
 }
 
@@ -88,7 +87,7 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 function lead(asked: Asked): string {
-  return `Cannot ${asked.method} ${asked.path}`;
+  return `Cannot ${describeCall(asked)}`;
 }
 
 function unreachable(cause: unknown, message: string): LastcallError {

@@ -121,8 +121,13 @@ export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
   );
 }
 
+/** After "Cannot": `list nodes`, whether the server refused that or did not answer. */
+export function describeCall(call: ApiCall): string {
+  return `${verbOf(call)} ${subjectOf(call)}`;
+}
+
 function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string {
-  const lead = `Cannot ${verbOf(call)} ${subjectOf(call)}`;
+  const lead = `Cannot ${describeCall(call)}`;
   const message = answerMessage(answer);
   const withStatus = messageIn(answer) === undefined ? message : `${answer.status} ${message}`;
   switch (code) {

@@ -129,7 +129,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     world.tunnel.blackHole();
     expect(await until(world, () => fault !== undefined, 10_000)).toBeLessThanOrEqual(mostMs);
     expect(fault).toMatchObject({ code: "API_UNREACHABLE", retryable: true });
-    expect(String(fault)).toContain("Cannot PATCH /slow/status");
+    expect(String(fault)).toContain("Cannot patch /slow/status");
   });
 
   it("a watch that was opened after all connections were reset, and died before the next probe, is found", async () => {

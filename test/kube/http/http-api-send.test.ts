@@ -197,7 +197,7 @@ describe("a lost connection", () => {
     await expect(api.send(post)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
       retryable: true,
-      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), expected a reachable API server, check its address and the network`,
+      message: `Cannot create nodes: no answer from ${server.url} (connection lost), expected a reachable API server, check its address and the network`,
     });
     expect(server.seen).toHaveLength(1);
   });
@@ -240,7 +240,7 @@ describe("an answer that does not come", () => {
     const { server, api, clock } = await setUp(() => arrived.resolve());
     const failed = expect(api.send(get)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
-      message: `Cannot GET /api/v1/nodes: no answer from ${server.url} within 30 s, expected one in time`,
+      message: `Cannot list nodes: no answer from ${server.url} within 30 s, expected one in time`,
     });
     await arrived.promise;
     await clock.advance(30_000);
