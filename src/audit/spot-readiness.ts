@@ -93,14 +93,16 @@ export function spotReadiness(sum: ReadinessSum): SpotReadiness {
   return { status: "False", reason: "FindingsOpen", message };
 }
 
-/** `72 of 84 workloads are cut at 15 s on gke`, or nothing where none is. */
+/** `72 of 84 workloads ask for more than the 15 s that gke gives`, or nothing where none does. */
 function cutSentence(sum: ReadinessSum, platform: ReadinessSum["platforms"][number]): string[] {
   const { name, groups } = platform;
   const cut = sum.cut[name] ?? 0;
   if (cut === 0) return [];
   const regular = groups.findLast((group) => group.priority <= 0) ?? groups[0];
-  const at = isGraceful(groups) ? `are cut at ${regular?.seconds ?? 0} s` : "get no time";
-  return [`${cut} of ${sum.judged[name] ?? 0} workloads ${at} on ${name}`];
+  const what = isGraceful(groups)
+    ? `ask for more than the ${regular?.seconds ?? 0} s that ${name} gives`
+    : `get no time on ${name}`;
+  return [`${cut} of ${sum.judged[name] ?? 0} workloads ${what}`];
 }
 
 function sentence(parts: readonly string[]): string {

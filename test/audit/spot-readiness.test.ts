@@ -19,7 +19,7 @@ describe("what a live audit comes to", () => {
       status: "False",
       reason: "FindingsOpen",
       message:
-        "1 of 2 workloads are cut at 15 s on gke; found: 1 grace-cut, 1 single-replica; " +
+        "1 of 2 workloads ask for more than the 15 s that gke gives; found: 1 grace-cut, 1 single-replica; " +
         "such as Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0.",
     });
   });

@@ -197,7 +197,7 @@ describe("The board", () => {
   });
 
   it("says what the audit found, as soon as there is one", () => {
-    const audit = "5 of 7 workloads are cut at 15 s on gke.";
+    const audit = "5 of 7 workloads ask for more than the 15 s that gke gives.";
     const windows = { state: "Open" } as const;
     const policies = [{ name: "spot", forecast: "All are on schedule", windows, audit }];
     const text = textOf({ ...fleet, policies }, { columns: 120, rows: 40 });

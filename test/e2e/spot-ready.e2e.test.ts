@@ -117,7 +117,7 @@ describe("the controller with the rights of deploy/base", () => {
       reason: "FindingsOpen",
       // The API server has filled in 30 s where nobody chose: cut, and information only.
       message: expect.stringMatching(
-        /^129 of 129 workloads are cut at 15 s on gke; found: 10 grace-cut, 129 no-spread; such as Deployment team-0\/web-0: Asks for 60 s/,
+        /^129 of 129 workloads ask for more than the 15 s that gke gives; found: 10 grace-cut, 129 no-spread; such as Deployment team-0\/web-0: Asks for 60 s/,
       ),
     });
   });

@@ -21,7 +21,7 @@ const ready: PolicyCondition = {
   type: "SpotReady",
   status: "False",
   reason: "FindingsOpen",
-  message: "2 of 3 workloads are cut at 15 s on gke.",
+  message: "2 of 3 workloads ask for more than the 15 s that gke gives.",
 };
 const unchecked: PolicyCondition = {
   type: "Ready",
@@ -65,7 +65,10 @@ describe("the status of a policy", () => {
     const { sink, patches } = sinkOver();
     await sink.add("spot", ready);
     await sink.write([status]);
-    await sink.add("spot", { ...ready, message: "3 of 3 workloads are cut at 15 s on gke." });
+    await sink.add("spot", {
+      ...ready,
+      message: "3 of 3 workloads ask for more than the 15 s that gke gives.",
+    });
 
     expect(patches()).toHaveLength(2);
   });
