@@ -143,3 +143,23 @@ async function type(words: readonly string[]) {
   const exitCode = await runCommandLine(words, io);
   return { exitCode, out: out.join(""), err: err.join("") };
 }
+
+it.each([
+  ["get nodes", "the unknown command get, use lastcall plan, or kubectl get departures"],
+  ["describe node n1", "the unknown command describe, use lastcall drain-plan NODE"],
+  ["drain n1", "the unknown command drain, use lastcall depart NODE"],
+  ["audit -A", "the unknown option -A, leave it out: all namespaces are read"],
+  ["plan --all-namespaces", "the unknown option --all-namespaces, leave it out"],
+  ["plan -w", "the unknown option -w, use lastcall board --tui"],
+  ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
+  [
+    "run -o json",
+    "the unknown option -o, use --log-format json or text: lastcall run prints no result",
+  ],
+  ["run --output=json", "the unknown option --output, use --log-format json or text"],
+  ["board -ojson", "use --log-format json or text: lastcall board prints no result"],
+])("%s, a habit of kubectl, is refused with what there is instead", async (line, instead) => {
+  const { exitCode, err } = await type(line.split(" "));
+  expect(err).toContain(instead);
+  expect(exitCode).toBe(2);
+});

@@ -24,6 +24,8 @@ export function parserFault(
   const { command, flags, commands } = typed;
   const help = command === "lastcall" ? "lastcall help" : `${command} --help`;
   const refused = (what: string, known: readonly string[], found = named): string => {
+    const instead = insteadOf(found, args[0]);
+    if (instead !== undefined) return `found the unknown ${what} ${found}, ${instead}`;
     const near = didYouMean(found, known);
     const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
     return `found the unknown ${what} ${found}${meant}, expected one that ${help} lists`;
@@ -43,6 +45,46 @@ export function parserFault(
     default:
       return `Cannot run ${command}: ${oneLine(error.message)}, expected what ${help} shows`;
   }
+}
+
+/** What people type who know kubectl, and what there is here in its place. */
+const commandHabits: Readonly<Record<string, string>> = {
+  get: "use lastcall plan, or kubectl get departures,departurepolicies",
+  describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
+  cordon: "use lastcall depart NODE, or kubectl cordon NODE to keep new pods away and no more",
+  drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
+  uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
+  apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
+  delete: "use kubectl delete departure NAME, which cancels it",
+  explain: "use kubectl explain departurepolicy.spec",
+  logs: "use kubectl logs with the deployment of the controller",
+  status: "use lastcall plan for the fleet, or lastcall doctor for the installation",
+  watch: "use lastcall board --tui",
+};
+
+const follow = "use lastcall board --tui to follow the cluster";
+const wholeCluster = "leave it out: all namespaces are read";
+
+const optionHabits: Readonly<Record<string, string>> = {
+  "-A": wholeCluster,
+  "--all-namespaces": wholeCluster,
+  "-w": follow,
+  "--watch": follow,
+  "-l": "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
+  "--selector":
+    "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
+};
+
+/** These run until they are stopped, and only log. */
+const withoutOutput: readonly (string | undefined)[] = ["run", "agent", "board"];
+
+function insteadOf(found: string, command: string | undefined): string | undefined {
+  const name = found.replace(/=.*/s, "");
+  if (!name.startsWith("-")) return commandHabits[name];
+  if (withoutOutput.includes(command) && /^(-o.*|--output)$/.test(name)) {
+    return `use --log-format json or text: lastcall ${command} prints no result`;
+  }
+  return optionHabits[name];
 }
 
 function longFlags({ flags }: ParsedCommand): readonly string[] {
