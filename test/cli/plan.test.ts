@@ -6,6 +6,7 @@ import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { PlanReport } from "../../src/core/plan/plan-report.ts";
+import { formatInstant } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 
@@ -40,7 +41,11 @@ async function plan(items: readonly object[], more: readonly string[] = []) {
   return { code, forecast: report.policies[0]?.forecast, err };
 }
 
-async function printed(items: readonly object[], more: readonly string[] = []) {
+async function printed(
+  items: readonly object[],
+  more: readonly string[] = [],
+  at: readonly string[] = ["--at", "2026-11-20T01:00:00Z"],
+) {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
   folders.push(folder);
   const file = join(folder, "fleet.json");
@@ -52,7 +57,7 @@ async function printed(items: readonly object[], more: readonly string[] = []) {
     ...{ files: processIo().files, isTerminal: false, colour: false, columns: 100, env: {}, fetch },
     ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
   };
-  const words = ["plan", "--from", file, "--at", "2026-11-20T01:00:00Z", ...more];
+  const words = ["plan", "--from", file, ...at, ...more];
   const code = await runCommandLine(words, io);
   return { code, out: out.join(""), err: err.join("") };
 }
@@ -190,5 +195,27 @@ describe("a plan by a policy of the cluster", () => {
       code: 0,
       err: "lastcall: Policy spot: spec.moonPhase is ignored: this version does not know the field\n",
     });
+  });
+});
+
+describe("nodes from a file", () => {
+  function reportedAt(at: string) {
+    const conditions = [{ type: "Ready", status: "True", lastHeartbeatTime: at }];
+    return [{ ...node("n1"), status: { conditions } }, policy({})];
+  }
+
+  it("that was recorded long ago are planned with a hint at --at", async () => {
+    const { err } = await printed(reportedAt("2025-11-20T06:00:00Z"), [], []);
+    expect(err).toContain("--at 2025-11-20T06:00:00.000Z plans them as of then");
+    const { err: quiet } = await printed(reportedAt("2025-11-20T06:00:00Z"), ["-q"], []);
+    expect(quiet).toBe("");
+  });
+
+  it.each([
+    ["of this hour", formatInstant(realClock.now()), []],
+    ["that are planned as of then", "2025-11-20T06:00:00Z", ["--at", "2025-11-20T07:00:00Z"]],
+  ])("%s need no such hint", async (_, reported, at) => {
+    const { err } = await printed(reportedAt(reported), [], at);
+    expect(err).not.toContain("--at");
   });
 });

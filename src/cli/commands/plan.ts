@@ -10,7 +10,7 @@ import {
 } from "../../core/plan/plan-report.ts";
 import { answersByName, type ReleasableNode } from "../../core/policy/release-answer.ts";
 import { isKarpenters } from "../../core/policy/release-mode.ts";
-import { type Instant, parseInstant } from "../../core/time/time.ts";
+import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
 import { relativeTime } from "../command-line/relative-time.ts";
@@ -21,10 +21,11 @@ import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const fleet = await readFleet(options, {}, io);
   const at = options.at ?? fleet.readAt;
+  const hints = options.at === undefined ? ageHint(fleet) : [];
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
   const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);
   if (!options.quiet)
-    for (const warning of warningsOf(plan, fleet)) io.err(`lastcall: ${warning}\n`);
+    for (const warning of [...hints, ...warningsOf(plan, fleet)]) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
   const { output } = options;
   if (output === "table" || output === "wide")
@@ -34,6 +35,17 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   // Nodes of a policy that cannot be read do not leave at all.
   return options.strict && (infeasible || fleet.badPolicies.length > 0) ? 3 : 0;
 };
+
+/** Older than this, what was planned when the files were written lies in the past by now. */
+const oldMs = hours(1);
+
+function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
+  if (recordedAt === undefined || between(recordedAt, readAt) < oldMs) return [];
+  const ago = relativeTime(recordedAt, readAt);
+  return [
+    `The nodes were recorded ${ago} and are planned as if nothing had changed since; --at ${formatInstant(recordedAt)} plans them as of then`,
+  ];
+}
 
 /** What the controller has found by asking the clouds, which this command does not do. */
 function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {

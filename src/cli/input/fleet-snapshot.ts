@@ -3,11 +3,12 @@ import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
+import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { nameOf } from "../../core/json/shown-value.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
-import type { Instant } from "../../core/time/time.ts";
+import { type Instant, later, parseInstant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
@@ -21,6 +22,8 @@ import { type ReadObject, readObjects } from "./read-objects.ts";
 export interface FleetSnapshot {
   /** When, by the cluster's clock: this computer's, but in a cluster of the demo. */
   readonly readAt: Instant;
+  /** Of files: when the last kubelet had reported its node by then; undefined where none has. */
+  readonly recordedAt?: Instant | undefined;
   readonly nodes: readonly NodeFacts[];
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
@@ -63,14 +66,30 @@ export async function readFleet(
 ): Promise<FleetSnapshot> {
   const fixed = source.filename.length > 0 ? await readPolicyFiles(source.filename, io) : undefined;
   for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
-  const { objects, readAt } =
+  const { objects, ...when } =
     source.from.length > 0
-      ? { objects: distinct(await readChecked(source.from, io)), readAt: io.clock.now() }
+      ? await readFiles(source.from, io)
       : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
-  const translated = { readAt, ...(await translateAll(objects)) };
+  const translated = { ...when, ...(await translateAll(objects)) };
   return fixed === undefined
     ? translated
     : { ...translated, policies: fixed.policies, badPolicies: [], policyRemarks: [] };
+}
+
+async function readFiles(from: readonly string[], io: CommandIo) {
+  const objects = distinct(await readChecked(from, io));
+  return { objects, readAt: io.clock.now(), recordedAt: newestReport(objects) };
+}
+
+/** A kubelet reports the conditions of its node at least every five minutes. */
+function newestReport(objects: readonly KubeObject[]): Instant | undefined {
+  const reports = objects
+    .filter(({ kind }) => kind === "Node")
+    .flatMap(({ status }) => listOf(valueAt(status, ["conditions"])))
+    .flatMap(
+      (condition) => parseInstant(textOf(fieldsOf(condition).lastHeartbeatTime) ?? "") ?? [],
+    );
+  return reports.reduce<Instant | undefined>((newest, at) => later(newest ?? at, at), undefined);
 }
 
 async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
@@ -167,12 +186,11 @@ async function readCluster(
 
 async function translateAll(
   objects: readonly KubeObject[],
-): Promise<Omit<FleetSnapshot, "readAt">> {
+): Promise<Omit<FleetSnapshot, "readAt" | "recordedAt">> {
   const { translateNode } = await import("../../kube/object/translate-node.ts");
   const { translatePod } = await import("../../kube/object/translate-pod.ts");
   const { translateBudget } = await import("../../kube/object/translate-budget.ts");
   const { translateDeparture } = await import("../../kube/object/translate-departure.ts");
-  const { fieldsOf } = await import("../../core/json/json-field.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const readings = ofKind("DeparturePolicy").map((object) =>
     readClusterPolicy(object, { cronProblem }),
