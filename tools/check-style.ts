@@ -101,7 +101,7 @@ export function styleFindings(file: SourceFile): string[] {
 const commentDialect: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(taken|takes?|took) back\b/, "withdrawn, cancelled or undone"],
   [/\bback to work\b/, "uncordoned"],
-  [/\blets? (\w+ ){0,3}go\b(?! on)/, "released, stopped"],
+  [/\blets? ([\w']+ ){0,4}go\b(?! on)/i, "released, stopped"],
   [/\b(cloud|budget)'s word\b|\bno word (of|that)\b|\bwhomever\b/, "notice, status, anybody"],
   [/\b(desk|teller|bell|voice|stray)s?\b/i, "the glossary's word"],
   [/\bby the word of\b|\bheed|\bforsak|\bin peace\b/, "by, acted on, abandoned"],

@@ -31,7 +31,7 @@ interface NodeClaim {
 }
 
 /**
- * Lets machines of Karpenter's go by deleting their NodeClaims, each with the uid that is meant:
+ * Releases machines of Karpenter by deleting their NodeClaims, each with the uid that is meant:
  * Karpenter then ends the instance, takes its Node away and, last, the NodeClaim. It makes another
  * machine if pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and
  * controllers/node/termination.

@@ -29,7 +29,7 @@ export class ClusterAuditor implements WorkloadAuditor {
   readonly #api: KubeApi;
   readonly #pause: () => Promise<void>;
 
-  /** `pause` lets whatever is more urgent go first; called between namespaces. */
+  /** `pause` gives way to whatever is more urgent; called between namespaces. */
   constructor(api: KubeApi, pause: () => Promise<void>) {
     this.#api = api;
     this.#pause = pause;

@@ -37,7 +37,7 @@ export interface Ec2ReleaserOptions extends ReleaseLoopOptions {
 const deniedForMs = minutes(30);
 
 /**
- * Lets instances of EC2 go, by their Auto Scaling group where they are in one. An abort rejects
+ * Releases instances of EC2, by their Auto Scaling group where they are in one. An abort rejects
  * with the signal's reason and leaves AWS to finish what was asked; the same request takes it up
  * again.
  */

@@ -34,7 +34,7 @@ interface AksReleaserOptions extends ReleaseLoopOptions {
 }
 
 /**
- * Lets virtual machines of Azure go, by their node pool of AKS. An abort rejects with the signal's
+ * Releases virtual machines of Azure, by their node pool of AKS. An abort rejects with the signal's
  * reason and leaves Azure to finish what was asked; the same request takes it up again.
  */
 export class AksReleaser implements InstanceReleaser {

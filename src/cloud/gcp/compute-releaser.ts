@@ -50,7 +50,7 @@ interface Meant {
 }
 
 /**
- * Lets Compute Engine machines go, through their managed group where the mode says so. An abort
+ * Releases Compute Engine machines, by their managed group where the mode says so. An abort
  * rejects with the signal's reason and leaves the cloud to finish what was asked; a later call with
  * the same request takes it up again.
  */

@@ -20,7 +20,7 @@ export interface InstanceReleaser {
   check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability>;
 
   /**
-   * Lets the machine go and waits until it is gone, in any of the modes but None. Idempotent: the
+   * Releases the machine and waits until it is gone, in any of the modes but None. Idempotent: the
    * same `requestId` asks for the same thing once, a machine that is already gone is success, and a
    * machine whose id differs from `machineId` is not touched (`Replaced`). Throws `LastcallError`;
    * `retryable` says whether asking again can help. An abort rejects with the signal's reason and

@@ -87,7 +87,7 @@ interface ReleaseOrder {
 }
 
 /**
- * Lets the machine go, then takes its Node object away; in this order, never the other way round.
+ * Releases the machine, then takes its Node object away; in this order, never the other way round.
  * The machine's id is written into the status before the release is asked for, and the first one
  * that stands there counts: whoever tries again, after a crash or only after a fault, tells by it
  * the machine that was meant from one recreated under its name.
