@@ -13,7 +13,7 @@ import {
 } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import { type Cause, causes } from "../../core/policy/cause.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
@@ -28,18 +28,6 @@ export interface DepartingMachine {
   /** What of the invocation could not be read. */
   readonly problems: readonly string[];
 }
-
-const causeNames: Readonly<Record<Cause, true>> = {
-  Planned: true,
-  Manual: true,
-  SpotInterruption: true,
-  RebalanceRecommendation: true,
-  ScheduledMaintenance: true,
-  LifecycleHook: true,
-  Preempted: true,
-  NodeShutdown: true,
-};
-const causes = Object.keys(causeNames) as readonly Cause[];
 
 const fieldNames = ["instanceId", "node", "cause", "deadline"] as const;
 

@@ -1,11 +1,12 @@
 import { type ActionPoint, actionKinds } from "../../core/policy/action.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import { causes } from "../../core/policy/cause.ts";
 import { actionKindFields, type WrittenActionKinds } from "./action-kind-schema.ts";
 import {
   choiceField,
   type ListField,
   type ObjectField,
   positiveDurationField,
+  repeatedName,
   ruleOn,
   type SchemaFields,
   type SchemaValues,
@@ -40,16 +41,7 @@ const ownFields = {
     wanted: "a list with at least one cause (all of them: leave causes out)",
     items: choiceField({
       description: "A cause.",
-      choices: wordsOf<Cause>({
-        Planned: true,
-        Manual: true,
-        SpotInterruption: true,
-        RebalanceRecommendation: true,
-        ScheduledMaintenance: true,
-        LifecycleHook: true,
-        Preempted: true,
-        NodeShutdown: true,
-      }),
+      choices: causes,
     }),
   },
   timeout: positiveDurationField({
@@ -120,9 +112,4 @@ export const actionsField: ListField = {
 function kindsOf(action: WrittenAction): readonly string[] {
   const newer = action.newerType === undefined ? [] : [action.newerType];
   return [...actionKinds.filter((kind) => action[kind] !== undefined), ...newer];
-}
-
-function repeatedName(actions: readonly WrittenAction[]): string | undefined {
-  const names = actions.map(({ name }) => name);
-  return names.find((name, index) => names.indexOf(name) !== index);
 }

@@ -1,6 +1,6 @@
 import type { ActionState } from "../../core/departure/action-record.ts";
 import type { Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import { causes } from "../../core/policy/cause.ts";
 import {
   choiceField,
   conditionsField,
@@ -46,16 +46,7 @@ export const departureSpec: ObjectField = {
     node,
     cause: choiceField({
       description: "Why it leaves. A notice turns a planned departure into a forced one.",
-      choices: wordsOf<Cause>({
-        Planned: true,
-        Manual: true,
-        SpotInterruption: true,
-        RebalanceRecommendation: true,
-        ScheduledMaintenance: true,
-        LifecycleHook: true,
-        Preempted: true,
-        NodeShutdown: true,
-      }),
+      choices: causes,
     }),
     departAt: instantField("When it is to begin; if not set, at once."),
     deadlineAt: instantField(

@@ -299,3 +299,9 @@ export function conditionsField(description: string): ListField {
     },
   };
 }
+
+/** The first name that two items of a list share; an item may have none. */
+export function repeatedName(items: readonly { readonly name?: string | undefined }[]) {
+  const names = items.flatMap(({ name }) => (name === undefined ? [] : [name]));
+  return names.find((name, index) => names.indexOf(name) !== index);
+}

@@ -6,6 +6,7 @@ import {
   type ListField,
   type ObjectField,
   positiveDurationField,
+  repeatedName,
   ruleOn,
   type SchemaFields,
   type SchemaRule,
@@ -287,11 +288,6 @@ export const windowsField = {
     }),
   ],
 } as const satisfies ListField;
-
-function repeatedName(windows: readonly WrittenWindow[]): string | undefined {
-  const names = windows.flatMap(({ name }) => (name === undefined ? [] : [name]));
-  return names.find((name, index) => names.indexOf(name) !== index);
-}
 
 /**
  * Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta
