@@ -6,11 +6,7 @@ import { report, sourceFiles } from "./source-tree.ts";
 const except: Exceptions = {
   types: [],
   folders: {},
-  smallFiles: [
-    "src/cli/assemble/notice-sources.ts",
-    "src/controller/notice/fenced-hooks.ts",
-    "src/controller/soon-taints.ts",
-  ],
+  smallFiles: ["src/controller/notice/fenced-hooks.ts", "src/controller/soon-taints.ts"],
 };
 
 const modules = sourceFiles(["src", "test", "tools", "bench"]).map(moduleOf);

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { folderPrefix } from "../../src/cli/demo/demo-folder.ts";
+import { folderPrefix } from "../../src/cli/demo/show-demo.ts";
 
 const program = join(import.meta.dirname, "../../src/cli/main.ts");
 

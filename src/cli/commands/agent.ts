@@ -7,10 +7,13 @@ import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import { NoticeServer } from "../../agent/notice-server.ts";
 import { ownUid } from "../../agent/own-node.ts";
+import { type Cloud, detectCloud } from "../../cloud/metadata/detect-cloud.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import type { NoticeSource } from "../../contracts/cloud/notice-source.ts";
 import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import { bunServe } from "../../runtime/bun-server.ts";
 import { createLog } from "../../runtime/log.ts";
@@ -19,7 +22,6 @@ import { MetricsServer } from "../../server/metrics-server.ts";
 import type { FallbackParts } from "../assemble/agent-fallback.ts";
 import { healthRoutes } from "../assemble/health-routes.ts";
 import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
-import { findNoticeSource } from "../assemble/notice-sources.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 import { version } from "./version.ts";
@@ -186,4 +188,35 @@ async function serveStatus(
   // A server that goes on would keep a process that has failed.
   await stop();
   throw failed.reason;
+}
+
+interface SourceSearch {
+  readonly options: {
+    readonly cloud: "auto" | Cloud;
+    readonly metadataUrl?: string | undefined;
+  };
+  readonly io: Pick<CommandIo, "fetch" | "clock" | "rng">;
+  readonly health: AgentHealth;
+}
+
+/** The source of the cloud that was named; with `auto` of the first that answers, however late. */
+async function findNoticeSource(search: SourceSearch, signal: AbortSignal): Promise<NoticeSource> {
+  const { options, io, health } = search;
+  const { fetch, clock, rng } = io;
+  const common = { baseUrl: options.metadataUrl, fetch, clock, rng };
+  let cloud = options.cloud === "auto" ? undefined : options.cloud;
+  while (cloud === undefined) {
+    health.turned("cloud search");
+    cloud = await detectCloud(common, signal);
+    if (cloud === undefined) await clock.sleep(seconds(1), signal);
+  }
+  health.ended("cloud search");
+  switch (cloud) {
+    case "aws":
+      return new (await import("../../cloud/aws/notice-source.ts")).AwsNoticeSource(common);
+    case "gcp":
+      return new (await import("../../cloud/gcp/notice-source.ts")).GcpNoticeSource(common);
+    case "azure":
+      return new (await import("../../cloud/azure/notice-source.ts")).AzureNoticeSource(common);
+  }
 }
