@@ -101,7 +101,8 @@ export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
   const named = typeof name === "string" ? name : "an error without a name";
-  const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
+  const told =
+    typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200).toWellFormed() : "";
   if (told === regionless) {
     const problem = `Cannot ${asked.action}: found no region, expected AWS_REGION in the environment`;
     return new LastcallError("CONFIG_INVALID", problem, { cause: error });

@@ -35,9 +35,13 @@ export const asSlackText: Escape = (value) =>
 /** What a card of Teams reads as Markdown: bold, italic and links. */
 export const asTeamsText: Escape = (value) => value.replace(/[\\*_[\]]/g, "\\$&");
 
-/** What text of XML and HTML may not hold as it is. */
+/** What text of XML and HTML may not hold as it is, or at all: XML 1.0, section 2.2. */
 export const asXml: Escape = (value) =>
-  asSlackText(value).replaceAll('"', "&quot;").replaceAll("'", "&#39;");
+  asSlackText(value)
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;")
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 
 /** A value in a regular expression of RE2, taken as it stands. */
 export const asPattern: Escape = (value) => value.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&");
@@ -70,11 +74,15 @@ export function jsonTemplateProblem(template: string): string | undefined {
   return undefined;
 }
 
-/** The text with the facts in it. The template has passed `templateProblem`. */
+/**
+ * The text with the facts in it. The template has passed `templateProblem`. Half a sign, as of a
+ * foreign sentence that was cut, fits into no address and into no request of AWS' clients.
+ */
 export function renderTemplate(template: string, facts: TemplateFacts, as: Escape): string {
   const context = new mustache.Context({ ...facts });
   const writer = new mustache.Writer();
-  return writer.render(template, context, undefined, { escape: (value) => as(String(value)) });
+  const asWhole = (value: unknown) => as(String(value).toWellFormed());
+  return writer.render(template, context, undefined, { escape: asWhole }).toWellFormed();
 }
 
 /** Type, value, begin, end, and for sections the tokens inside: as the library parses. */

@@ -166,6 +166,40 @@ describe("a rendered action", () => {
     });
   });
 
+  describe("with a fault of a receiver's in its summary that is cut within a sign, and bytes of a terminal", () => {
+    const odd = { ...facts, summary: `mute Failed: \u0000\u001b[31m "\ud835`, node: "n\udc9b1" };
+    const http = (contentType: string) =>
+      renderAction(
+        {
+          kind: "http",
+          ...{ url: "https://a.example/{{node}}?c={{summary}}", method: "POST" },
+          ...{ contentType, headers: [], body: "<a>{{summary}}</a>" },
+        },
+        odd,
+      ) as HttpCall;
+
+    it("has an address, and text that every encoding takes", () => {
+      const { url, body = "" } = http("text/plain");
+      expect(decodeURIComponent(new URL(url).search)).toContain("mute Failed: ");
+      expect([url, body].every((text) => text.isWellFormed())).toBe(true);
+    });
+
+    it("is XML that a reader of it takes", () => {
+      const [, text] = /^<a>(.*)<\/a>$/s.exec(http("application/xml").body ?? "") ?? [];
+      // By the grammar of XML 1.0, section 2.2.
+      expect(text).toMatch(/^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u);
+      expect(text).toContain("mute Failed: ");
+    });
+
+    it("is a message that AWS' clients can send", () => {
+      const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
+      const sns = { kind: "sns", topicArn, subject: "{{node}}", message: "{{summary}} {{node}}" };
+      const { message, subject } = renderAction(sns as ActionSpec, odd) as typeof sns;
+      expect(() => encodeURIComponent(message)).not.toThrow();
+      expect(subject).toBe("n 1");
+    });
+  });
+
   it("leaves alone what has no template", () => {
     const how: ActionSpec = { kind: "detach", decrementDesiredCapacity: false };
     expect(renderAction(how, facts)).toBe(how);
