@@ -60,6 +60,7 @@ export const responderCalls = [
   "ec2:DescribeInstances",
   "ec2:DescribeNetworkInterfaces",
   "ec2:DescribeSecurityGroups",
+  "ec2:DescribeTags",
   "ec2:ModifyNetworkInterfaceAttribute",
   "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
   "elasticloadbalancing:DeregisterTargets",

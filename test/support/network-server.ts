@@ -48,6 +48,8 @@ export class NetworkServer extends AwsQueryServer {
   readonly calls: { readonly action: string; readonly on: string | undefined }[] = [];
   /** Interface and groups of each change that was only to be tried. */
   readonly tried: string[] = [];
+  /** The tags of each instance. */
+  readonly tags = new Map<string, Readonly<Record<string, string>>>();
   /** Groups to which no interface may be set. */
   readonly deniedGroups = new Set<string>();
   /** As an endpoint of somebody else's that does not know the parameter. */
@@ -110,6 +112,8 @@ export class NetworkServer extends AwsQueryServer {
     switch (action) {
       case "DescribeInstances":
         return this.#page("reservationSet", this.#reservations(asked), asked);
+      case "DescribeTags":
+        return this.#page("tagSet", this.#tagItems(asked), asked);
       case "DescribeNetworkInterfaces":
         return this.#page("networkInterfaceSet", this.#interfaceItems(asked), asked);
       case "DescribeSecurityGroups":
@@ -133,6 +137,14 @@ export class NetworkServer extends AwsQueryServer {
         element("vpcId", vpc);
       return element("instancesSet", element("item", item));
     });
+  }
+
+  /** As they are asked for by key and instance. */
+  #tagItems(asked: URLSearchParams): readonly string[] {
+    const [[key = ""], ids] = [filterValues(asked, "key"), filterValues(asked, "resource-id")];
+    return ids
+      .filter((id) => this.tags.get(id)?.[key] !== undefined)
+      .map((id) => element("resourceId", id) + element("key", key));
   }
 
   #interfaceItems(asked: URLSearchParams): readonly string[] {

@@ -39,6 +39,7 @@ resource "aws_iam_role_policy" "responder" {
           "ec2:DescribeInstances",
           "ec2:DescribeNetworkInterfaces",
           "ec2:DescribeSecurityGroups",
+          "ec2:DescribeTags",
           "elasticloadbalancing:DescribeInstanceHealth",
           "elasticloadbalancing:DescribeLoadBalancers",
           "elasticloadbalancing:DescribeTags",
@@ -118,9 +119,13 @@ resource "aws_lambda_function" "responder" {
 
   environment {
     variables = merge(
+      var.responder_environment,
       { LASTCALL_ACTIONS = jsonencode(var.responder_actions) },
       length(var.responder_event_fields) == 0 ? {} : {
         LASTCALL_EVENT_FIELDS = jsonencode(var.responder_event_fields)
+      },
+      var.responder_managed_tag == null ? {} : {
+        LASTCALL_AWS_MANAGED_TAG = var.responder_managed_tag
       },
     )
   }

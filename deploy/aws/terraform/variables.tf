@@ -74,6 +74,18 @@ variable "responder_event_fields" {
   default     = {}
 }
 
+variable "responder_managed_tag" {
+  description = "KEY or KEY=VALUE: of what EventBridge says only instances with this tag count; null: all of the account's."
+  type        = string
+  default     = null
+}
+
+variable "responder_environment" {
+  description = "What else the function is told, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}."
+  type        = map(string)
+  default     = {}
+}
+
 variable "responder_listens" {
   description = "Whether EventBridge invokes the function by itself, without a controller."
   type        = bool

@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
+import { parseManagedTag, TaggedMachines } from "../../cloud/aws/tagged-machines.ts";
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/action-runner.ts";
@@ -11,7 +12,7 @@ import { excerpt } from "../../core/json/shown-value.ts";
 import type { Action, ActionKind } from "../../core/policy/action.ts";
 import { LastcallError } from "../../errors.ts";
 import { actionHosts } from "../assemble/action-runners.ts";
-import { type MachineLookUp, Responder } from "./responder.ts";
+import { type MachineLookUp, Responder, type ResponderFleet } from "./responder.ts";
 
 export interface ResponderIo {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,10 +24,12 @@ export interface ResponderIo {
 /** Puts the responder together by its environment. Throws CONFIG_INVALID, which names the field. */
 export function createResponder(io: ResponderIo): Responder {
   const { env, clock, rng, log } = io;
+  const ec2 = ec2Client();
   return new Responder({
     actions: readActions(env.LASTCALL_ACTIONS),
     runners: runnersOf(io),
-    lookUp: machineLookUp(),
+    lookUp: machineLookUp(ec2),
+    fleet: fleetOf(io, ec2),
     ...{ clock, rng, log },
   });
 }
@@ -97,14 +100,37 @@ function environmentSecrets(env: ResponderIo["env"]): SecretReader {
   };
 }
 
-function machineLookUp(): MachineLookUp {
-  let client: Promise<InstanceType<Ec2Module["Ec2Client"]>> | undefined;
-  const ec2 = () => {
+/** Made when it is first asked for. */
+function ec2Client(): () => Promise<ResponderEc2> {
+  let client: Promise<ResponderEc2> | undefined;
+  return () => {
     client ??= import("../../cloud/aws/ec2-client.ts").then(
       ({ Ec2Client }) => new Ec2Client({ region: undefined }),
     );
     return client;
   };
+}
+
+/** By `LASTCALL_AWS_MANAGED_TAG`, as the controller's `--aws-managed-tag`. */
+function fleetOf(
+  { env, clock, rng, log }: ResponderIo,
+  ec2: () => Promise<ResponderEc2>,
+): ResponderFleet | undefined {
+  const text = env.LASTCALL_AWS_MANAGED_TAG;
+  if (!text) return undefined;
+  const tag = parseManagedTag(text);
+  const onError = ({ message }: LastcallError) => log.warn("tag-unknown", { error: message });
+  let machines: TaggedMachines | undefined;
+  return {
+    mark: `the tag ${text}`,
+    has: async (instanceId) => {
+      machines ??= new TaggedMachines({ ec2: await ec2(), tag, clock, rng });
+      return machines.has(instanceId, onError);
+    },
+  };
+}
+
+function machineLookUp(ec2: () => Promise<ResponderEc2>): MachineLookUp {
   return {
     nodeName: async (instanceId, signal) => {
       const [instance] = await (await ec2()).instances([instanceId], signal);
@@ -117,4 +143,4 @@ function machineLookUp(): MachineLookUp {
   };
 }
 
-type Ec2Module = typeof import("../../cloud/aws/ec2-client.ts");
+type ResponderEc2 = InstanceType<typeof import("../../cloud/aws/ec2-client.ts")["Ec2Client"]>;

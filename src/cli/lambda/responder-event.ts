@@ -25,6 +25,8 @@ export interface DepartingMachine {
   readonly cause: Cause;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt: Instant;
+  /** EventBridge has said so, which speaks of every machine of the account. */
+  readonly byEvent: boolean;
   /** What of the invocation could not be read. */
   readonly problems: readonly string[];
 }
@@ -93,7 +95,7 @@ function distinct(machines: readonly DepartingMachine[]): readonly DepartingMach
 
 function told({ machine, notice }: InstanceNotice, problems: readonly string[]): DepartingMachine {
   const { cause, deadlineAt, noticedAt } = notice;
-  return { instanceId: machine, cause, deadlineAt, noticedAt, problems };
+  return { instanceId: machine, cause, deadlineAt, noticedAt, byEvent: true, problems };
 }
 
 /** SNS and SQS hand their messages to a function as records, SQS up to ten at a time. */
@@ -132,7 +134,7 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   }
   return {
     ...{ instanceId: id, node: trimmedTextOf(node), deadlineAt, noticedAt: at, problems },
-    cause: known ?? "SpotInterruption",
+    ...{ cause: known ?? "SpotInterruption", byEvent: false },
   };
 }
 

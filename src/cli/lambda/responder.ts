@@ -27,9 +27,18 @@ export interface ResponderTools {
   readonly runners: ActionRunners;
   /** What EC2 knows of an instance. */
   readonly lookUp: MachineLookUp;
+  /** Whose machines events are acted on; absent: anybody's. */
+  readonly fleet?: ResponderFleet | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
   readonly log: Log;
+}
+
+export interface ResponderFleet {
+  /** For people: `the tag team=spot`. */
+  readonly mark: string;
+  /** True where nobody says it. */
+  has(instanceId: string): Promise<boolean>;
 }
 
 export interface MachineLookUp {
@@ -108,8 +117,13 @@ export class Responder {
     machine: DepartingMachine,
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
   ): Promise<ResponderAnswer> {
-    const { actions, log } = this.#tools;
+    const { actions, log, fleet } = this.#tools;
     const { instanceId, cause, node = instanceId } = machine;
+    if (fleet !== undefined && machine.byEvent && !(await fleet.has(instanceId))) {
+      const summary = `${instanceId} does not carry ${fleet.mark}: skipped.`;
+      log.info("not-managed", { instance: instanceId, cause, mark: fleet.mark });
+      return { instanceId, actions: [], summary };
+    }
     log.info("departure", { instance: instanceId, node, cause });
     for (const problem of machine.problems) log.warn("event-unclear", { node, problem });
     const actsUntil = this.#actsUntil(endsAt);

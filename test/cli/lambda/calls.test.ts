@@ -35,7 +35,15 @@ it("the responder calls what its role in deploy/aws grants, and nothing else", a
   balancers.addClassic("classic", [instance.id], 500);
   groups.members.set(instance.id, "spot");
   sns.topics.add(topicArn);
-  const { actions } = await handler({ instanceId: instance.id });
+  ec2.tags.set(instance.id, { team: "spot" });
+  process.env.LASTCALL_AWS_MANAGED_TAG = "team";
+  const { actions } = await handler({
+    ...{ "detail-type": "EC2 Spot Instance Interruption Warning", source: "aws.ec2" },
+    ...{ version: "0", id: "event-1", account: "123456789012", region: "eu-west-1" },
+    ...{ time: new Date().toISOString(), resources: [] },
+    detail: { "instance-id": instance.id, "instance-action": "terminate" },
+  });
+  delete process.env.LASTCALL_AWS_MANAGED_TAG;
   expect(actions?.map(({ state }) => state)).toEqual(["Done", "Done", "Done", "Done", "Skipped"]);
   const made = [
     ...balancers.calls.map(({ action }) => `elasticloadbalancing:${action}`),

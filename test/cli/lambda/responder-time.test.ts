@@ -32,7 +32,13 @@ function stage({ leftMs, noticeMs }: { readonly leftMs: Millis; readonly noticeM
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
   const now = clock.now();
-  const machine = { instanceId, cause: "SpotInterruption", noticedAt: now, problems: [] } as const;
+  const machine = {
+    instanceId,
+    cause: "SpotInterruption",
+    noticedAt: now,
+    byEvent: false,
+    problems: [],
+  } as const;
   const answered = responder.respond(
     { ...machine, deadlineAt: plus(now, noticeMs) },
     { endsAt: plus(now, leftMs), signal: never },

@@ -179,6 +179,36 @@ describe("the Lambda responder", () => {
     expect(sns.published).toHaveLength(1);
   });
 
+  describe("of a fleet that LASTCALL_AWS_MANAGED_TAG names", () => {
+    beforeEach(() => {
+      process.env.LASTCALL_AWS_MANAGED_TAG = "team=spot";
+    });
+    afterEach(() => {
+      delete process.env.LASTCALL_AWS_MANAGED_TAG;
+    });
+
+    it("leaves alone what EventBridge says of a machine of somebody else's", async () => {
+      const answer = await invoke(interruption());
+      expect(answer).toMatchObject({ instanceId: instance.id, actions: [] });
+      expect(answer.summary).toContain("does not carry the tag team=spot");
+      expect(standing()).toHaveLength(2);
+      expect(sns.published).toEqual([]);
+    });
+
+    it("acts on a machine of its own, and on one that an invocation names", async () => {
+      ec2.tags.set(instance.id, { team: "spot" });
+      expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
+      ec2.tags.clear();
+      expect((await invoke({ instanceId: instance.id })).actions).toHaveLength(4);
+    });
+
+    it("acts on a machine of which EC2 does not say whose it is, which it logs", async () => {
+      ec2.denied.add("DescribeTags");
+      expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
+      expect(logged.join()).toMatch(/tag-unknown.*ec2:DescribeTags/);
+    });
+  });
+
   it("does nothing for an event that takes no machine away", async () => {
     const event = {
       ...interruption(),
