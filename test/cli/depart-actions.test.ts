@@ -87,9 +87,18 @@ describe("lastcall depart --only-actions", () => {
     expect(kind).toBe("ActionReport");
     expect(items[0]?.actions).toMatchObject([
       { name: "end", state: "Pending", detail: expect.stringContaining('{\\"n\\":\\"n0\\"}') },
-      { name: "mute", state: "Pending" },
+      { name: "mute", state: "Pending", undo: { url: `${receiver.url}/unmute` } },
       { name: "planned", state: "Skipped" },
     ]);
+  });
+
+  it("shows with --dry-run what it has looked up to undo each action", async () => {
+    const { stdout } = await depart("--only-actions", "--dry-run");
+    expect(paths()).toEqual([]);
+    expect(stdout).toMatch(
+      /^n0 AtNotice mute \(http\) Pending: \{.*\}, to undo it: \{"method":"POST","url":".*unmute"\} \(dry run\)$/m,
+    );
+    expect(stdout).toMatch(/^n0 AtEnd end \(http\) Pending: \{.*\} \(dry run\)$/m);
   });
 
   it("sends nothing for a policy in dry run", async () => {

@@ -132,10 +132,15 @@ async function carryOutOne(
     return { ...record, state: "Failed", attempts: 0, result: "ACTION_UNSUPPORTED", detail };
   }
   if (input.options.dryRun) {
-    const looking = { clock, rng, runner: lookingRunner(runner, action), keep: async () => {} };
-    const end = await carryOut(action, task, { ...looking, signal, deadlineAt: () => undefined });
+    let undo: Fields | undefined;
+    const onFound = (found: Fields | undefined) => {
+      undo = found;
+    };
+    const looking = { clock, rng, signal, runner: lookingRunner(runner, action, onFound) };
+    const bounds = { keep: async () => {}, deadlineAt: () => undefined };
+    const end = await carryOut(action, task, { ...looking, ...bounds });
     if (end.kind === "Failed") return { ...record, ...outcomeOf(end), attempts: 0 };
-    return { ...record, state: "Pending", attempts: 0, detail: end.done.detail };
+    return { ...record, state: "Pending", attempts: 0, detail: end.done.detail, undo };
   }
   const startedAt = clock.now();
   let undo: Fields | undefined;
@@ -150,13 +155,21 @@ async function carryOutOne(
 }
 
 /** What a dry run carries out: all the looks of the action, and none of its changes. */
-function lookingRunner(runner: ActionRunner, { how }: Action): ActionRunner {
+function lookingRunner(
+  runner: ActionRunner,
+  { how }: Action,
+  onFound: (undo: Fields | undefined) => void,
+): ActionRunner {
   return {
     check: (spec, signal) => runner.check(spec, signal),
     prepare: (task, signal) => runner.prepare(task, signal),
     apply: async (task, signal) => {
       const problem = await runner.check(how, signal);
-      if (problem === undefined) return { detail: JSON.stringify(task.how) };
+      if (problem === undefined) {
+        // The check has read all that a look at a notice does not wait for.
+        onFound(await runner.prepare(task, signal));
+        return { detail: JSON.stringify(task.how) };
+      }
       const { code, field, found, wanted } = problem;
       throw new LastcallError(code, `${field}: found ${found}, expected ${wanted}`);
     },
@@ -196,9 +209,11 @@ function asWritten({ startedAt, ...record }: ActionRecord): object {
   return startedAt === undefined ? record : { ...record, startedAt: formatInstant(startedAt) };
 }
 
-function lineOf({ name, kind, at, state, seconds, detail, result }: ActionRecord): string {
+function lineOf({ name, kind, at, state, seconds, detail, result, undo }: ActionRecord): string {
   const code = state === "Failed" ? ` ${result}` : "";
   const took = seconds === undefined ? "" : ` in ${seconds.toFixed(1)}s`;
   const about = detail === undefined ? "" : `: ${detail}`;
-  return `${at} ${name} (${kind}) ${state}${code}${took}${about}`;
+  // What was changed has it on stderr, before the change.
+  const back = state === "Pending" && undo ? `, to undo it: ${JSON.stringify(undo)}` : "";
+  return `${at} ${name} (${kind}) ${state}${code}${took}${about}${back}`;
 }
