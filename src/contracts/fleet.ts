@@ -71,6 +71,10 @@ export interface GateSource {
 export interface PolicyStatusSink {
   /** Writes what differs from what was written last; policies from a file have no status. */
   write(statuses: readonly PolicyStatus[]): Promise<void>;
+  /**
+   * Says of these policies, in `Feasible`, that nobody knows; until the next status is written.
+   */
+  unplanned(policies: readonly string[], problem: string): Promise<void>;
   /** Takes a condition that comes at its own pace; it goes with the status, now and from now on. */
   add(policy: string, condition: PolicyCondition): Promise<void>;
 }

@@ -28,6 +28,7 @@ export const metricNames = {
     "lastcall_plan_departures",
     "lastcall_plan_unreleasable",
     "lastcall_plan_spacing_seconds",
+    "lastcall_plan_failing",
     "lastcall_nodes_managed",
     "lastcall_audit_findings",
     "lastcall_audit_workloads",

@@ -90,7 +90,7 @@ export class PlanReconciler {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, activeDepartures, checks, clock } = this.#options;
+    const { fleet, activeDepartures, checks, clock, executor } = this.#options;
     const stops = [
       fleet.onChange(() => this.#wakeup.wake()),
       activeDepartures.onRested(() => this.#wakeup.wake()),
@@ -111,6 +111,7 @@ export class PlanReconciler {
       }
     } finally {
       for (const stop of stops) stop();
+      executor.telemetry.metrics.set("lastcall_plan_failing", []);
     }
   }
 
@@ -126,6 +127,8 @@ export class PlanReconciler {
     metrics.count("lastcall_errors_total", { code });
     const said = this.#faults.admit(code, clock.monotonic());
     if (said) log.error("plan-failed", { code, error: messageOf(error), ...said });
+    metrics.set("lastcall_plan_failing", [{ labels: {}, value: 1 }]);
+    if (!this.#options.dryRun) this.#showFailure(error);
     health.passEnded();
     return plus(clock.now(), failedAgainMs);
   }
@@ -165,13 +168,27 @@ export class PlanReconciler {
 
   /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
-    const { policyStatus, executor } = this.#options;
+    const { policyStatus } = this.#options;
     this.#reporter.tellInvalid(plan);
     policyStatus
       .write(policyStatuses(plan, departures))
-      .catch((error: unknown) =>
-        executor.telemetry.log.warn("policy-status-not-written", { error: messageOf(error) }),
-      );
+      .catch((error: unknown) => this.#statusNotWritten(error));
+  }
+
+  #statusNotWritten(error: unknown): void {
+    const { log } = this.#options.executor.telemetry;
+    log.warn("policy-status-not-written", { error: messageOf(error) });
+  }
+
+  #showFailure(error: unknown): void {
+    const { fleet, policyStatus } = this.#options;
+    const fromCluster = fleet.policies().filter(({ generation }) => generation !== undefined);
+    policyStatus
+      .unplanned(
+        fromCluster.map(({ name }) => name),
+        messageOf(error),
+      )
+      .catch((fault: unknown) => this.#statusNotWritten(fault));
   }
 
   /** By the newest picture: a departure that has begun since keeps its placeholders. */

@@ -29,6 +29,7 @@ export class PlanReporter {
         value: matched,
       })),
     );
+    metrics.set("lastcall_plan_failing", [{ labels: {}, value: 0 }]);
     metrics.set("lastcall_plan_departures", plan.policies.flatMap(reasonSamples));
     metrics.set("lastcall_plan_unreleasable", plan.policies.flatMap(unreleasableSamples));
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));

@@ -47,6 +47,44 @@ export class KubePolicyStatus implements PolicyStatusSink {
     if (status !== undefined) await this.#writeNext(status);
   }
 
+  async unplanned(policies: readonly string[], problem: string): Promise<void> {
+    const message = `The plan cannot be made, so that no planned departure starts: ${problem}`;
+    const condition = {
+      type: "Feasible",
+      status: "Unknown",
+      reason: "PlanFailed",
+      message,
+    } as const;
+    await Promise.all(policies.map((name) => this.#replace(name, condition)));
+  }
+
+  /** Puts one condition in the place of what stands there, whoever has written that. */
+  #replace(name: string, condition: PolicyCondition): Promise<void> {
+    const next = (this.#last.get(name) ?? Promise.resolve()).then(async () => {
+      const answer = await this.#api.send({ method: "GET", path: policyPath(name) });
+      const { metadata, status } = fieldsOf(answer.body);
+      const found = listOf(fieldsOf(status).conditions).map(fieldsOf);
+      const { type, status: state, reason, message } = condition;
+      const before = found.find((one) => one.type === type);
+      if (before?.reason === reason && before.message === message) return;
+      const kept = before?.status === state ? instantOf(before.lastTransitionTime) : undefined;
+      const since = formatInstant(kept ?? this.#clock.now());
+      const observedGeneration = fieldsOf(metadata).generation;
+      const said = { ...condition, observedGeneration, lastTransitionTime: since };
+      const conditions = [...found.filter((one) => one.type !== type), said];
+      const patchType = "application/merge-patch+json";
+      const path = `${policyPath(name)}/status`;
+      await this.#api.send({ method: "PATCH", path, patchType, body: { status: { conditions } } });
+      // The next status is written whole again.
+      this.#written.delete(name);
+    });
+    this.#last.set(
+      name,
+      next.catch(() => undefined),
+    );
+    return next;
+  }
+
   /** Writes the newest status, as it is by then, once the write before it has its answer. */
   #writeNext(status: PolicyStatus): Promise<void> {
     const { name } = status;

@@ -47,6 +47,10 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
     labels: ["policy", "kind"],
   },
+  lastcall_plan_failing: {
+    help: "1 while the last pass of the plan has failed: planned departures stand still, notices are handled.",
+    labels: [],
+  },
   lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
   lastcall_audit_findings: {
     help: "What the audit finds on workloads that can run on a policy's nodes, by rule.",

@@ -9,7 +9,7 @@ import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
-import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 
 /** A fleet of one node and its departures, which counts how often all of it was laid out. */
 function follow(known: readonly Departure[] = []) {
@@ -125,6 +125,13 @@ describe("a node whose mark could not be written down at first", () => {
   });
 });
 
+function feasibleOf(world: ModelWorld): readonly { readonly type: string }[] {
+  const { conditions = [] } = (world.get(`${policies}/spot`)?.status ?? {}) as {
+    conditions?: readonly { type: string }[];
+  };
+  return conditions.filter(({ type }) => type === "Feasible");
+}
+
 describe("a plan that fails", () => {
   it("keeps no notice waiting, ends nothing, and is tried again", async () => {
     const world = new ModelWorld();
@@ -144,8 +151,17 @@ describe("a plan that fails", () => {
     world.notice("n1", seconds(120));
     await world.pass(seconds(1));
     expect(world.marksOf("n1")).toContain("unschedulable");
-    await world.pass(seconds(120));
+    const failing = world.gauges.get("lastcall_plan_failing");
+    const conditions = feasibleOf(world);
+    await world.pass(seconds(240));
     expect(asked).toBeGreaterThan(3);
+    // Over again by now; before, everybody was to see it.
+    expect(failing).toEqual([{ labels: {}, value: 1 }]);
+    expect(conditions).toContainEqual(
+      expect.objectContaining({ type: "Feasible", status: "Unknown", reason: "PlanFailed" }),
+    );
+    expect(world.gauges.get("lastcall_plan_failing")).toEqual([{ labels: {}, value: 0 }]);
+    expect(feasibleOf(world)).toMatchObject([{ status: "True", reason: "InTime" }]);
     const said = world.logged.filter((line) => line.includes("plan-failed"));
     expect(said).toHaveLength(1);
     expect(world.counted).toContain("lastcall_errors_total code=UNEXPECTED");

@@ -78,6 +78,7 @@ function start(everyMs: number, dryRun = false): void {
     fleet,
     policyStatus: {
       write: () => Promise.resolve(),
+      unplanned: () => Promise.resolve(),
       add: async (name, condition) => {
         conditions.set(name, condition.message);
       },

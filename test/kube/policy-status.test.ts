@@ -49,6 +49,24 @@ function conditionsIn({ body }: KubeRequest) {
 }
 
 describe("the status of a policy", () => {
+  it("says once that no plan can be made, whoever wrote before, and is whole again after it", async () => {
+    const { sink, sent } = sinkOver([earlier("Ready", "True"), earlier("Feasible", "True")]);
+    await sink.unplanned(["spot"], "Invalid time value");
+    const [said] = sent();
+    expect(said && conditionsIn(said)).toEqual([
+      earlier("Ready", "True"),
+      {
+        ...{ type: "Feasible", status: "Unknown", reason: "PlanFailed" },
+        message: "The plan cannot be made, so that no planned departure starts: Invalid time value",
+        ...{ observedGeneration: undefined, lastTransitionTime: "2026-11-20T00:00:00.000Z" },
+      },
+    ]);
+    await sink.write([status]);
+    expect(sent()).toHaveLength(2);
+    await sink.write([status]);
+    expect(sent()).toHaveLength(2);
+  });
+
   it("carries a condition that came at its own pace, and writes it only once", async () => {
     const { sink, patches } = sinkOver();
     await sink.write([status]);
