@@ -12,6 +12,8 @@ export interface FleetNode {
   readonly providerID?: string;
   /** Default preemptible; standard nodes carry no mark at all. */
   readonly provisioning?: "preemptible" | "spot" | "standard";
+  /** Default GKE, whose labels the node then has. */
+  readonly platform?: "gke" | "other";
   readonly nodePool?: string;
   /** The managed instance group, as the instance's metadata item "created-by" names it. */
   readonly createdBy?: string;
@@ -81,8 +83,10 @@ export function nodeObject(wanted: FleetNode): Node {
         "node.kubernetes.io/instance-type": "e2-standard-4",
         "topology.kubernetes.io/region": zone.replace(/-[a-z]$/, ""),
         "topology.kubernetes.io/zone": zone,
-        "cloud.google.com/gke-nodepool": nodePool,
-        ...provisioningLabels(wanted.provisioning ?? "preemptible"),
+        ...(wanted.platform !== "other" && {
+          "cloud.google.com/gke-nodepool": nodePool,
+          ...provisioningLabels(wanted.provisioning ?? "preemptible"),
+        }),
         [kubeletLabel.key]: kubeletLabel.value,
         ...wanted.labels,
       },
