@@ -106,6 +106,7 @@ function expectedIn(shell: Shell) {
  */
 function inShell(shell: Shell) {
   const isThere = spawnSync(shell, ["--version"]).status === 0;
+  if (!isThere) console.warn(`${shell} is not there, and its completion not tried: install it`);
   return it.skipIf(!isThere && !process.env.CI);
 }
 
