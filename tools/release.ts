@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildHelm } from "../test/controlplane/build.ts";
 import { type BundledPackage, cycloneDx, idOf } from "./release/bundled-packages.ts";
-import { buildCrane } from "./release/crane.ts";
 import type { Architecture } from "./release/debian-package.ts";
+import { buildCrane } from "./release/go-tools.ts";
 import {
   type ImageConfig,
   packLayer,

@@ -3,8 +3,9 @@
  * empty folder, the images run on a read-only root as nobody, images and chart fetched from a
  * registry.
  */
-import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
+import { type ExecFileSyncOptions, execFile, execFileSync, spawnSync } from "node:child_process";
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -12,15 +13,19 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { fetchFromNpm } from "../../tools/npm-package.ts";
-import { buildCrane } from "../../tools/release/crane.ts";
+import { buildActionlint, buildCrane } from "../../tools/release/go-tools.ts";
 import { type Registry, startRegistry } from "../../tools/release/oci-image.ts";
 import { root } from "../../tools/source-tree.ts";
 import { buildHelm } from "../controlplane/build.ts";
+import { type LockedRegistry, lockRegistry } from "../support/locked-registry.ts";
 
 const out = join(root, "out");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -28,14 +33,19 @@ const images = ["lastcall", "lastcall-agent"] as const;
 
 let home: string;
 let registry: Registry;
+/** The same, for those who have logged in. */
+let locked: LockedRegistry;
 const crane = buildCrane();
 
 function run(command: string, args: readonly string[], options: ExecFileSyncOptions = {}): string {
   return String(execFileSync(command, args, { stdio: "pipe", ...options }));
 }
 
-function makeRelease(...flags: readonly string[]): ReadonlyMap<string, string> {
-  run("npm", ["run", "--silent", "release", "--", ...flags], { cwd: root });
+async function makeRelease(...flags: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  await promisify(execFile)("npm", ["run", "--silent", "release", "--", ...flags], {
+    cwd: root,
+    env: { ...process.env, DOCKER_CONFIG: join(home, "docker") },
+  });
   const lines = readFileSync(join(out, "SHA256SUMS"), "utf8").trim().split("\n");
   return new Map(lines.map((line) => line.split("  ").reverse() as [string, string]));
 }
@@ -90,16 +100,21 @@ function runImage(image: string, ...args: readonly string[]): string {
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), "lastcall-release-"));
   registry = await startRegistry(crane);
+  locked = await lockRegistry(registry.address);
+  mkdirSync(join(home, "docker"));
+  writeFileSync(join(home, "docker/config.json"), locked.login);
 });
-afterAll(() => {
+afterAll(async () => {
+  await locked?.close();
   registry?.stop();
   rmSync(home, { recursive: true, force: true });
 });
 
 describe("npm run release", () => {
-  test("makes the same bytes twice, and pushes them where it is told to", () => {
-    const first = makeRelease("--dry-run");
-    const second = makeRelease("--push", `${registry.address}/shop`);
+  test("makes the same bytes twice, and pushes them by a login as docker's", async () => {
+    const first = await makeRelease("--dry-run");
+    const second = await makeRelease("--push", `${locked.address}/shop`);
+    expect(locked.refused()).toBeGreaterThan(0);
     expect(second).toEqual(first);
     expect([...first.keys()].filter((name) => name.endsWith(".tgz")).sort()).toEqual([
       `lastcall-${version}.tgz`,
@@ -132,6 +147,129 @@ describe("npm run release", () => {
     );
     const here = run(helm, ["template", "lastcall", join(root, "deploy/chart"), ...flags], { env });
     expect(there).toBe(here);
+  });
+});
+
+/** The line of the page that begins so, without what indents it. */
+function documented(begin: string): string {
+  const page = readFileSync(join(root, "docs/release.md"), "utf8");
+  const found = page.split("\n").find((line) => line.trimStart().startsWith(begin));
+  if (found === undefined) throw new Error(`Cannot find ${begin} in docs/release.md`);
+  return found.trim();
+}
+
+describe("a signature", () => {
+  let reader: string;
+  let check: string;
+
+  /** Whether what is documented for readers finds nothing wrong with what they have. */
+  const isTrusted = () => spawnSync("sh", ["-c", check], { cwd: reader }).status === 0;
+
+  beforeAll(() => {
+    mkdirSync(join(home, ".minisign"));
+    const env = { ...process.env, HOME: home };
+    run("minisign", ["-G", "-W", "-p", join(home, "key.pub")], { env });
+    run("sh", ["-c", documented("minisign -Sm")], { cwd: root, env });
+    reader = mkdtempSync(join(home, "reader-"));
+    for (const name of readdirSync(out).filter((one) => /\.(tgz|cdx\.json)$|^SHA256/.test(one))) {
+      copyFileSync(join(out, name), join(reader, name));
+    }
+    const key = readFileSync(join(home, "key.pub"), "utf8").split("\n")[1] ?? "";
+    check = documented("minisign -Vm").replace("KEY", key);
+  });
+
+  test("is accepted by who has the files that are attached to a release, and nothing else", () => {
+    expect(readdirSync(reader)).toContain("SHA256SUMS.minisig");
+    expect(isTrusted()).toBe(true);
+  });
+
+  test("is refused of another key", () => {
+    const others = join(home, "others.pub");
+    run("minisign", ["-G", "-W", "-p", others, "-s", join(home, "others.key")]);
+    const key = readFileSync(others, "utf8").split("\n")[1] ?? "";
+    const asked = documented("minisign -Vm").replace("KEY", key);
+    expect(spawnSync("sh", ["-c", asked], { cwd: reader }).status).not.toBe(0);
+  });
+
+  test("is refused with each file of which one byte is another", () => {
+    for (const name of readdirSync(reader)) {
+      const file = join(reader, name);
+      const bytes = readFileSync(file);
+      const changed = Buffer.from(bytes);
+      // Of a signature neither its first line counts, nor the last bits of its base64.
+      const place = Math.floor(bytes.length / 3);
+      changed.writeUInt8((bytes.readUInt8(place) + 1) % 256, place);
+      writeFileSync(file, changed);
+      expect({ name, trusted: isTrusted() }).toEqual({ name, trusted: false });
+      writeFileSync(file, bytes);
+    }
+    expect(isTrusted()).toBe(true);
+  });
+});
+
+describe("the workflows", () => {
+  const workflows = join(root, ".github/workflows");
+
+  test("are found in order by actionlint, which refuses one with a mistake", () => {
+    const lint = (...files: readonly string[]) =>
+      spawnSync(buildActionlint(), ["-no-color", ...files], { cwd: root, encoding: "utf8" });
+    const files = readdirSync(workflows).map((name) => join(workflows, name));
+    expect(lint(...files)).toMatchObject({ status: 0, stdout: "" });
+    const broken = join(home, "broken.yml");
+    writeFileSync(broken, readFileSync(files[0] ?? "", "utf8").replace("runs-on", "run-on"));
+    expect(lint(broken)).toMatchObject({ status: 1, stdout: expect.stringContaining("run-on") });
+  });
+
+  /** Runs a step of the release in GitHub's shell; what it calls is only written down. */
+  function step(begin: string, env: Readonly<Record<string, string>>) {
+    const { jobs } = parse(readFileSync(join(workflows, "release.yml"), "utf8"));
+    const { run: script } = jobs.publish.steps.find((one: { run?: string }) =>
+      one.run?.startsWith(begin),
+    );
+    const calls = join(home, "calls");
+    const bin = join(home, "bin");
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(calls, "");
+    for (const tool of ["docker", "cosign", "gh"]) {
+      const file = join(bin, tool);
+      writeFileSync(file, `#!/bin/sh\necho ${tool} "$@" >> ${calls}\n`, { mode: 0o755 });
+    }
+    const { status, stderr } = spawnSync("bash", ["-eo", "pipefail", "-c", script], {
+      cwd: root,
+      env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, ...env },
+      encoding: "utf8",
+    });
+    return { status, stderr, calls: readFileSync(calls, "utf8").trim().split("\n") };
+  }
+
+  test("refuse a tag of another version", () => {
+    expect(step("test ", { GITHUB_REF_NAME: `v${version}` }).status).toBe(0);
+    expect(step("test ", { GITHUB_REF_NAME: "v9.9.9" }).status).toBe(1);
+  });
+
+  test("sign each image by the digest that was pushed, and the checksums", () => {
+    const signed = step("for image", { GITHUB_REPOSITORY_OWNER: "Example" });
+    const digestOf = (image: string) =>
+      run(crane, ["digest", `${registry.address}/shop/${image}:${version}`]).trim();
+    expect(signed).toEqual({
+      ...{ status: 0, stderr: "" },
+      calls: [
+        ...images.map((image) => `cosign sign --yes ghcr.io/example/${image}@${digestOf(image)}`),
+        "cosign sign-blob --yes --bundle out/SHA256SUMS.sigstore.json out/SHA256SUMS",
+      ],
+    });
+  });
+
+  test("log in, and publish the files that there are", () => {
+    const login = step("echo", { TOKEN: "t", GITHUB_ACTOR: "ann" });
+    expect(login.calls).toEqual(["docker login ghcr.io --username ann --password-stdin"]);
+    const { status, calls } = step("gh ", { GITHUB_REF_NAME: `v${version}` });
+    const published = (calls[0] ?? "").split(" ").filter((word) => word.startsWith("out/"));
+    expect(status).toBe(0);
+    expect(published.map((file) => basename(file))).toEqual(
+      expect.arrayContaining(["SHA256SUMS", `lastcall-${version}.tgz`, "npm.cdx.json"]),
+    );
+    expect(published.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
 });
 
