@@ -20,11 +20,19 @@ let folder: string;
 let stopping: AbortController;
 /** Paths that are watched, in the order in which the watches began. */
 let watches: string[];
+/** What was asked beside them. */
+let requests: string[];
 
 beforeEach(async () => {
   world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
-  watches = [];
+  [watches, requests] = [[], []];
+  const send = world.api.send.bind(world.api);
+  world.api.send = (request) => {
+    // By this the connection is tested, and a model's time found.
+    if (request.path !== "/version") requests.push(`${request.method} ${request.path}`);
+    return send(request);
+  };
   const watch = world.api.watch.bind(world.api);
   world.api.watch = (request) => {
     watches.push(request.path);
@@ -251,6 +259,32 @@ describe("lastcall board", () => {
       ...{ what: "all is watched", timeoutMs: 10_000 },
     });
     expect(watches.toSorted()).toEqual([departures, policies, nodes].toSorted());
+  });
+
+  it("polls nothing, however many pages hear of changes", async () => {
+    const { origin, cookie } = await opened();
+    const saysOf = (message: StreamMessage): "Held" | "Free" | undefined => {
+      if (message.kind === "Clock") return undefined;
+      const rows = message.kind === "Picture" ? message.picture.rows : message.change.rows?.set;
+      const row = rows?.find(({ node }) => node === "n0");
+      return row && (row.hold === null ? "Free" : "Held");
+    };
+    const reviews = () => requests.filter((one) => one.includes("selfsubjectaccessreviews")).length;
+    await hearUntil(origin, cookie, (message) => message.kind !== "Clock");
+    await waitUntil(async () => reviews() >= 7 && watches.length >= 3, {
+      ...{ what: "all is watched, and the rights are known", timeoutMs: 10_000 },
+    });
+    const before = [...requests];
+    expect(before.filter((one) => one === `GET ${nodes}`)).toHaveLength(1);
+    for (let change = 0; change < 4; change += 1) {
+      const next = change % 2 === 0 ? "Held" : "Free";
+      const annotations = { "lastcall.dev/hold": next === "Held" ? "true" : null };
+      world.patchNode("n0", { metadata: { annotations } });
+      const hear = () => hearUntil(origin, cookie, (message) => saysOf(message) === next);
+      await Promise.all([hear(), hear(), hear()]);
+    }
+    expect(requests).toEqual(before);
+    expect(watches).toHaveLength(3);
   });
 
   it("shows what definitions of an older version have kept, without what they do not know", async () => {

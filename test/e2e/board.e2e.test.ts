@@ -152,6 +152,24 @@ describe("the board of somebody with every right", () => {
     expect(asked.map(({ status }) => status?.outcome)).toEqual(["Planned"]);
   });
 
+  test("asks a node to depart in two hours, and cancels that", async () => {
+    const asked = async () =>
+      (await world.departures()).filter(
+        ({ spec, status }) =>
+          spec?.node?.name === "spot-2" && spec?.cause === "Manual" && status?.phase !== "Ended",
+      );
+    await page.goto(`${new URL(page.url()).origin}/#/node/spot-2`);
+    await page.getByRole("button", { name: "Depart", exact: true }).click();
+    const at = new Date(realClock.now() + 2 * 3_600_000).toISOString().slice(0, 16);
+    await page.getByLabel("At a time").fill(at);
+    await confirm(page);
+    const times = (await asked()).map(({ spec }) => Date.parse(spec?.departAt ?? ""));
+    expect(times).toEqual([Date.parse(`${at}Z`)]);
+    await page.getByRole("button", { name: "Cancel departure", exact: true }).click();
+    await confirm(page);
+    expect(await asked()).toEqual([]);
+  });
+
   test("asks nobody else for anything, and has nothing to complain of", () => {
     expect(open.complaints).toEqual([]);
   });
