@@ -213,6 +213,7 @@ describe("The board in a terminal", () => {
     expect(text).toContain(said);
     expect(text).not.toContain("There is no DeparturePolicy");
     expect(text).not.toContain(" n1 ");
+    expect(text).not.toMatch(/\d nodes? of/);
   });
 
   it.each([

@@ -65,12 +65,13 @@ export function terminalBoard(
   return { ...table, lines: lines.slice(0, rows).map((line) => clipped(line, columns)) };
 }
 
-function headLines({ fleet, rows }: BoardPicture, now: Instant): readonly StyledLine[] {
-  const nodes = rows.length === 1 ? "1 node" : `${rows.length} nodes`;
+/** How many nodes there are is not said before it is known. */
+function headLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
+  const { fleet, rows } = picture;
+  const count = rows.length === 1 ? "1 node of " : `${rows.length} nodes of `;
+  const nodes = isKnown(picture) ? count : "";
   const time = formatInstant(now).slice(0, 19).replace("T", " ");
-  return [
-    [cell(" Lastcall", "strong"), cell(`   ${time} UTC   ${nodes} of `), cell(fleet.cluster)],
-  ];
+  return [[cell(" Lastcall", "strong"), cell(`   ${time} UTC   ${nodes}`), cell(fleet.cluster)]];
 }
 
 /** What keeps the board from showing the present, or all of it. */
