@@ -176,7 +176,7 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
     case "NoticeOver":
       return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${savedText(story)}.`;
     case "OneByOne":
-      return `${leavingText(story)}. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
+      return `${leavingText(story)}. Without, those left wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
     case "Limit":
       return `24 h: without Lastcall the cloud interrupts node after node, ${story.nodesLost} within one hour so far. With Lastcall ${story.nodesLeft === 0 ? "all had left before" : `${story.nodesLeft} had not left yet`}.`;
     case "Result":

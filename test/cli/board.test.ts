@@ -104,7 +104,7 @@ describe("The board", () => {
     const text = textOf(fleet, { columns: 80, rows: 24 });
     expect(text.split("\n").slice(1, 3)).toEqual([
       " With Lastcall nodes leave one by one, drained and replaced: 6 of 18 are still",
-      " to go. Without, all wait for their 24 h, in 4h00m.",
+      " to go. Without, those left wait for their 24 h, in 4h00m.",
     ]);
   });
 

@@ -149,7 +149,7 @@ function japaneseStory(story: Story, now: number): string {
     case "NoticeOver":
       return `${story.node} は停止した。強制終了された Pod は、Lastcall なしで ${story.podsKilledWithout}、ありで ${story.podsKilled}（全 ${story.pods}）。`;
     case "OneByOne":
-      return `Lastcall ありではノードが一台ずつ退避して置き換わる（残り ${story.nodesLeft}／${story.nodes}）。なしでは全台が 24 時間を待つ。あと${span(story.limitAt)}。`;
+      return `Lastcall ありではノードが一台ずつ退避して置き換わる（残り ${story.nodesLeft}／${story.nodes}）。なしでは残りの台が 24 時間を待つ。あと${span(story.limitAt)}。`;
     case "Limit":
       return `24 時間。Lastcall なしではクラウドが次々に中断し、一時間以内に ${story.nodesLost} 台。Lastcall ありで残っていたのは ${story.nodesLeft} 台。`;
     case "Result":
