@@ -84,7 +84,7 @@ export function spotReadiness(sum: ReadinessSum): SpotReadiness {
     .map((one) => `${one.count} ${one.rule}`);
   if (open.length === 0) {
     const all = `${sum.workloads} workload${sum.workloads === 1 ? "" : "s"}`;
-    const clean = `Nothing speaks against ${all} on these nodes`;
+    const clean = `No findings for ${all} on these nodes`;
     return { status: "True", reason: "NothingFound", message: sentence([clean, ...cuts]) };
   }
   const { worst } = sum;

@@ -28,7 +28,7 @@ describe("what a live audit comes to", () => {
     expect(spotReadiness(await sumOf(job))).toEqual({
       status: "True",
       reason: "NothingFound",
-      message: "Nothing speaks against 1 workload on these nodes.",
+      message: "No findings for 1 workload on these nodes.",
     });
   });
 

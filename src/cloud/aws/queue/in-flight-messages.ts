@@ -11,7 +11,7 @@ import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
-export interface HeldMessagesTools {
+export interface InFlightMessagesTools {
   readonly client: QueueClient;
   readonly clock: Clock;
   onError(error: LastcallError): void;
@@ -31,7 +31,7 @@ const asideMs: Millis = minutes(2);
  * as it holds them. Its end gives them back.
  */
 export class InFlightMessages {
-  readonly #tools: HeldMessagesTools;
+  readonly #tools: InFlightMessagesTools;
   /** By id, under the handle of the newest receipt. */
   readonly #held = new Map<string, QueueMessage>();
   /** Those among them that wait, by id: until when they are hidden. */
@@ -39,7 +39,7 @@ export class InFlightMessages {
   /** The ids of those among them that are to be removed. */
   #done: string[] = [];
 
-  constructor(tools: HeldMessagesTools) {
+  constructor(tools: InFlightMessagesTools) {
     this.#tools = tools;
   }
 
