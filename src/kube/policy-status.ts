@@ -1,9 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { PolicyStatusSink } from "../contracts/fleet.ts";
-import type { KubeApi } from "../contracts/kube-api.ts";
-import { fieldsOf, instantOf, listOf, oneOf, textOf } from "../core/json/json-field.ts";
+import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
+import {
+  type Fields,
+  fieldsOf,
+  instantOf,
+  listOf,
+  oneOf,
+  textOf,
+} from "../core/json/json-field.ts";
 import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
+import { apiError } from "./object/api-error.ts";
 import { policyPath } from "./object/paths.ts";
 
 interface ConditionState {
@@ -61,8 +69,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
   /** Puts one condition in the place of what stands there, whoever has written that. */
   #replace(name: string, condition: PolicyCondition): Promise<void> {
     const next = (this.#last.get(name) ?? Promise.resolve()).then(async () => {
-      const answer = await this.#api.send({ method: "GET", path: policyPath(name) });
-      const { metadata, status } = fieldsOf(answer.body);
+      const { metadata, status } = await this.#read(name);
       const found = listOf(fieldsOf(status).conditions).map(fieldsOf);
       const { type, status: state, reason, message } = condition;
       const before = found.find((one) => one.type === type);
@@ -74,7 +81,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
       const conditions = [...found.filter((one) => one.type !== type), said];
       const patchType = "application/merge-patch+json";
       const path = `${policyPath(name)}/status`;
-      await this.#api.send({ method: "PATCH", path, patchType, body: { status: { conditions } } });
+      const body = { status: { conditions } };
+      await this.#api.send({ method: "PATCH", path, patchType, body });
       // The next status is written whole again.
       this.#written.delete(name);
     });
@@ -141,8 +149,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
    * comes at its own pace, which a write without it would take away.
    */
   async #readWritten({ name: policy, uid }: PolicyStatus): Promise<Written> {
-    const answer = await this.#api.send({ method: "GET", path: policyPath(policy) });
-    const found = listOf(fieldsOf(fieldsOf(answer.body).status).conditions).map(fieldsOf);
+    const found = listOf(fieldsOf((await this.#read(policy)).status).conditions).map(fieldsOf);
     const earlier = found.find(({ type }) => type === "SpotReady");
     if (earlier !== undefined && !this.#added.get(policy)?.has("SpotReady")) {
       this.#add(policy, {
@@ -158,6 +165,15 @@ export class KubePolicyStatus implements PolicyStatusSink {
       return isWhole && since !== undefined ? [[type, { status, since }] as const] : [];
     });
     return { uid, gist: "", conditions: new Map(standing) };
+  }
+
+  /** Whatever else is answered is no policy without conditions: those would be written over. */
+  async #read(policy: string): Promise<Fields> {
+    const request: KubeRequest = { method: "GET", path: policyPath(policy) };
+    const answer = await this.#api.send(request);
+    const found = fieldsOf(answer.body);
+    if (answer.status !== 200 || found.kind !== "DeparturePolicy") throw apiError(request, answer);
+    return found;
   }
 }
 

@@ -38,7 +38,10 @@ const earlier = (type: string, standing: string) => ({
 });
 
 function sinkOver(conditions: readonly object[] = []) {
-  const api = new ScriptedApi(() => ({ status: 200, body: { status: { conditions } } }));
+  const api = new ScriptedApi(() => ({
+    status: 200,
+    body: { kind: "DeparturePolicy", status: { conditions } },
+  }));
   const sent = () => api.sent.filter(({ method }) => method === "PATCH");
   const patches = () => sent().map(conditionsIn);
   return { sink: new KubePolicyStatus(api, new ManualClock()), patches, sent };
@@ -65,6 +68,18 @@ describe("the status of a policy", () => {
     expect(sent()).toHaveLength(2);
     await sink.write([status]);
     expect(sent()).toHaveLength(2);
+  });
+
+  it.each([
+    ["an overloaded server", { status: 500, body: { kind: "Status", status: "Failure" } }],
+    ["a missing right", { status: 403, body: { kind: "Status", reason: "Forbidden" } }],
+    ["a proxy's page", { status: 200, body: "<html>welcome</html>" }],
+  ])("writes over no condition that %s kept it from reading", async (_what, answer) => {
+    const api = new ScriptedApi(() => answer);
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    await expect(sink.unplanned(["spot"], "Invalid time value")).rejects.toThrow(/spot/);
+    await expect(sink.write([status])).rejects.toThrow(/spot/);
+    expect(api.sent.map(({ method }) => method)).toEqual(["GET", "GET"]);
   });
 
   it("carries a condition that came at its own pace, and writes it only once", async () => {
@@ -128,7 +143,7 @@ describe("the status of a policy", () => {
     const late = Promise.withResolvers<void>();
     const inCluster: unknown[] = [];
     const api = new ScriptedApi(async (request) => {
-      if (request.method !== "PATCH") return { status: 200, body: {} };
+      if (request.method !== "PATCH") return { status: 200, body: { kind: "DeparturePolicy" } };
       const isLate = (request.body as { status: PolicyStatus }).status.matchedNodes === 2;
       if (isLate && !inCluster.includes("late")) {
         inCluster.push("late");
@@ -151,7 +166,7 @@ describe("the status of a policy", () => {
     const answers: Record<string, number[]> = { PATCH: [503, 200] };
     const api = new ScriptedApi(({ method }) => ({
       status: answers[method]?.shift() ?? 200,
-      body: {},
+      body: { kind: "DeparturePolicy" },
     }));
     const sink = new KubePolicyStatus(api, new ManualClock());
     for (let pass = 0; pass < 3; pass += 1) await sink.write([status]);
@@ -162,7 +177,7 @@ describe("the status of a policy", () => {
     const over = Promise.withResolvers<void>();
     const api = new ScriptedApi(async ({ method }) => {
       if (method === "PATCH") await over.promise;
-      return { status: method === "PATCH" ? 503 : 200, body: {} };
+      return { status: method === "PATCH" ? 503 : 200, body: { kind: "DeparturePolicy" } };
     });
     const sink = new KubePolicyStatus(api, new ManualClock());
     const passes = [sink.write([status])];
