@@ -152,12 +152,6 @@ it.each([
   ["plan --all-namespaces", "the unknown option --all-namespaces, leave it out"],
   ["plan -w", "the unknown option -w, use lastcall board --tui"],
   ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
-  [
-    "run -o json",
-    "the unknown option -o, use --log-format json or text: lastcall run prints no result",
-  ],
-  ["run --output=json", "the unknown option --output, use --log-format json or text"],
-  ["board -ojson", "use --log-format json or text: lastcall board prints no result"],
 ])("%s, a habit of kubectl, is refused with what there is instead", async (line, instead) => {
   const { exitCode, err } = await type(line.split(" "));
   expect(err).toContain(instead);

@@ -24,7 +24,7 @@ export function parserFault(
   const { command, flags, commands } = typed;
   const help = command === "lastcall" ? "lastcall help" : `${command} --help`;
   const refused = (what: string, known: readonly string[], found = named): string => {
-    const instead = insteadOf(found, args[0]);
+    const instead = insteadOf(found);
     if (instead !== undefined) return `found the unknown ${what} ${found}, ${instead}`;
     const near = didYouMean(found, known);
     const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
@@ -75,16 +75,9 @@ const optionHabits: Readonly<Record<string, string>> = {
     "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
 };
 
-/** These run until they are stopped, and only log. */
-const withoutOutput: readonly (string | undefined)[] = ["run", "agent", "board"];
-
-function insteadOf(found: string, command: string | undefined): string | undefined {
+function insteadOf(found: string): string | undefined {
   const name = found.replace(/=.*/s, "");
-  if (!name.startsWith("-")) return commandHabits[name];
-  if (withoutOutput.includes(command) && /^(-o.*|--output)$/.test(name)) {
-    return `use --log-format json or text: lastcall ${command} prints no result`;
-  }
-  return optionHabits[name];
+  return name.startsWith("-") ? optionHabits[name] : commandHabits[name];
 }
 
 function longFlags({ flags }: ParsedCommand): readonly string[] {

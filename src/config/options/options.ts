@@ -8,8 +8,8 @@ import {
 } from "./command-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
-/** The commands that print a result, without plan and audit, which do so in more formats. */
-const briefCommands = ["drain-plan", "depart", "doctor", "setup", "version"] as const;
+/** The commands that a person starts, without plan and audit, which print in more formats. */
+const briefCommands = ["drain-plan", "depart", "doctor", "board", "setup", "version"] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
@@ -47,7 +47,7 @@ export const options = [
     type: "choice",
     choices: ["table", "json", "yaml"],
     default: "table",
-    commands: briefCommands,
+    commands: ["run", "agent", ...briefCommands],
     help: "Output format",
   },
   {
@@ -99,7 +99,7 @@ export const options = [
     type: "choice",
     choices: ["json", "text"],
     default: "text",
-    commands: ["audit", "migrate", "plan", "demo", "board", ...briefCommands],
+    commands: ["audit", "migrate", "plan", "demo", ...briefCommands],
     help: "Log format",
   },
   {
