@@ -71,6 +71,8 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
 export function takenBy(departure: Departure, pass: Pass): string | undefined {
   const leader = leftBy(departure, pass);
   if (leader !== undefined) return `it left by departure ${leader}`;
+  // A tool may only hand on what the cloud has said.
+  if (isNoticed(departure)) return undefined;
   const { reason, message = "" } = departure.status;
   const remover = reason === "LeftToOthers" ? removerNamedIn(message) : undefined;
   return remover && `${remover} removed it`;

@@ -54,9 +54,10 @@ describe("a departure that stands by while another one takes its node", () => {
 });
 
 describe("a planned departure whose node goes before its time", () => {
-  const gone = (message: string) => {
+  const gone = (message: string, more: Partial<Departure> = {}) => {
     const status = { phase: "Held", reason: "LeftToOthers", message, timeline: [] } as const;
-    return decided(world({ nodes: [], departures: [departure({ status })] })).flatMap((one) =>
+    const departures = [departure({ status, ...more })];
+    return decided(world({ nodes: [], departures })).flatMap((one) =>
       one.kind === "Note" ? `${one.event} ${one.explain}` : [],
     );
   };
@@ -69,6 +70,15 @@ describe("a planned departure whose node goes before its time", () => {
     const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
     expect(gone(held?.explain ?? "")).toEqual([
       `Cancelled n1 is no longer planned: ${rival} removed it.`,
+    ]);
+  });
+
+  it("is lost to the cloud where a notice has foretold that, whoever has handed it on since", () => {
+    const taken = node({ taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] });
+    const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
+    const noticed = { cause: "SpotInterruption", noticedAt: now } as const;
+    expect(gone(held?.explain ?? "", noticed)).toEqual([
+      "NodeGone n1 is gone: its Node object was deleted.",
     ]);
   });
 
