@@ -38,6 +38,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
   readonly #last = new Map<string, Promise<void>>();
   /** By policy the one that has not begun: it carries what comes meanwhile. */
   readonly #waiting = new Map<string, Promise<void>>();
+  /** The same of a condition that is put in the place of another. */
+  readonly #replacing = new Map<string, Promise<void>>();
 
   constructor(api: KubeApi, clock: Clock) {
     this.#api = api;
@@ -66,9 +68,15 @@ export class KubePolicyStatus implements PolicyStatusSink {
     await Promise.all(policies.map((name) => this.#replace(name, condition)));
   }
 
-  /** Puts one condition in the place of what stands there, whoever has written that. */
+  /**
+   * Puts one condition in the place of what stands there, whoever has written that. While one waits
+   * for its turn, as in an outage, no other is made.
+   */
   #replace(name: string, condition: PolicyCondition): Promise<void> {
+    const waiting = this.#replacing.get(name);
+    if (waiting !== undefined) return waiting;
     const next = (this.#last.get(name) ?? Promise.resolve()).then(async () => {
+      this.#replacing.delete(name);
       const { metadata, status } = await this.#read(name);
       const found = listOf(fieldsOf(status).conditions).map(fieldsOf);
       const { type, status: state, reason, message } = condition;
@@ -86,6 +94,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
       // The next status is written whole again.
       this.#written.delete(name);
     });
+    this.#replacing.set(name, next);
     this.#last.set(
       name,
       next.catch(() => undefined),

@@ -82,6 +82,21 @@ describe("the status of a policy", () => {
     expect(api.sent.map(({ method }) => method)).toEqual(["GET", "GET"]);
   });
 
+  it("waits once behind an API server that hangs, not once for each pass that has failed", async () => {
+    const hung = Promise.withResolvers<void>();
+    const api = new ScriptedApi(async () => {
+      await hung.promise;
+      return { status: 200, body: { kind: "DeparturePolicy" } };
+    });
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    const first = sink.unplanned(["spot"], "Invalid time value");
+    await Promise.resolve();
+    const later = Array.from({ length: 50 }, () => sink.unplanned(["spot"], "Invalid time value"));
+    hung.resolve();
+    await Promise.all([first, ...later]);
+    expect(api.sent.filter(({ method }) => method === "GET").length).toBeLessThanOrEqual(2);
+  });
+
   it("carries a condition that came at its own pace, and writes it only once", async () => {
     const { sink, patches } = sinkOver();
     await sink.write([status]);
