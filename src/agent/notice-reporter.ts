@@ -260,11 +260,17 @@ function isClosedBy(
   return (
     !isLive(departure) &&
     !isMistaken(departure) &&
-    !(departure.status.reason === "NoticeWithdrawn" && comesAfter(notice, departure)) &&
+    !isGivenUpFor(notice, departure) &&
     departure.withdrawnAt === undefined &&
     departure.bootID === node.bootID &&
     notice.eventIds.every((id) => departure.eventIds.includes(id))
   );
+}
+
+/** A reckoned deadline is always later for an agent that has just been started. */
+function isGivenUpFor(notice: MachineNotice, departure: DepartureView): boolean {
+  const isLater = notice.isReckoned !== true && comesAfter(notice, departure);
+  return departure.status.reason === "NoticeWithdrawn" && isLater;
 }
 
 function isMistaken({ status }: DepartureView): boolean {

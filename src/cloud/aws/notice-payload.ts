@@ -25,9 +25,11 @@ export function readInstanceAction({ text, at }: MetadataText): NoticeReading {
   }
   const namedAt = parseInstant(trimmedTextOf(fields.time) ?? "");
   const deadlineAt = action === "hibernate" ? at : (namedAt ?? plus(at, spotNoticeMs));
+  const isReckoned = action === "hibernate" || namedAt === undefined;
   const notice: Notice = {
     cause: "SpotInterruption",
     deadlineAt,
+    ...(isReckoned && { isReckoned }),
     noticedAt: at,
     source: "aws/spot-instance-action",
     eventId: `spot-${eventIdFrom(action)}-${eventIdFrom(trimmedTextOf(fields.time) ?? "")}`,

@@ -172,6 +172,7 @@ function azureEvent(
   const notice: Notice = {
     cause,
     deadlineAt: namedAt ?? (unreadable ? plus(at, shortestNoticeMs) : at),
+    isReckoned: namedAt === undefined,
     noticedAt: at,
     source: "azure/scheduled-events",
     eventId: eventIdFrom(eventId),

@@ -27,6 +27,7 @@ export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): No
   const notice: Notice = {
     cause: "SpotInterruption",
     deadlineAt: plus(at, noticeMs),
+    isReckoned: true,
     noticedAt: at,
     source: "gcp/preempted",
     eventId: "preempted",
@@ -49,6 +50,7 @@ export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading
   const notice: Notice = {
     cause: "ScheduledMaintenance",
     deadlineAt: plus(at, maintenanceNoticeMs),
+    isReckoned: true,
     noticedAt: at,
     source: "gcp/maintenance-event",
     eventId: "host-maintenance",

@@ -118,6 +118,7 @@ export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefi
   return {
     ...{ cause, noticedAt, source },
     deadlineAt: first.deadlineAt,
+    ...(first.isReckoned === true && { isReckoned: true }),
     eventIds: [...new Set(standing.map((notice) => notice.eventId))].toSorted(),
   };
 }

@@ -12,6 +12,8 @@ export interface Notice {
   readonly cause: NoticeCause;
   /** Absent: the cloud names none, and the drain has its ordinary time. */
   readonly deadlineAt?: Instant | undefined;
+  /** The deadline is counted from when it was read, and is another one for each who reads it. */
+  readonly isReckoned?: boolean | undefined;
   readonly noticedAt: Instant;
   /** The way by which it came: `aws/spot-instance-action`. */
   readonly source: string;
@@ -36,6 +38,8 @@ export function eventIdFrom(text: string): string {
 export interface MachineNotice {
   readonly cause: NoticeCause;
   readonly deadlineAt?: Instant | undefined;
+  /** As in `Notice`. */
+  readonly isReckoned?: boolean | undefined;
   readonly noticedAt: Instant;
   readonly source: string;
   /** Of every notice in it, in order. */
