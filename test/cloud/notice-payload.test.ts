@@ -245,12 +245,12 @@ describe("Azure's Scheduled Events", () => {
 
   it("one that has started, and so has no NotBefore, may happen now", () => {
     const started = { ...event, EventStatus: "Started", NotBefore: "" };
-    expect(only(readEvents(started))).toMatchObject({ deadlineAt: at });
+    expect(only(readEvents(started))).toMatchObject({ deadlineAt: at, isReckoned: true });
   });
 
   it("one with a time that cannot be read has the shortest notice of all", () => {
     const reading = readEvents({ ...event, NotBefore: "presently" });
-    expect(only(reading)).toMatchObject({ deadlineAt: at + 30_000 });
+    expect(only(reading)).toMatchObject({ deadlineAt: at + 30_000, isReckoned: true });
   });
 
   it("one that cannot be read costs no other", () => {

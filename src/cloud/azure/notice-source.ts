@@ -172,7 +172,7 @@ function azureEvent(
   const notice: Notice = {
     cause,
     deadlineAt: namedAt ?? (unreadable ? plus(at, shortestNoticeMs) : at),
-    isReckoned: namedAt === undefined,
+    ...(namedAt === undefined && { isReckoned: true }),
     noticedAt: at,
     source: "azure/scheduled-events",
     eventId: eventIdFrom(eventId),
