@@ -1,4 +1,4 @@
-import { removerNamedIn } from "./cluster/hold.ts";
+import { removesNodes } from "./cluster/hold.ts";
 import { mayBeSameMachine, type NodeFacts } from "./cluster/node.ts";
 import type { Decision, Snapshot } from "./departure/decision.ts";
 import {
@@ -73,9 +73,8 @@ export function takenBy(departure: Departure, pass: Pass): string | undefined {
   if (leader !== undefined) return `it left by departure ${leader}`;
   // A tool may only hand on what the cloud has said.
   if (isNoticed(departure)) return undefined;
-  const { reason, message = "" } = departure.status;
-  const remover = reason === "LeftToOthers" ? removerNamedIn(message) : undefined;
-  return remover && `${remover} removed it`;
+  const { leftTo } = departure.status;
+  return leftTo !== undefined && removesNodes(leftTo) ? `${leftTo} removed it` : undefined;
 }
 
 /**

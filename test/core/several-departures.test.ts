@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
+import { statusAfter } from "../../src/core/departure/ledger.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
 
@@ -54,9 +55,14 @@ describe("a departure that stands by while another one takes its node", () => {
 });
 
 describe("a planned departure whose node goes before its time", () => {
-  const gone = (message: string, more: Partial<Departure> = {}) => {
-    const status = { phase: "Held", reason: "LeftToOthers", message, timeline: [] } as const;
-    const departures = [departure({ status, ...more })];
+  /** What is said of it once its Node is gone that bore this taint when it was seen last. */
+  const gone = (key: string, more: Partial<Departure> = {}) => {
+    const waiting = departure(more);
+    const taken = node({ ...waiting.node, taints: [{ key, effect: "NoSchedule" }] });
+    const found = decided(world({ nodes: [taken], departures: [departure({ node: taken })] }));
+    const held = found.flatMap((one) => (one.kind === "Note" ? [one] : []))[0];
+    const status = held && statusAfter(waiting, { ...held, at: now });
+    const departures = [{ ...waiting, status: status ?? waiting.status }];
     return decided(world({ nodes: [], departures })).flatMap((one) =>
       one.kind === "Note" ? `${one.event} ${one.explain}` : [],
     );
@@ -66,18 +72,12 @@ describe("a planned departure whose node goes before its time", () => {
     ["Karpenter", "karpenter.sh/disrupted"],
     ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
   ])("is left to %s, which had said that it takes it", (rival, key) => {
-    const taken = node({ taints: [{ key, effect: "NoSchedule" }] });
-    const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
-    expect(gone(held?.explain ?? "")).toEqual([
-      `Cancelled n1 is no longer planned: ${rival} removed it.`,
-    ]);
+    expect(gone(key)).toEqual([`Cancelled n1 is no longer planned: ${rival} removed it.`]);
   });
 
   it("is lost to the cloud where a notice has foretold that, whoever has handed it on since", () => {
-    const taken = node({ taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] });
-    const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
     const noticed = { cause: "SpotInterruption", noticedAt: now } as const;
-    expect(gone(held?.explain ?? "", noticed)).toEqual([
+    expect(gone("karpenter.sh/disrupted", noticed)).toEqual([
       "NodeGone n1 is gone: its Node object was deleted.",
     ]);
   });
@@ -85,13 +85,16 @@ describe("a planned departure whose node goes before its time", () => {
   it.each(["aws-node-termination-handler/spot-itn", "cloud.google.com/impending-node-termination"])(
     "is lost to the cloud where the taint %s has foretold that",
     (key) => {
-      const taken = node({ taints: [{ key, effect: "NoSchedule" }] });
-      const [held] = decided(world({ nodes: [taken], departures: [departure()] }));
-      expect(gone(held?.explain ?? "")).toEqual([
-        "NodeGone n1 is gone: its Node object was deleted.",
-      ]);
+      expect(gone(key)).toEqual(["NodeGone n1 is gone: its Node object was deleted."]);
     },
   );
+
+  it("is lost to the cloud though the node is called after a tool that removes nodes", () => {
+    const named = { name: "cluster-autoscaler-1", uid: "u1" };
+    expect(gone("aws-node-termination-handler/spot-itn", { node: named })).toEqual([
+      "NodeGone cluster-autoscaler-1 is gone: its Node object was deleted.",
+    ]);
+  });
 });
 
 describe("a person's request for an instant past the node's deadline", () => {

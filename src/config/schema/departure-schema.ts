@@ -231,6 +231,9 @@ export const departureStatus: ObjectField = {
       description:
         "The policy of its actions, and of its lifecycle hook where that is abandoned: the node may be gone before them.",
     }),
+    leftTo: textField({
+      description: "The other tool that is taking the node away: the departure is held for it.",
+    }),
     timeline: {
       type: "list",
       description: "What happened when.",

@@ -76,9 +76,9 @@ export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
 /** By kured's `--annotate-nodes`, for as long as it drains the node and restarts it. */
 export const kuredAnnotation = "weave.works/kured-reboot-in-progress";
 
-/** Of those that remove nodes of their own accord the one that a sentence names. */
-export function removerNamedIn(sentence: string): string | undefined {
-  return rivalMarks.find(({ rival, removes }) => removes && sentence.includes(rival))?.rival;
+/** Whether it removes nodes of its own accord, and not as the cloud takes them. */
+export function removesNodes(rival: string): boolean {
+  return rivalMarks.some((one) => one.rival === rival && one.removes);
 }
 
 /** Who is already taking this node away; undefined where nobody is. */

@@ -123,6 +123,8 @@ export interface DepartureStatus {
    * gone when they are gone on with.
    */
   readonly policy?: string | undefined;
+  /** The tool that was taking the node away when it was seen last; it holds the departure. */
+  readonly leftTo?: string | undefined;
   readonly timeline: readonly TimelineEntry[];
 }
 

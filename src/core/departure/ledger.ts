@@ -43,9 +43,11 @@ export function statusAfter(
   const phase = phaseAfter(status.phase, change.event);
   if (phase === undefined) return undefined;
   const message = messageOf(departure, change);
-  const { demands: _, ...lasting } = status;
+  const { demands, leftTo: _, ...lasting } = status;
   const after: DepartureStatus = {
-    ...(mayHoldBudgets(phase) ? status : lasting),
+    ...lasting,
+    ...(mayHoldBudgets(phase) && demands !== undefined && { demands }),
+    ...(phase === "Held" && change.reason === "LeftToOthers" && { leftTo: change.detail }),
     phase,
     reason: change.reason,
     message,

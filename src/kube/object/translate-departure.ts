@@ -139,6 +139,7 @@ function statusOf(raw: Fields): DepartureStatus {
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
     policy: textOf(raw.policy),
+    leftTo: textOf(raw.leftTo),
     actions: Array.isArray(raw.actions) ? raw.actions.flatMap(actionRecordOf) : undefined,
     timeline: listOf(raw.timeline).flatMap((entry) => {
       const fields = fieldsOf(entry);
