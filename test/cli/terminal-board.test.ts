@@ -9,6 +9,7 @@ import {
 } from "../../src/board/stream.ts";
 import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
 import { plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
+import { explain } from "../../src/core/reason/explain.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6));
@@ -60,6 +61,12 @@ function pictureOf(more: Partial<BoardPicture> = {}, fleet: Partial<BoardPicture
   };
   return picture;
 }
+
+const blocked = explain("DrainBlocked", {
+  node: "n1",
+  detail:
+    "shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod",
+});
 
 const small = { columns: 80, rows: 24, sort: "Leaving", scroll: 0 } as const;
 
@@ -113,7 +120,7 @@ describe("The board in a terminal", () => {
         ...{ state: "Leaving", noticedAt: now, deadlineAt: plus(now, seconds(34)) },
         pods: { ...podsLeft(3, 4), blocked: 1 },
       },
-      /NOTICE +█▌···· 3 of 4 pods left, 1 blocked, 34 s to go/,
+      /NOTICE +█▌···· 3 of 4 pods left, 34 s to go, 1 blocked$/m,
     ],
     ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +Waits for the budget/],
     ["a time that has come", { departAt: now }, / due +Spaced/],
@@ -154,6 +161,19 @@ describe("The board in a terminal", () => {
 
   it("gives the core's own sentence where there is room for it", () => {
     expect(textOf(pictureOf(), { columns: 120 })).toContain("n1 leaves at nine.");
+  });
+
+  it("has all that a budget says where there is room for it", () => {
+    const rows = [
+      row("n1", {
+        ...{ state: "Leaving", phase: "Draining", reason: "DrainBlocked" },
+        ...{ pods: { ...podsLeft(3, 4), blocked: 2 }, explain: blocked },
+      }),
+    ];
+    expect(textOf(pictureOf({ rows }), { columns: 200 })).toContain(
+      "2 blocked by shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod",
+    );
+    expect(textOf(pictureOf({ rows }))).toMatch(/4h00m to go, 2 blocked$/m);
   });
 
   it("has those under way first, then what is held, who leaves next and who stays; or all by name", () => {

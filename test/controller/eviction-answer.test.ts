@@ -153,11 +153,12 @@ describe("a drain in which one pod's evictions are answered", () => {
   });
 });
 
-describe("a pod that its budget holds for good", () => {
-  it("is in the Departure's status as blocked, with the budget's words, at every look", async () => {
+describe("pods that their budgets hold for good", () => {
+  it("are in the Departure's status as blocked, with each budget's words, at every look", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
     close(world, ["n1"]);
     workload(world, "victim", { replicas: 2, cpu: "1", maxUnavailable: 0 });
+    workload(world, "other", { replicas: 1, cpu: "1", maxUnavailable: 0 });
     await world.pass(seconds(30));
     open(world, ["n1"]);
     depart(world, "n0");
@@ -172,9 +173,13 @@ describe("a pod that its budget holds for good", () => {
     }
     stop.abort();
     await running;
-    const words = "The disruption budget victim needs 2 healthy pods and has 2 currently";
-    const message = `n0 is draining, blocked by ${words}.`;
-    const look = { reason: "DrainBlocked", message, blocked: 2, left: 2 };
+    const words = (budget: string, pods: number) =>
+      `The disruption budget ${budget} needs ${pods} healthy pods and has ${pods} currently`;
+    const pods = world.podsOn("n0").map(({ metadata }) => metadata?.name ?? "");
+    const first = (of: string) => pods.find((name) => name.startsWith(of));
+    const said = `default/${first("other")}: ${words("other", 1)}; default/${first("victim")}: ${words("victim", 2)}`;
+    const message = `n0 is draining, blocked by ${said}; and 1 more pod.`;
+    const look = { reason: "DrainBlocked", message, blocked: 3, left: 3 };
     expect([...looks]).toEqual([JSON.stringify(look)]);
   });
 });

@@ -115,6 +115,10 @@ describe("in Japanese", () => {
       "n1 is drained: no pod had to leave.",
       "n1 のドレインが完了しました: 退避する Pod はありませんでした。",
     ],
+    [
+      "n1 is draining, blocked by shop/web-0: is not evicted, because a podRule of the policy says Block; shop/db-0: The disruption budget db needs 2 healthy pods and has 2 currently; and 3 more pods.",
+      "n1 はドレイン中で、ブロックされています: shop/web-0: ポリシーの podRule が Block のため退避されません、shop/db-0: The disruption budget db needs 2 healthy pods and has 2 currently、ほか 3 個の Pod。",
+    ],
     ["n1 leaves now", "n1 はすぐに出発します"],
     [
       "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested before",

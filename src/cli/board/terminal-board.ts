@@ -227,9 +227,8 @@ function whyText(
   const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
   if (state === "Leaving") {
     const left = pods === null ? (phase ?? "") : `${pods.left} of ${pods.total} pods left`;
-    const blocked = pods === null || pods.blocked === 0 ? "" : `, ${pods.blocked} blocked`;
     const deadline = deadlineAt === null ? "" : `, ${deadlineText(deadlineAt, now)}`;
-    return `${left}${blocked}${deadline}`;
+    return `${left}${deadline}${blockedText(row, isWide)}`;
   }
   const held = reason === "OnHold" && hold !== null ? holdText(hold) : undefined;
   if (isWide) return held === undefined ? explain : `${held}: ${explain}`;
@@ -238,6 +237,13 @@ function whyText(
   const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
   // One of a newer version has no words here.
   return reasonWords[why]?.en ?? why;
+}
+
+/** Last of what is said of a drain: what the budgets say may be longer than the line. */
+function blockedText({ pods, explain }: BoardRow, isWide: boolean): string {
+  if (pods === null || pods.blocked === 0) return "";
+  const by = isWide ? / is draining, (blocked by .+)\.$/s.exec(explain)?.[1] : undefined;
+  return `, ${pods.blocked} ${by ?? "blocked"}`;
 }
 
 function holdText({ by, sinceAt, untilAt }: RowHold): string {

@@ -24,6 +24,7 @@ import {
   ruleUntil,
 } from "../../core/drain/drain-rule.ts";
 import type { DrainStep } from "../../core/drain/drain-step.ts";
+import { explainHeld } from "../../core/drain/explain-held.ts";
 import { placeholderName } from "../../core/drain/placeholder-plan.ts";
 import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../core/policy/policy.ts";
@@ -185,7 +186,7 @@ class NodeDrain {
         continue;
       }
       if (verdict !== "Running") return this.#end({ verdict, counts }, begun);
-      this.#heldBy = step.blocked[0]?.message;
+      this.#heldBy = explainHeld(step.blocked);
       for (const act of step.acts) void this.#carryOut(act, signal);
       const wakeAt = earliest(step.askAgainAt, this.#reportAgainAt);
       const woken = await this.#wakeup.sleepUntil(wakeAt, signal);

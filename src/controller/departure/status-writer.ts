@@ -10,6 +10,7 @@ import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
 import { type PhaseChange, statusAfter, statusWithReason } from "../../core/departure/ledger.ts";
 import { withLeftBehind } from "../../core/drain/drain-progress.ts";
 import type { DrainStep } from "../../core/drain/drain-step.ts";
+import { explainHeld } from "../../core/drain/explain-held.ts";
 import { explain } from "../../core/reason/explain.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { type Instant, millis, plus } from "../../core/time/time.ts";
@@ -130,8 +131,8 @@ export class StatusWriter {
    */
   recordProgress(departure: Departure, step: DrainStep): Instant | undefined {
     this.#counts = step.counts;
-    const first = step.blocked[0];
-    const progress = JSON.stringify([step.counts, first?.message]);
+    const held = explainHeld(step.blocked);
+    const progress = JSON.stringify([step.counts, held]);
     if (progress === this.#progress) return undefined;
     const nowMs = this.#clock.monotonic();
     const restMs = this.#writing ? progressEveryMs : this.#writtenAtMs + progressEveryMs - nowMs;
@@ -139,8 +140,8 @@ export class StatusWriter {
     this.#progress = progress;
     this.#writtenAtMs = nowMs;
     this.#writing = true;
-    const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
-    const message = explain(reason, { node: departure.node.name, detail: first?.message });
+    const reason: Reason = held === undefined ? "DrainRunning" : "DrainBlocked";
+    const message = explain(reason, { node: departure.node.name, detail: held });
     // Progress is for people's eyes: a fault in writing it does not stop the drain.
     void this.write(departure, ({ status }) =>
       status.phase === "Draining" ? { ...status, reason, message } : undefined,

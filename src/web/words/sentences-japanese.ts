@@ -236,6 +236,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^it is deleted after (\S+) s(?:.*) if it is still blocked$/,
     "ブロックが続けば $1 秒後に削除されます",
   ],
+  [/^and (\d+) more pods?$/, "ほか $1 個の Pod"],
   [/^grace period truncated from (\S+) s to (\S+) s$/, "猶予は $1 秒から $2 秒に短縮されます"],
   [
     /^(.+) has no planned departure while it has the annotation (.+)$/,

@@ -160,12 +160,26 @@ function whole(text: string): string | undefined {
     const match = english.exec(text);
     if (match === null) continue;
     const { movedFrom, wait, detail, ...others } = match.groups ?? {};
-    const facts = detail === undefined ? others : { ...others, detail: phrase(detail) ?? detail };
+    const facts = detail === undefined ? others : { ...others, detail: detailOf(detail) };
     const moved = movedFrom === undefined ? "" : `、${movedFrom} から変更`;
     const held = wait === undefined ? "" : `、約 ${wait} 遅れる見込み`;
     return `${filled(japanese, facts)}${moved}${held}`;
   }
   return undefined;
+}
+
+function detailOf(detail: string): string {
+  return phrase(detail) ?? heldPods(detail) ?? detail;
+}
+
+/** What holds a drain up: pods by name, each with what the core or the cluster says of it. */
+function heldPods(detail: string): string | undefined {
+  if (!/^\S+\/\S+: /.test(detail)) return undefined;
+  const parts = detail.split("; ").map((part) => {
+    const [, pod = "", said = part] = /^(\S+\/\S+: )(.+)$/s.exec(part) ?? [];
+    return `${pod}${whole(said) ?? phrase(said) ?? said}`;
+  });
+  return parts.join("、");
 }
 
 function phrase(text: string, known = phrases): string | undefined {

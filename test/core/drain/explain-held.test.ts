@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import type { HeldPod } from "../../../src/core/drain/drain-step.ts";
+import { explainHeld } from "../../../src/core/drain/explain-held.ts";
+
+const web = "The disruption budget web needs 2 healthy pods and has 2 currently";
+const db = "The disruption budget db needs 3 healthy pods and has 3 currently";
+
+function held(name: string, message: string, namespace = "shop"): HeldPod {
+  const pod = { namespace, name, uid: `${namespace}-${name}` };
+  return { pod, reason: "BudgetHolds", message, budgets: [] };
+}
+
+describe("What holds a drain up", () => {
+  it("is nothing where no pod is held", () => {
+    expect(explainHeld([])).toBeUndefined();
+  });
+
+  it.each<[string, readonly HeldPod[], string]>([
+    ["one pod by its name and its budget's words", [held("web-0", web)], `shop/web-0: ${web}`],
+    [
+      "the pods of one budget as one, with how many more there are",
+      [held("web-0", web), held("web-1", web), held("web-2", web)],
+      `shop/web-0: ${web}; and 2 more pods`,
+    ],
+    [
+      "two budgets with the words of each",
+      [held("web-0", web), held("web-1", web), held("db-0", db)],
+      `shop/web-0: ${web}; shop/db-0: ${db}; and 1 more pod`,
+    ],
+    [
+      "budgets of one name in two namespaces as two",
+      [held("web-0", web), held("web-0", web, "test")],
+      `shop/web-0: ${web}; test/web-0: ${web}`,
+    ],
+    [
+      "no more than two, however many budgets there are",
+      [held("web-0", web), held("db-0", db), held("mq-0", "not now"), held("mq-1", "not now")],
+      `shop/web-0: ${web}; shop/db-0: ${db}; and 2 more pods`,
+    ],
+    [
+      "a sentence of the server without its full stop",
+      [held("web-0", "It is still being processed by the server.")],
+      "shop/web-0: It is still being processed by the server",
+    ],
+  ])("is said of %s", (_, pods, said) => {
+    expect(explainHeld(pods)).toBe(said);
+  });
+});
