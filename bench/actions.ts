@@ -6,7 +6,7 @@
 import { createAwsRunner } from "../src/cloud/aws/actions/aws-runners.ts";
 import type { Clock } from "../src/contracts/clock.ts";
 import { seededRng } from "../src/core/chance/rng.ts";
-import { millis, minutes, plus, seconds } from "../src/core/time/time.ts";
+import { millis, minus, minutes, plus, seconds } from "../src/core/time/time.ts";
 import { realClock } from "../src/runtime/real-clock.ts";
 import { idOf, machinesOf, nowMs, startAwsServers } from "./aws-servers.ts";
 import { type Figure, rounded, writeResult } from "./result-file.ts";
@@ -39,7 +39,11 @@ async function burst(groupsPerMachine: number, index: "Fresh" | "Stale"): Promis
   const machines = machinesOf(fleet);
   const over = new AbortController();
   let aheadMs = millis(0);
-  const clock: Clock = { ...realClock, now: () => plus(realClock.now(), aheadMs) };
+  const clock: Clock = {
+    ...realClock,
+    now: () => plus(realClock.now(), aheadMs),
+    sleepUntil: (at, signal) => realClock.sleepUntil(minus(at, aheadMs), signal),
+  };
   const runner = await createAwsRunner("deregisterTargets", {
     ...{ clock, rng: seededRng(1), region: "eu-west-1", machines: () => [] },
     follow: over.signal,

@@ -133,6 +133,7 @@ export class Agent implements NoticeSink {
   }
 
   async #keepTold(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
     while (!signal.aborted) {
       this.#options.health.turned("agent");
       const wanted = activeNotice(this.#notices, this.#cloudNow());
@@ -143,7 +144,8 @@ export class Agent implements NoticeSink {
       if (!failed) this.#failures = 0;
       // The notice reported before is withdrawn; the current one needs a report of its own.
       if (!failed && !this.#isReported(wanted)) continue;
-      await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
+      const lookAt = plus(clock.now(), this.#nextLookMs(wanted, failed ? "Failed" : "Told"));
+      await this.#wakeup.sleepUntil(lookAt, signal).catch(() => undefined);
     }
   }
 
@@ -206,7 +208,7 @@ export class Agent implements NoticeSink {
     this.#tellAgainAt = later(reported.outlivedAt, plus(this.#cloudNow(), outlivedAgainMs));
   }
 
-  #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis | undefined {
+  #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis {
     if (last === "Failed") return this.#backoffMs(wanted);
     const nowAt = this.#cloudNow();
     const changeAt = nextChangeAt(this.#notices, nowAt);

@@ -7,4 +7,9 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `span`, or rejects with the signal's reason as soon as it aborts. */
   sleep(span: Millis, signal?: AbortSignal): Promise<void>;
+  /**
+   * The same until an instant of wall time: where that is set forward meanwhile it ends within a
+   * second of it. Where it is set back, after the span that there was at first.
+   */
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void>;
 }

@@ -1,5 +1,7 @@
-import { between, type Instant, type Millis } from "../core/time/time.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
 import type { Clock } from "./clock.ts";
+
+type SleepTime = { readonly span: Millis } | { readonly until: Instant };
 
 /** A reason of our own: the default one takes a stack trace each time. */
 const awake = "awake";
@@ -26,30 +28,35 @@ export class Wakeup {
    * Tells what it woke of; without a span only a wake-up ends it. An abort ends it too, and rejects
    * nothing.
    */
-  async sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
-    if (!this.#isDue && !signal.aborted) await this.#rest(span, signal);
-    const woken = this.#isDue ? "Woken" : "Time";
-    this.#isDue = false;
-    return woken;
+  sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    return this.#sleep(span === undefined ? undefined : { span }, signal);
   }
 
   /** The same until an instant; rejects with the signal's reason when it aborts. */
   async sleepUntil(until: Instant | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
     signal.throwIfAborted();
-    const span = until === undefined ? undefined : between(this.#clock.now(), until);
-    const woken = await this.sleep(span, signal);
+    const time = until === undefined ? undefined : { until };
+    const woken = await this.#sleep(time, signal);
     signal.throwIfAborted();
     return woken;
   }
 
-  async #rest(span: Millis | undefined, signal: AbortSignal): Promise<void> {
+  async #sleep(time: SleepTime | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    if (!this.#isDue && !signal.aborted) await this.#rest(time, signal);
+    const woken = this.#isDue ? "Woken" : "Time";
+    this.#isDue = false;
+    return woken;
+  }
+
+  async #rest(time: SleepTime | undefined, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const end = () => ended.abort(awake);
     this.#end = end;
     signal.addEventListener("abort", end, { once: true, signal: ended.signal });
     try {
-      if (span === undefined) await aborted(ended.signal);
-      else await this.#clock.sleep(span, ended.signal);
+      if (time === undefined) await aborted(ended.signal);
+      else if ("until" in time) await this.#clock.sleepUntil(time.until, ended.signal);
+      else await this.#clock.sleep(time.span, ended.signal);
     } catch (error) {
       if (!ended.signal.aborted) throw error;
     } finally {

@@ -4,6 +4,88 @@ import { type Instant, instant, type Millis } from "../core/time/time.ts";
 /** Timers of Node hold at most this span; a longer sleep is slept in parts. */
 const longestTimerMs = 2_147_483_647;
 
+/** So often it is looked whether the wall clock was set while anybody sleeps until an instant. */
+const lookEveryMs = 1000;
+/** It is taken to be the same clock still: reading both clocks takes a moment, too. */
+const unsteadyMs = 50;
+
+interface InstantSleeper {
+  readonly at: Instant;
+  /** Monotonic: the end of the span that there was at first. */
+  readonly latestMs: number;
+  readonly wake: () => void;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Those who sleep until an instant of wall time. Timers know nothing of that: where NTP steps it,
+ * or the machine was suspended, all timers are set anew. One look serves all sleepers.
+ */
+class InstantSleepers {
+  readonly #sleepers = new Set<InstantSleeper>();
+  #looks: NodeJS.Timeout | undefined;
+  /** Of the wall clock from the monotonic one. */
+  #distanceMs = 0;
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const onAbort = (): void => {
+        this.#leave(sleeper);
+        reject(signal?.reason);
+      };
+      const wake = (): void => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const latestMs = performance.now() + Math.max(0, at - Date.now());
+      const sleeper: InstantSleeper = { at, latestMs, wake, timer: undefined };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#enter(sleeper);
+    });
+  }
+
+  #enter(sleeper: InstantSleeper): void {
+    if (this.#sleepers.size === 0) {
+      this.#distanceMs = Date.now() - performance.now();
+      this.#looks = setInterval(() => this.#look(), lookEveryMs);
+    }
+    this.#sleepers.add(sleeper);
+    this.#setTimer(sleeper);
+  }
+
+  #leave(sleeper: InstantSleeper): void {
+    clearTimeout(sleeper.timer);
+    this.#sleepers.delete(sleeper);
+    if (this.#sleepers.size === 0) clearInterval(this.#looks);
+  }
+
+  #setTimer(sleeper: InstantSleeper): void {
+    const leftMs = Math.min(sleeper.at - Date.now(), sleeper.latestMs - performance.now());
+    const spanMs = Math.min(Math.max(0, leftMs), longestTimerMs);
+    sleeper.timer = setTimeout(() => {
+      if (spanMs === longestTimerMs) return this.#setTimer(sleeper);
+      this.#leave(sleeper);
+      sleeper.wake();
+    }, spanMs);
+  }
+
+  #look(): void {
+    const distanceMs = Date.now() - performance.now();
+    if (Math.abs(distanceMs - this.#distanceMs) < unsteadyMs) return;
+    this.#distanceMs = distanceMs;
+    for (const sleeper of this.#sleepers) {
+      clearTimeout(sleeper.timer);
+      this.#setTimer(sleeper);
+    }
+  }
+}
+
+const instantSleepers = new InstantSleepers();
+
 /** The machine's own clock. */
 export const realClock: Clock = {
   now(): Instant {
@@ -14,6 +96,9 @@ export const realClock: Clock = {
   },
   sleep(span: Millis, signal?: AbortSignal): Promise<void> {
     return sleepReal(span, signal);
+  },
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return instantSleepers.sleepUntil(at, signal);
   },
 };
 

@@ -32,6 +32,7 @@ function slowFeed() {
       now: () => clock.now(),
       monotonic: () => clock.monotonic() + lookedMs,
       sleep: (span, signal) => clock.sleep(span, signal),
+      sleepUntil: (at, signal) => clock.sleepUntil(at, signal),
     },
     ...{ cluster: { now: () => clock.now(), rate: () => 1 }, hasReleaser: () => true },
     state: () => ({

@@ -3,7 +3,16 @@ import { demoStartAt, startLastcallFleet } from "../../src/cli/demo/demo-run.ts"
 import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { play } from "../../src/cli/demo/play.ts";
-import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import {
+  between,
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
@@ -40,13 +49,15 @@ function startLive(ofSeed = seed): Live {
 /** Real time of which each sleep takes as long as it says, at once. */
 function instantClock() {
   let nowMs = 0;
+  const sleep = async (span: Millis) => {
+    nowMs += span;
+    await eventLoopTurn();
+  };
   return {
     now: () => demoStartAt,
     monotonic: () => nowMs,
-    sleep: async (span: Millis) => {
-      nowMs += span;
-      await eventLoopTurn();
-    },
+    sleep,
+    sleepUntil: (at: Instant) => sleep(between(demoStartAt, at)),
   };
 }
 

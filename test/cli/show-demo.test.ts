@@ -6,7 +6,7 @@ import { showDemo } from "../../src/cli/demo/show-demo.ts";
 import { resolveOptions } from "../../src/config/options/resolve-options.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
-import { instant, type Millis } from "../../src/core/time/time.ts";
+import { between, type Instant, instant, type Millis } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 
@@ -46,6 +46,10 @@ class FrameClock implements Clock {
     for (const sleeper of this.#sleepers) {
       if (sleeper.wakeAtMs <= this.#elapsedMs) sleeper.wake();
     }
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.sleep(between(this.now(), at), signal);
   }
 
   #sleepUntil(wakeAtMs: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Wakeup } from "../../src/contracts/wakeup.ts";
-import { plus, seconds } from "../../src/core/time/time.ts";
+import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { dawn } from "../support/model-world.ts";
@@ -37,6 +37,22 @@ describe("a sleep until an instant", () => {
     const sleeping = wakeup.sleepUntil(plus(dawn, seconds(5)), never);
     await clock.advance(seconds(5));
     expect(await sleeping).toBe("Time");
+  });
+
+  it("ends when the wall clock is set to it, which no other sleep does", async () => {
+    const sleeping = wakeup.sleepUntil(plus(dawn, minutes(2)), never);
+    const other = new Wakeup(clock);
+    let ended: string | undefined;
+    void other.sleep(minutes(2), never).then((by) => {
+      ended = by;
+    });
+    await clock.advance(seconds(10));
+    clock.setForward(minutes(3));
+    await clock.advance(seconds(1));
+    expect(await sleeping).toBe("Time");
+    expect(ended).toBeUndefined();
+    await clock.advance(seconds(109));
+    expect(ended).toBe("Time");
   });
 
   it("rejects with the reason of an abort, before it and during it", async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, instant, type Millis } from "../../src/core/time/time.ts";
+import { between, type Instant, instant, type Millis } from "../../src/core/time/time.ts";
 
 interface Sleeper {
   readonly wakeMs: number;
@@ -44,6 +44,10 @@ export class ManualClock implements Clock {
       this.#sleepers.add(sleeper);
       signal?.addEventListener("abort", abort, { once: true });
     });
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.sleep(between(this.now(), at), signal);
   }
 
   /** Lets `span` pass: wakes each sleeper at its own time and lets it act before the next one. */

@@ -1,5 +1,12 @@
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, instant, type Millis, millis, plus } from "../../src/core/time/time.ts";
+import {
+  between,
+  type Instant,
+  instant,
+  type Millis,
+  millis,
+  plus,
+} from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 
 /** Real time at another speed: at 60 a minute passes every second, from `startAt` on. */
@@ -24,5 +31,9 @@ export class ScaledClock implements Clock {
 
   sleep(span: Millis, signal?: AbortSignal): Promise<void> {
     return realClock.sleep(millis(span / this.#speed), signal);
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.sleep(between(this.now(), at), signal);
   }
 }

@@ -2,7 +2,7 @@ import type { BoardClock } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
 import { fieldsOf, instantOf, numberOf } from "../../core/json/json-field.ts";
-import { type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
+import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
 
 /** A board is not kept waiting longer by a server that does not answer. */
 const patienceMs = seconds(2);
@@ -40,6 +40,10 @@ export class ClusterClock implements Clock {
 
   sleep(span: Millis, signal?: AbortSignal): Promise<void> {
     return this.#clock.sleep(span, signal);
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.sleep(between(this.now(), at), signal);
   }
 
   /** Asks once, before anything is shown; a cluster that says nothing has this computer's time. */

@@ -6,7 +6,7 @@ import { bindingMs } from "../../core/drain/drain-rule.ts";
 import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/reaction.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
-import { between, formatDuration, millis } from "../../core/time/time.ts";
+import { formatDuration, millis } from "../../core/time/time.ts";
 import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { LastLook } from "./last-look.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
@@ -245,7 +245,7 @@ async function untilTaken(context: StepContext, signal: AbortSignal): Promise<Ph
         ? { event: "GaveUp", reason: "NoticeWithdrawn" }
         : { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(policy) };
     }
-    await clock.sleep(between(clock.now(), untilAt), signal);
+    await clock.sleepUntil(untilAt, signal);
   }
 }
 

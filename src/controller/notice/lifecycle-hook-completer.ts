@@ -9,7 +9,7 @@ import {
   hookStanding,
   type LifecycleHook,
 } from "../../core/notice/lifecycle-hook.ts";
-import { between, type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
+import { type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
@@ -90,7 +90,7 @@ export class LifecycleHookCompleter {
         wait.limits ??= await hooks.limits(hook, signal);
         if (wait.limits === undefined) return;
         const dueAt = plus(toldAt, millis(wait.limits.heartbeatMs / 2));
-        await clock.sleep(millis(Math.max(0, between(clock.now(), dueAt))), signal);
+        await clock.sleepUntil(dueAt, signal);
         if ((await hooks.extend(hook, signal)) !== "Completed") return;
         toldAt = clock.now();
       } catch (error) {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { between, type Instant, type Millis, plus } from "../../core/time/time.ts";
+import { between, type Instant, type Millis, millis, minus, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
 import { type Timer, TimerHeap } from "./timers.ts";
 
@@ -12,6 +12,11 @@ interface VirtualClockOptions {
   readonly settle: () => Promise<void>;
 }
 
+interface InstantSleeper {
+  readonly at: Instant;
+  timer: Timer;
+}
+
 /**
  * Discrete-event time: it stands still until a caller runs it, and then jumps from timer to timer.
  * Between two jumps all promise work comes to rest, so a run is the same every time it is run. I/O
@@ -21,7 +26,10 @@ export class VirtualClock implements Clock {
   readonly #startAt: Instant;
   readonly #settle: () => Promise<void>;
   readonly #timers = new TimerHeap();
+  readonly #untilInstant = new Set<InstantSleeper>();
+  /** By the wall as it was at first; what it was set forward since comes on top. */
   #nowAt: Instant;
+  #steppedMs = millis(0);
   #nextOrder = 0;
   #running = false;
 
@@ -32,7 +40,7 @@ export class VirtualClock implements Clock {
   }
 
   now(): Instant {
-    return this.#nowAt;
+    return plus(this.#nowAt, this.#steppedMs);
   }
 
   monotonic(): number {
@@ -40,14 +48,35 @@ export class VirtualClock implements Clock {
   }
 
   sleep(span: Millis, signal?: AbortSignal): Promise<void> {
+    return this.#sleep(span, signal);
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.#sleep(between(this.now(), at), signal, at);
+  }
+
+  /** The wall clock is set forward; only those wake earlier by that who sleep until an instant. */
+  setForward(span: Millis): void {
+    this.#steppedMs = millis(this.#steppedMs + span);
+    for (const sleeper of this.#untilInstant) {
+      sleeper.timer.cancelled = true;
+      sleeper.timer = this.#set(between(this.now(), sleeper.at), sleeper.timer.fire);
+    }
+  }
+
+  #sleep(span: Millis, signal: AbortSignal | undefined, at?: Instant): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const timer = this.#set(span, () => {
+        this.#untilInstant.delete(sleeper);
         signal?.removeEventListener("abort", onAbort);
         resolve();
       });
+      const sleeper = { at: at ?? this.now(), timer };
+      if (at !== undefined) this.#untilInstant.add(sleeper);
       const onAbort = (): void => {
-        timer.cancelled = true;
+        this.#untilInstant.delete(sleeper);
+        sleeper.timer.cancelled = true;
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", onAbort, { once: true });
@@ -55,7 +84,8 @@ export class VirtualClock implements Clock {
   }
 
   /** Lets time pass until `at`, inclusive; everything that is due by then has happened after. */
-  async runUntil(at: Instant): Promise<void> {
+  async runUntil(until: Instant): Promise<void> {
+    const at = minus(until, this.#steppedMs);
     assert(!this.#running, "a virtual clock is run by one caller at a time");
     this.#running = true;
     try {
@@ -69,12 +99,12 @@ export class VirtualClock implements Clock {
 
   /** Lets a span of time pass. */
   advance(span: Millis): Promise<void> {
-    return this.runUntil(plus(this.#nowAt, span));
+    return this.runUntil(plus(this.now(), span));
   }
 
   /** Lets time pass until `done` says so, at most until `at`; gives back whether it did. */
   async runUntilDone(done: () => boolean, at: Instant): Promise<boolean> {
-    await this.runUntil(this.#nowAt);
+    await this.runUntil(this.now());
     while (!done()) {
       const dueAt = this.nextDueAt();
       if (dueAt === undefined || dueAt > at) return false;
@@ -85,6 +115,11 @@ export class VirtualClock implements Clock {
 
   /** When the next timer fires, if there is one. */
   nextDueAt(): Instant | undefined {
+    const dueAt = this.#nextTimerAt();
+    return dueAt && plus(dueAt, this.#steppedMs);
+  }
+
+  #nextTimerAt(): Instant | undefined {
     while (this.#timers.first()?.cancelled) this.#timers.pop();
     return this.#timers.first()?.dueAt;
   }
@@ -98,10 +133,10 @@ export class VirtualClock implements Clock {
 
   /** Jumps to the next instant at which something is due and fires all its timers. */
   #fireNext(limitAt: Instant): boolean {
-    const dueAt = this.nextDueAt();
+    const dueAt = this.#nextTimerAt();
     if (dueAt === undefined || dueAt > limitAt) return false;
     this.#nowAt = dueAt;
-    while (this.nextDueAt() === dueAt) this.#timers.pop()?.fire();
+    while (this.#nextTimerAt() === dueAt) this.#timers.pop()?.fire();
     return true;
   }
 }

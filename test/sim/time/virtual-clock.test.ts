@@ -84,6 +84,25 @@ describe("VirtualClock", () => {
     await expect(clock.sleep(seconds(1), abort.signal)).rejects.toBe("enough");
   });
 
+  it("wakes whoever sleeps until an instant as the wall clock is set past that, and goes on from there", async () => {
+    const clock = newClock();
+    const woken: [string, number][] = [];
+    const wakes = (name: string) => () => void woken.push([name, clock.monotonic()]);
+    void clock.sleepUntil(plus(startAt, seconds(60))).then(wakes("until 60"));
+    void clock.sleepUntil(plus(startAt, seconds(200))).then(wakes("until 200"));
+    void clock.sleep(seconds(100)).then(wakes("for 100"));
+    await clock.advance(seconds(5));
+    clock.setForward(seconds(90));
+    expect([clock.now(), clock.monotonic()]).toEqual([plus(startAt, seconds(95)), 5000]);
+    await clock.runUntil(plus(startAt, seconds(300)));
+    expect(woken).toEqual([
+      ["until 60", 5000],
+      ["for 100", 100_000],
+      ["until 200", 110_000],
+    ]);
+    expect([clock.now(), clock.monotonic()]).toEqual([plus(startAt, seconds(300)), 210_000]);
+  });
+
   it("says whether what was waited for came to be in time", async () => {
     const clock = newClock();
     let done = false;

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { instant, millis } from "../../src/core/time/time.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+
+const startMs = Date.UTC(2026, 10, 20, 12);
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: startMs });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** After how many seconds a sleep until 120 s from now is over, by the wall as it was at first. */
+function slept(signal?: AbortSignal) {
+  const seen = { endedAfterMs: undefined as number | undefined, reason: undefined as unknown };
+  const beganMs = performance.now();
+  realClock.sleepUntil(instant(startMs + 120_000), signal).then(
+    () => {
+      seen.endedAfterMs = performance.now() - beganMs;
+    },
+    (reason: unknown) => {
+      seen.reason = reason;
+    },
+  );
+  return seen;
+}
+
+/** Somebody sets the wall clock; nothing else goes on meanwhile. */
+function stepWall(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+describe("a sleep until an instant by the real clock", () => {
+  it("ends at it", async () => {
+    const seen = slept();
+    await vi.advanceTimersByTimeAsync(119_999);
+    expect(seen.endedAfterMs).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.endedAfterMs).toBe(120_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("ends at once where it is over", async () => {
+    stepWall(120_000);
+    const seen = slept();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(seen.endedAfterMs).toBeLessThanOrEqual(1);
+  });
+
+  it.each([
+    ["to before it", 60_000, 60_000],
+    ["past it", 600_000, 11_001],
+  ])("ends at most a second late where the wall clock steps %s", async (_, stepMs, endsMs) => {
+    const seen = slept();
+    await vi.advanceTimersByTimeAsync(10_000);
+    stepWall(stepMs);
+    await vi.advanceTimersByTimeAsync(endsMs - 10_000);
+    expect(seen.endedAfterMs).toBeLessThanOrEqual(endsMs);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is not made longer by a wall clock that is set back: whoever woke looks again", async () => {
+    const seen = slept();
+    await vi.advanceTimersByTimeAsync(10_000);
+    stepWall(-3_600_000);
+    await vi.advanceTimersByTimeAsync(110_000);
+    expect(seen.endedAfterMs).toBe(120_000);
+  });
+
+  it("rejects with the signal's reason, and leaves no timer behind", async () => {
+    const stop = new AbortController();
+    const seen = slept(stop.signal);
+    stop.abort("enough");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(seen.reason).toBe("enough");
+    expect(vi.getTimerCount()).toBe(0);
+    const later = slept(stop.signal);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(later.reason).toBe("enough");
+  });
+
+  it("lasts as long as a timer cannot", async () => {
+    const month = 31 * 24 * 3_600_000;
+    let over = false;
+    void realClock.sleepUntil(instant(startMs + month)).then(() => {
+      over = true;
+    });
+    stepWall(millis(0));
+    await vi.advanceTimersByTimeAsync(month - 1);
+    expect(over).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(over).toBe(true);
+  });
+});
