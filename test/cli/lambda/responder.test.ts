@@ -209,6 +209,12 @@ describe("the Lambda responder", () => {
     });
   });
 
+  it("acts on an event with the time of AWS' own samples", async () => {
+    const { actions } = await invoke({ ...interruption(), time: "1970-01-01T00:00:00Z" });
+    expect(actions?.map(({ state }) => state)).not.toContain("Failed");
+    expect(standing()).toEqual([]);
+  });
+
   it("does nothing for an event that takes no machine away", async () => {
     const event = {
       ...interruption(),

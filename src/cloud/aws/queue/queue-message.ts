@@ -11,8 +11,11 @@ import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../../core/notice/lifecycle-hook.ts";
 import { eventIdFrom, type Notice } from "../../../core/notice/notice.ts";
 import {
+  between,
   earlier,
+  hours,
   type Instant,
+  type Millis,
   parseHttpDate,
   parseInstant,
   plus,
@@ -73,7 +76,8 @@ function readEvent(event: Fields, at: Instant): MessageReading {
   const { detail } = event;
   const type = trimmedTextOf(event["detail-type"]) ?? "";
   if (!isFields(detail)) return unreadable(`${excerpt(type)} has no detail`);
-  const told = { detail, at: eventAt(event.time, at) };
+  const isReplay = trimmedTextOf(event["replay-name"]) !== undefined;
+  const told = { detail, at: isReplay ? replayedAt(event.time, at) : eventAt(event.time, at) };
   const id = trimmedTextOf(event.id);
   switch (`${trimmedTextOf(event.source)}/${type}`) {
     case "aws.ec2/EC2 Spot Instance Interruption Warning":
@@ -234,8 +238,20 @@ function aboutInstance(
   return { kind: "Read", notices: [{ machine, notice }], problems: [] };
 }
 
-/** Nothing happens after it was told: a clock that says so would make the deadline too late. */
+/** EventBridge tries for a day to deliver an event; its archives keep theirs for longer. */
+const longestUnderWayMs: Millis = hours(25);
+
+/**
+ * Fails open: a time that no delivery takes, as that of AWS' own samples (1970), says nothing of
+ * when it happened.
+ */
 function eventAt(time: unknown, toldAt: Instant): Instant {
+  const at = replayedAt(time, toldAt);
+  return between(at, toldAt) > longestUnderWayMs ? toldAt : at;
+}
+
+/** Nothing happens after it was told: a clock that says so would make the deadline too late. */
+function replayedAt(time: unknown, toldAt: Instant): Instant {
   return earlier(instantOf(time) ?? toldAt, toldAt);
 }
 

@@ -80,10 +80,27 @@ describe("a message of the queue", () => {
     ["no time", ""],
     ["a time that is none", "presently"],
     ["a time after it was sent", "2026-11-20T13:00:00Z"],
+    ["the time of a sample", "1970-01-01T00:00:00Z"],
+    ["a time that no delivery takes", "2026-11-19T11:00:00Z"],
   ])("counts two minutes from its arrival in the queue where it names %s", (_, time) => {
     expect(only(spotWarning({ ...about, time }))).toMatchObject({
       notice: { deadlineAt: at + 120_000 },
     });
+  });
+
+  it.each([
+    ["a day that EventBridge has tried to deliver it", { time: "2026-11-19T12:30:00Z" }, {}],
+    ["a replay of an archive", { time: "2026-11-13T12:00:00Z" }, { "replay-name": "again" }],
+  ])("counts from the event after %s", (_, told, more) => {
+    const deadlineAt = Date.parse(told.time) + 120_000;
+    expect(only({ ...spotWarning({ ...about, ...told }), ...more })).toMatchObject({
+      notice: { deadlineAt },
+    });
+  });
+
+  it("counts a group's wait from its arrival where the message has the time of a sample", () => {
+    const reading = read(terminateAction({ ...about, time: "2020-07-01T22:19:58Z" }));
+    expect(reading).toMatchObject({ hook: { at }, notices: [{ notice: { noticedAt: at } }] });
   });
 
   it("tells the end that a capacity reservation's interruption names", () => {
