@@ -70,7 +70,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       const target = await targetOf(id, one);
       await world.groups.deregister(id, [target], never);
       expect(world.serving(id)).toEqual([two]);
-      await world.groups.register(id, [target], never);
+      expect(await world.groups.register(id, [target], never)).toBe("Registered");
       expect(world.serving(id).toSorted()).toEqual([one, two]);
     });
 
@@ -96,7 +96,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       const gone = world.add("web", [one]).replace(/web/, "bew");
       const target = { id: one, port: 80 };
       await world.groups.deregister(gone, [target], never);
-      await world.groups.register(gone, [target], never);
+      expect(await world.groups.register(gone, [target], never)).toBe("Gone");
       expect(await world.groups.lingering(gone, [target], never)).toEqual([]);
     });
 

@@ -93,6 +93,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   readonly calls: ServedCall[] = [];
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
+  /** A target that is named and not there is refused, as by some that stand in for AWS. */
+  refusesAbsent = false;
   /** What is asked of these is never answered. */
   readonly hanging = new Set<string>();
   /** So many of the next requests are throttled. */
@@ -196,6 +198,10 @@ export class LoadBalancerServer extends AwsQueryServer {
       port: Port === undefined ? group.port : Number(Port),
     }));
     if (targets.some(({ id }) => !isTarget(group, id))) return invalidTarget(group);
+    const isThere = (target: ServedTarget) => group.targets.some((one) => isSame(one, target));
+    if (this.refusesAbsent && action !== "RegisterTargets" && !targets.every(isThere)) {
+      return invalidTarget(group);
+    }
     if (action === "DescribeTargetHealth") return health(group, targets);
     return action === "RegisterTargets"
       ? register(group, targets)

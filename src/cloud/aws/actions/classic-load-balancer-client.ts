@@ -10,6 +10,7 @@ import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type {
   ReadingListener,
+  RegisterEnd,
   Registered,
   Target,
   TrafficGroup,
@@ -76,13 +77,18 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     });
   }
 
-  async register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+  async register(
+    id: string,
+    targets: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<RegisterEnd> {
     const asked = askedFor("RegisterInstancesWithLoadBalancer", `register instances with ${id}`);
-    await this.#ask(asked, signal, async (abortSignal) => {
+    const answer = await this.#ask(asked, signal, (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
       const command = new RegisterInstancesWithLoadBalancerCommand(input);
-      await this.#client.send(command, { abortSignal });
+      return this.#client.send(command, { abortSignal });
     });
+    return answer === undefined ? "Gone" : "Registered";
   }
 
   async lingering(

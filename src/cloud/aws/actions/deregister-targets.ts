@@ -24,15 +24,14 @@ import { instanceOf, problemOf } from "./action-instance.ts";
 import { untilAborted } from "./concurrent.ts";
 import {
   byGroup,
-  counted,
   detailOf,
+  detailOfReturn,
   type HeldGroup,
   holdingsOf,
   LeavingTargets,
   type LinesOf,
   linesFor,
   linesOf,
-  throwFailed,
   undoOf,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
@@ -208,15 +207,15 @@ export class TargetRunner implements ActionRunner<Kind> {
       held.map(async ({ group, targets }) => {
         const { deregister, register } = linesFor(lines, group);
         await deregister.settled(group.id, signal);
-        await register.ask(group.id, targets, signal);
+        return register.ask(group.id, targets, signal);
       }),
     );
     if (held.length > 0) traffic.index.readAgain();
-    throwFailed(ends, signal);
+    const detail = detailOfReturn(ends, signal);
     // Whose the other addresses are is not known, and not for another attempt to forget.
     const isWhole = recorded.every(({ target }) => its.has(target.id));
     if (fault !== undefined && !isWhole) throw fault;
-    return { detail: `registered again with ${counted(held)}` };
+    return { detail };
   }
 
   async #find(task: ActionTask<Kind>, signal: AbortSignal): Promise<Found> {

@@ -15,6 +15,7 @@ import { GroupBatches } from "./group-batches.ts";
 import type { Holding } from "./target-index.ts";
 import {
   keyOfTarget,
+  type RegisterEnd,
   type Target,
   type TrafficGroup,
   type TrafficGroups,
@@ -80,7 +81,7 @@ export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
 /** The requests about groups of one kind, those of a burst together. */
 export interface Lines {
   readonly deregister: GroupBatches<void>;
-  readonly register: GroupBatches<void>;
+  readonly register: GroupBatches<RegisterEnd>;
   readonly look: GroupBatches<readonly Target[]>;
 }
 
@@ -185,14 +186,18 @@ export class LeavingTargets {
   }
 }
 
-/** Of work that has all been tried. */
-export function throwFailed(
-  ends: readonly PromiseSettledResult<void>[],
+/** What has come of work that has all been tried, for people; throws what failed first. */
+export function detailOfReturn(
+  ends: readonly PromiseSettledResult<RegisterEnd>[],
   signal: AbortSignal,
-): void {
+): string {
   signal.throwIfAborted();
   const failed = ends.find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw asFault(failed.reason);
+  const returned = ends.filter((end) => end.status === "fulfilled" && end.value === "Registered");
+  const gone = ends.length - returned.length;
+  const beside = gone === 0 ? "" : `, ${gone} of ${ends.length} gone meanwhile`;
+  return `registered again with ${counted(returned)}${beside}`;
 }
 
 /** What has come of it, for people. */
@@ -213,6 +218,6 @@ export function detailOf(
   return parts.join(", ");
 }
 
-export function counted({ length }: readonly HeldGroup[]): string {
+function counted({ length }: readonly unknown[]): string {
   return length === 1 ? "1 group" : `${length} groups`;
 }

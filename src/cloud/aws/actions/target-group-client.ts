@@ -17,6 +17,7 @@ import {
   keyOfTarget,
   type OnBusy,
   type ReadingListener,
+  type RegisterEnd,
   type Registered,
   type Target,
   type TrafficGroup,
@@ -87,25 +88,56 @@ export class TargetGroupClient implements TrafficGroups {
   }
 
   async deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
-    const asked = askedFor("DeregisterTargets", `deregister targets from ${id}`);
     for (const part of partsOf(targets, changedAtOnce)) {
-      await this.#change(asked, signal, async (abortSignal) => {
-        const Targets = part.map(toAws);
-        const command = new DeregisterTargetsCommand({ TargetGroupArn: id, Targets });
-        await this.#client.send(command, { abortSignal });
-      });
+      try {
+        await this.#deregister(id, part, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        await this.#deregisterStanding(id, { part, refusal: error }, signal);
+      }
     }
   }
 
-  async register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+  async #deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+    const asked = askedFor("DeregisterTargets", `deregister targets from ${id}`);
+    await this.#change(asked, signal, (abortSignal) => {
+      const Targets = targets.map(toAws);
+      const command = new DeregisterTargetsCommand({ TargetGroupArn: id, Targets });
+      return this.#client.send(command, { abortSignal });
+    });
+  }
+
+  /** AWS has nothing against a target that is not there; others refuse it, and all with it. */
+  async #deregisterStanding(
+    id: string,
+    { part, refusal }: { readonly part: readonly Target[]; readonly refusal: unknown },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!isOfTarget(refusal)) throw refusal;
+    const known = await this.#targets(id, signal).catch(() => part);
+    const standing = part.filter(({ id: target, port }) =>
+      known.some((one) => one.id === target && (port ?? one.port) === one.port),
+    );
+    if (standing.length === part.length) throw refusal;
+    if (standing.length > 0) await this.#deregister(id, standing, signal);
+  }
+
+  async register(
+    id: string,
+    targets: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<RegisterEnd> {
     const asked = askedFor("RegisterTargets", `register targets with ${id}`);
+    let end: RegisterEnd = "Registered";
     for (const part of partsOf(targets, changedAtOnce)) {
-      await this.#change(asked, signal, async (abortSignal) => {
+      const answer = await this.#change(asked, signal, (abortSignal) => {
         const Targets = part.map(toAws);
         const command = new RegisterTargetsCommand({ TargetGroupArn: id, Targets });
-        await this.#client.send(command, { abortSignal });
+        return this.#client.send(command, { abortSignal });
       });
+      if (answer === undefined) end = "Gone";
     }
+    return end;
   }
 
   async lingering(
@@ -113,7 +145,12 @@ export class TargetGroupClient implements TrafficGroups {
     targets: readonly Target[],
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
-    const standing = new Set((await this.#health(id, targets, signal)).map(keyOfTarget));
+    const found = await this.#health(id, targets, signal).catch((error: unknown) => {
+      // One that is not there is refused by some; all that is registered tells it, too.
+      if (!isOfTarget(error)) throw error;
+      return this.#health(id, undefined, signal);
+    });
+    const standing = new Set(found.map(({ target }) => keyOfTarget(target)));
     return targets.filter((target) => standing.has(keyOfTarget(target)));
   }
 
@@ -184,19 +221,18 @@ export class TargetGroupClient implements TrafficGroups {
     }
   }
 
-  #targets(id: string, signal: AbortSignal): Promise<readonly Target[]> {
-    return this.#health(id, undefined, signal);
+  /** Those on their way out are left out. */
+  async #targets(id: string, signal: AbortSignal): Promise<readonly Target[]> {
+    const found = await this.#health(id, undefined, signal);
+    return found.flatMap(({ target, state }) => (state === "draining" ? [] : target));
   }
 
-  /**
-   * All but those that are not registered; without `targets` those on their way out are left out,
-   * too.
-   */
+  /** All that is registered, of `targets` where they are named. */
   async #health(
     id: string,
     targets: readonly Target[] | undefined,
     signal: AbortSignal,
-  ): Promise<readonly Target[]> {
+  ): Promise<readonly { readonly target: Target; readonly state: string | undefined }[]> {
     const asked = askedFor("DescribeTargetHealth", `look at the targets of ${id}`);
     const answer = await this.#ask(asked, signal, (abortSignal) => {
       const command = new DescribeTargetHealthCommand({
@@ -205,22 +241,21 @@ export class TargetGroupClient implements TrafficGroups {
       });
       return this.#client.send(command, { abortSignal });
     });
-    return (answer?.TargetHealthDescriptions ?? []).flatMap(({ Target: target, TargetHealth }) => {
-      const { State, Reason } = TargetHealth ?? {};
-      const isOut =
-        Reason === "Target.NotRegistered" || (targets === undefined && State === "draining");
-      return isOut || target?.Id === undefined ? [] : [{ id: target.Id, port: target.Port }];
+    return (answer?.TargetHealthDescriptions ?? []).flatMap(({ Target: found, TargetHealth }) => {
+      const { State: state, Reason } = TargetHealth ?? {};
+      if (Reason === "Target.NotRegistered" || found?.Id === undefined) return [];
+      return { target: { id: found.Id, port: found.Port }, state };
     });
   }
 
-  #change(
+  #change<T>(
     asked: AwsPurpose,
     signal: AbortSignal,
-    send: (signal: AbortSignal) => Promise<void>,
-  ): Promise<void> {
-    return this.#turns.take(async () => {
+    send: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    return this.#turns.take(() => {
       signal.throwIfAborted();
-      await this.#ask(asked, signal, send);
+      return this.#ask(asked, signal, send);
     });
   }
 
@@ -274,6 +309,11 @@ function askedFor(call: string, action: string): AwsPurpose {
     service: "Elastic Load Balancing",
     wanted: "target groups of this region whose targets are of this kind",
   };
+}
+
+/** That of a target, and not of the request. */
+function isOfTarget(fault: unknown): boolean {
+  return isLastcallError(fault) && /^InvalidTarget/.test(nameOf(fault.cause));
 }
 
 function nameOf(error: unknown): string {

@@ -49,6 +49,9 @@ export interface ReadingListener {
   readonly onBusy?: OnBusy | undefined;
 }
 
+/** `Gone`: there is no such group any more, or no such instance. */
+export type RegisterEnd = "Registered" | "Gone";
+
 /**
  * Elastic Load Balancing, of one kind of group. Made by `target-group-client.ts` and
  * `classic-load-balancer-client.ts`; contract suite: `test/contract/traffic-groups.contract.ts`.
@@ -60,7 +63,7 @@ export interface TrafficGroups {
   /** Every group of the region that holds instances or addresses. */
   read(listener: ReadingListener, signal: AbortSignal): Promise<readonly Registered[]>;
   deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
-  register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
+  register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<RegisterEnd>;
   /** Those of these that still have connections, or have not been deregistered. */
   lingering(
     id: string,

@@ -4,6 +4,7 @@ import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
 import type {
   ReadingListener,
   Registered,
+  RegisterEnd,
   TrafficGroup,
   TrafficGroups,
 } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
@@ -51,7 +52,9 @@ class SlowGroups implements TrafficGroups {
     this.left.push({ name, atMs: this.clock.monotonic() });
   }
 
-  async register(): Promise<void> {}
+  async register(): Promise<RegisterEnd> {
+    return "Registered";
+  }
 
   async lingering(): Promise<readonly []> {
     return [];

@@ -212,7 +212,7 @@ describe("the index of targets", () => {
     const refusing: TrafficGroups = {
       kind: "TargetGroup",
       deregister: async () => {},
-      register: async () => {},
+      register: async () => "Registered",
       lingering: async () => [],
       read: async () => {
         readAtMs.push(clock.monotonic());

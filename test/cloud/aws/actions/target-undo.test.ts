@@ -31,7 +31,7 @@ describe("a machine whose departure is taken back", () => {
       kind,
       read: async () => [],
       deregister: async () => {},
-      register: async () => {},
+      register: async () => "Registered",
       lingering: async () => [],
       ...own,
     });
@@ -48,6 +48,7 @@ describe("a machine whose departure is taken back", () => {
         },
         register: async (_, targets) => {
           asked.push(`registered ${targets.map(({ id }) => id).join(" ")}`);
+          return "Registered";
         },
       }),
       kindOf("Classic", {

@@ -11,6 +11,7 @@ import { waitUntil } from "../../../support/wait-until.ts";
 
 const never = new AbortController().signal;
 const one = "i-00000000000000001";
+const two = "i-00000000000000002";
 useAwsEnvironment();
 
 async function serve() {
@@ -124,12 +125,47 @@ describe("AWS' client of target groups", () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const { arn } = server.addGroup("pods", { type: "ip" });
-    await expect(groups.deregister(arn, [{ id: one, port: 80 }], never)).rejects.toMatchObject({
+    await expect(groups.register(arn, [{ id: one, port: 80 }], never)).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
       retryable: false,
     });
     await server.stop();
   });
+
+  it("takes out what is there where a target that is not is refused", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    server.refusesAbsent = true;
+    const there = [
+      { id: one, port: 80 },
+      { id: one, port: 81 },
+    ];
+    const gone = { id: two, port: 80 };
+    const group = server.addGroup("web", { targets: [...there] });
+    await groups.deregister(group.arn, [gone], never);
+    expect(server.serving(group)).toEqual([`${one}:80`, `${one}:81`]);
+    expect(await groups.lingering(group.arn, [...there, gone], never)).toEqual(there);
+    await groups.deregister(group.arn, [...there, gone], never);
+    expect(server.serving(group)).toEqual([]);
+    expect(await groups.lingering(group.arn, [...there, gone], never)).toEqual([]);
+    await server.stop();
+  });
+
+  it.each(["DescribeTargetHealth", "DeregisterTargets"])(
+    "says that a target is refused where a look cannot tell that it is gone: %s",
+    async (denied) => {
+      const { server } = await serve();
+      const groups = new TargetGroupClient({ region: "eu-west-1" });
+      server.refusesAbsent = true;
+      server.denied.add(denied);
+      const { arn } = server.addGroup("web");
+      const code = denied === "DeregisterTargets" ? "CLOUD_RIGHT_MISSING" : "CLOUD_REFUSED";
+      await expect(groups.deregister(arn, [{ id: one, port: 80 }], never)).rejects.toMatchObject({
+        code,
+      });
+      await server.stop();
+    },
+  );
 
   it("changes no more than two hundred targets at a time", async () => {
     const { server } = await serve();
