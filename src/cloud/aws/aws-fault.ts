@@ -76,6 +76,7 @@ interface ForeignError {
   readonly name?: unknown;
   readonly message?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: unknown };
+  readonly $response?: { readonly headers?: Readonly<Record<string, unknown>> };
 }
 
 /**
@@ -98,7 +99,7 @@ const regionless = "Region is missing";
 
 /** What became of a request that failed, as one of our faults. */
 export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
-  const { name, message, $metadata } = (error ?? {}) as ForeignError;
+  const { name, message, $metadata, $response } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
   const named = typeof name === "string" ? name : "an error without a name";
   const told =
@@ -112,8 +113,15 @@ export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
   return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, expected ${wanted}`, {
     cause: error,
+    retryAfterMs: askedPauseMs($response?.headers?.["retry-after"]),
     ...(retryable === undefined ? {} : { retryable }),
   });
+}
+
+/** Lambda names one in seconds, and so may whatever stands before another service. */
+function askedPauseMs(retryAfter: unknown): number | undefined {
+  const text = typeof retryAfter === "string" ? retryAfter : "";
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
 function knownRefusal(name: string, said: string): Explanation | undefined {

@@ -39,6 +39,16 @@ describe("a request to AWS that fails", () => {
   });
 
   it.each([
+    ["7", 7000],
+    ["Fri, 20 Nov 2026 12:00:07 GMT", undefined],
+    [undefined, undefined],
+  ])("and is answered with Retry-After: %s has a pause of %s ms", (retryAfter, pauseMs) => {
+    const $response = { statusCode: 429, headers: { "retry-after": retryAfter } };
+    const error = Object.assign(fault("TooManyRequestsException", 429), { $response });
+    expect(faultOfAws(error, asked).retryAfterMs).toBe(pauseMs);
+  });
+
+  it.each([
     ["KmsAccessDenied", "sqs:ReceiveMessage", "kms:Decrypt"],
     ["KMSAccessDeniedException", "sns:Publish", "kms:GenerateDataKey"],
   ])("by %s asks for the right on the key, and not for %s", (name, permission, wanted) => {

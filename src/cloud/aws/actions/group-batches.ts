@@ -1,7 +1,7 @@
 import type { Clock } from "../../../contracts/clock.ts";
 import { backoffMs } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
-import { type Millis, millis, seconds } from "../../../core/time/time.ts";
+import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
 import { keyOfTarget, type Target } from "./traffic-groups.ts";
@@ -27,6 +27,8 @@ const longestBehindMs: Millis = millis(100);
  * https://docs.aws.amazon.com/elasticloadbalancing/latest/userguide/elb-api-throttling.html.
  */
 const busyMs = { firstMs: seconds(1), mostMs: seconds(8) };
+/** Who is asked to wait for longer asks again after so long all the same. */
+const longestAskedMs: Millis = minutes(1);
 
 const isSent = "sent";
 
@@ -69,8 +71,8 @@ export class GroupBatches<Answer> {
   readonly #lines = new Map<string, Asker<Answer>[]>();
   /** The requests that have gone out and are not answered, whoever still waits for them. */
   readonly #underWay = new Map<string, Set<Promise<void>>>();
-  /** How often in a row a group was asked about too often. */
-  readonly #refused = new Map<string, number>();
+  /** How often in a row a group was asked about too often, and for how long it wants none more. */
+  readonly #refused = new Map<string, { readonly times: number; readonly askedMs: number }>();
 
   constructor(tools: GroupBatchesTools<Answer>) {
     this.#tools = tools;
@@ -124,8 +126,10 @@ export class GroupBatches<Answer> {
 
   #restMs(group: string): Millis | undefined {
     const { lingerMs, patience } = this.#tools;
-    const refused = this.#refused.get(group) ?? 0;
-    return patience && refused > 0 ? backoffMs(refused - 1, patience, busyMs) : lingerMs;
+    const refused = this.#refused.get(group);
+    if (patience === undefined || refused === undefined) return lingerMs;
+    const { times, askedMs } = refused;
+    return millis(Math.min(askedMs, longestAskedMs) + backoffMs(times - 1, patience, busyMs));
   }
 
   async #follow(group: string, sent: Promise<void>): Promise<void> {
@@ -150,14 +154,16 @@ export class GroupBatches<Answer> {
       this.#refused.delete(group);
       for (const asker of askers) asker.answer.resolve(answer);
     } catch (error) {
-      if (this.#tools.patience && asFault(error).code === "CLOUD_RATE_LIMITED") {
-        this.#refused.set(group, (this.#refused.get(group) ?? 0) + 1);
+      const { code, retryAfterMs: askedMs = 0 } = asFault(error);
+      if (this.#tools.patience && code === "CLOUD_RATE_LIMITED") {
+        const { times = 0 } = this.#refused.get(group) ?? {};
+        this.#refused.set(group, { times: times + 1, askedMs });
         this.#join(group, [...askers]);
         return;
       }
       this.#refused.delete(group);
       // A target that is refused must not hold up the others; a missing right is missing for all.
-      if (askers.length > 1 && asFault(error).code === "CLOUD_REFUSED") {
+      if (askers.length > 1 && code === "CLOUD_REFUSED") {
         await Promise.all(askers.map((asker) => this.#send(group, [asker])));
         return;
       }

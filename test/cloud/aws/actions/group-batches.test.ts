@@ -109,6 +109,24 @@ describe("requests about a group", () => {
     expect(texts()).toHaveLength(4);
   });
 
+  it.each([
+    [7000, 8000],
+    [3_600_000, 61_000],
+  ])(
+    "are asked again no sooner than after the %i ms that were asked for, or a minute: %i",
+    async (retryAfterMs, againMs) => {
+      const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+      const asked = batches.ask("web", targets("a"), never);
+      const problem = "Cannot: a test throttles it";
+      sent[0]?.end.reject(new LastcallError("CLOUD_RATE_LIMITED", problem, { retryAfterMs }));
+      await clock.advance(againMs - 1);
+      expect(texts()).toEqual(["web: a"]);
+      await clock.advance(1);
+      sent[1]?.end.resolve("second");
+      expect(await asked).toBe("second");
+    },
+  );
+
   it("go out at once after one that was too many, where nobody waits for that any more", async () => {
     const { clock, batches, sent, texts } = stage({ patience: () => 1 });
     const gone = new AbortController();
