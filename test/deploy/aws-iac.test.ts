@@ -10,6 +10,7 @@ import {
   readTemplate,
   readTerraform,
   responderCalls,
+  terraformVariables,
 } from "../support/aws-iac.ts";
 
 const services: Readonly<Record<string, string>> = {
@@ -125,5 +126,46 @@ describe("deploy/aws/cloudformation", () => {
     ["HealthRule", healthEvents],
   ])("lets through by %s what `setup aws` does", (name, pattern) => {
     expect(propertiesOf(name).EventPattern).toEqual(JSON.parse(pattern));
+  });
+});
+
+/** What the module is told, and by which parameters the template is. */
+const twins: Readonly<Record<string, readonly string[]>> = {
+  cluster_name: ["ClusterName"],
+  name: ["Name"],
+  namespace: ["Namespace"],
+  service_account: ["ServiceAccount"],
+  // A template knows no issuer: without Pod Identity it leaves the role to others.
+  identity: ["Associate"],
+  responder_zip: ["ResponderBucket", "ResponderKey"],
+  responder_actions: ["ResponderActions"],
+  responder_event_fields: ["ResponderEventFields"],
+  responder_managed_tag: ["ResponderManagedTag"],
+  responder_environment: ["ResponderActionHosts", "ResponderSecret"],
+  responder_listens: ["ResponderListens"],
+};
+interface LambdaFunction {
+  readonly Properties: { readonly Environment: { readonly Variables: Block } };
+}
+
+/** What CloudFormation does by itself, or has other ways for. */
+const ofTerraform = ["alarm_emails", "oidc_provider_arn", "policies", "release_chart", "tags"];
+
+describe("deploy/aws/terraform and deploy/aws/cloudformation", () => {
+  const { Parameters, Resources } = readTemplate();
+
+  it("are told the same", async () => {
+    expect(await terraformVariables()).toEqual([...Object.keys(twins), ...ofTerraform].sort());
+    expect(Object.keys(Parameters).sort()).toEqual(Object.values(twins).flat().sort());
+  });
+
+  it("give the function every variable that it reads", async () => {
+    const files = ["lambda-main.ts", "lambda/create-responder.ts"];
+    const texts = files.map((name) => readFileSync(`src/cli/${name}`, "utf8"));
+    const read = new Set(texts.join().match(/(?<=env\.)LASTCALL_\w+/g));
+    const { Properties } = Resources.Responder as unknown as LambdaFunction;
+    expect(Object.keys(Properties.Environment.Variables).sort()).toEqual([...read].sort());
+    const { environment } = (await readTerraform()).get("aws_lambda_function.responder") ?? {};
+    expect(JSON.stringify(environment)).toContain("var.responder_environment");
   });
 });

@@ -6,11 +6,18 @@ import { parse } from "yaml";
 /** A block of Terraform, as JSON: what it holds by its own names. */
 export type Block = Readonly<Record<string, unknown>>;
 
+type Named = Readonly<Record<string, readonly Block[]>>;
+
+async function convertTerraform() {
+  return (await convertFiles(join("deploy", "aws", "terraform"))) as {
+    readonly resource: Readonly<Record<string, Named>>;
+    readonly variable: Named;
+  };
+}
+
 /** `deploy/aws/terraform`: its resources by type and name. */
 export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
-  const { resource } = (await convertFiles(join("deploy", "aws", "terraform"))) as {
-    readonly resource: Readonly<Record<string, Readonly<Record<string, readonly Block[]>>>>;
-  };
+  const { resource } = await convertTerraform();
   return new Map(
     Object.entries(resource).flatMap(([type, named]) =>
       Object.entries(named).map(([name, blocks]) => [`${type}.${name}`, blocks[0] ?? {}] as const),
@@ -18,10 +25,17 @@ export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
   );
 }
 
+/** The names of its variables. */
+export async function terraformVariables(): Promise<readonly string[]> {
+  return Object.keys((await convertTerraform()).variable);
+}
+
 const intrinsics = ["Ref", "GetAtt", "Sub", "If", "Equals", "Not", "And", "Condition"];
 
 /** `deploy/aws/cloudformation/lastcall.yaml`, with `!Ref x` as `{Ref: x}` and the like. */
-export function readTemplate(): { readonly Resources: Readonly<Record<string, Block>> } {
+export function readTemplate(): Readonly<
+  Record<"Parameters" | "Resources", Readonly<Record<string, Block>>>
+> {
   const text = readFileSync("deploy/aws/cloudformation/lastcall.yaml", "utf8");
   const customTags = intrinsics.flatMap((name) => {
     const tag = `!${name}`;

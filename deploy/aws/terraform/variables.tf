@@ -81,7 +81,7 @@ variable "responder_managed_tag" {
 }
 
 variable "responder_environment" {
-  description = "What else the function is told, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}."
+  description = "What else the function is told, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}, and its secrets: LASTCALL_SECRET_SLACK_TOKEN, or all in LASTCALL_SECRETS."
   type        = map(string)
   default     = {}
 }

@@ -7,7 +7,7 @@ import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { oneOf, parseJson } from "../../core/json/json-field.ts";
+import { fieldsOf, oneOf, parseJson, textOf } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { Action, ActionKind } from "../../core/policy/action.ts";
 import { LastcallError } from "../../errors.ts";
@@ -85,16 +85,21 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   };
 }
 
-/** There is no cluster: the key `token` of the Secret `slack` is `LASTCALL_SECRET_SLACK_TOKEN`. */
+/**
+ * There is no cluster: the key `token` of the Secret `slack` is `LASTCALL_SECRET_SLACK_TOKEN`, in
+ * the environment or by that name in the JSON of `LASTCALL_SECRETS`, for what can set no variables
+ * that it does not know.
+ */
 function environmentSecrets(env: ResponderIo["env"]): SecretReader {
+  const together = fieldsOf(parseJson(env.LASTCALL_SECRETS ?? "")?.value);
   return {
     read: async ({ name, key }) => {
       const variable = `LASTCALL_SECRET_${name}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
-      const value = env[variable];
+      const value = env[variable] || textOf(together[variable]);
       if (value) return value;
       throw new LastcallError(
         "SECRET_MISSING",
-        `Cannot read the Secret ${name}: found no key ${key}, expected it in the environment as ${variable}`,
+        `Cannot read the Secret ${name}: found no key ${key}, expected it in the environment as ${variable}, or by that name in the JSON of LASTCALL_SECRETS`,
       );
     },
   };

@@ -324,32 +324,43 @@ describe("the Lambda responder", () => {
     delete process.env.LASTCALL_ACTION_HOSTS;
   });
 
-  it("tells a webhook, with a secret of its environment, on a host that is allowed", async () => {
-    const seen: string[] = [];
-    const hook = await new ScriptedServer(({ headers, body }, response) => {
-      seen.push(`${headers.authorization} ${body}`);
-      response.writeHead(200).end();
-    }).start();
-    const http = {
-      url: `${hook.url}/hook`,
-      body: '{"node":"{{node}}"}',
-      headers: [
-        { name: "authorization", value: "Bearer ", secretRef: { name: "web-hook", key: "token" } },
-      ],
-    };
-    process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtEnd", http }]);
-    process.env.LASTCALL_SECRET_WEB_HOOK_TOKEN = "s3cr3t";
-    process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
-    const answer = await invoke({ instanceId: instance.id, node: "n1" });
-    expect(answer.actions).toMatchObject([{ name: "call", state: "Done" }]);
-    expect(seen).toEqual(['Bearer s3cr3t {"node":"n1"}']);
-    expect(logged.join()).not.toContain("s3cr3t");
-    delete process.env.LASTCALL_ACTION_HOSTS;
-    const refused = await invoke({ instanceId: instance.id, node: "n1" });
-    expect(refused.actions).toMatchObject([{ state: "Failed" }]);
-    expect(seen).toHaveLength(1);
-    await hook.stop();
-  });
+  it.each([
+    ["alone", "LASTCALL_SECRET_WEB_HOOK_TOKEN", "s3cr3t"],
+    ["among others", "LASTCALL_SECRETS", '{"LASTCALL_SECRET_WEB_HOOK_TOKEN": "s3cr3t"}'],
+  ])(
+    "tells a webhook, with a secret %s in %s, on a host that is allowed",
+    async (_, name, value) => {
+      const seen: string[] = [];
+      const hook = await new ScriptedServer(({ headers, body }, response) => {
+        seen.push(`${headers.authorization} ${body}`);
+        response.writeHead(200).end();
+      }).start();
+      const http = {
+        url: `${hook.url}/hook`,
+        body: '{"node":"{{node}}"}',
+        headers: [
+          {
+            name: "authorization",
+            value: "Bearer ",
+            secretRef: { name: "web-hook", key: "token" },
+          },
+        ],
+      };
+      process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtEnd", http }]);
+      process.env[name] = value;
+      process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
+      const answer = await invoke({ instanceId: instance.id, node: "n1" });
+      expect(answer.actions).toMatchObject([{ name: "call", state: "Done" }]);
+      expect(seen).toEqual(['Bearer s3cr3t {"node":"n1"}']);
+      expect(logged.join()).not.toContain("s3cr3t");
+      delete process.env.LASTCALL_ACTION_HOSTS;
+      delete process.env[name];
+      const refused = await invoke({ instanceId: instance.id, node: "n1" });
+      expect(refused.actions).toMatchObject([{ state: "Failed" }]);
+      expect(seen).toHaveLength(1);
+      await hook.stop();
+    },
+  );
 
   it("does all else where LASTCALL_ACTION_HOSTS cannot be read, and names it", async () => {
     const hook = { name: "hook", at: "AtNotice", http: { url: "https://hooks.example/x" } };

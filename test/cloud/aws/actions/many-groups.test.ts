@@ -3,8 +3,8 @@ import { TargetRunner } from "../../../../src/cloud/aws/actions/deregister-targe
 import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
 import type {
   ReadingListener,
-  Registered,
   RegisterEnd,
+  Registered,
   TrafficGroup,
   TrafficGroups,
 } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
