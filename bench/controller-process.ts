@@ -63,6 +63,10 @@ export async function startController(start: ControllerStart): Promise<Controlle
     timeoutMs: 120_000,
     intervalMs: 20,
   });
+  const preloaded = environment.LD_PRELOAD;
+  if (preloaded && !readFileSync(`/proc/${running.pid}/maps`, "utf8").includes(preloaded)) {
+    throw new Error(`Cannot measure what ships without ${preloaded}: apt-get install libjemalloc2`);
+  }
   return running;
 }
 

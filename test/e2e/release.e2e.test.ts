@@ -69,6 +69,13 @@ function manifestsOf(layout: string): ReadonlyMap<string, string> {
 
 /** Lays an image's files out and runs its entry point there, as its user, with nothing writable. */
 function runImage(image: string, ...args: readonly string[]): string {
+  return runInImage(image, (entrypoint) => [...entrypoint, ...args]);
+}
+
+function runInImage(
+  image: string,
+  commandOf: (entrypoint: readonly string[]) => readonly string[],
+): string {
   const layout = join(out, "images", image);
   const manifest = manifestsOf(layout).get("amd64") ?? "";
   const { config, layers } = read<{ config: Descriptor; layers: readonly Descriptor[] }>(
@@ -90,7 +97,7 @@ function runImage(image: string, ...args: readonly string[]): string {
     'user=$2; cd "$1"; shift 2',
     'exec chroot --userspec="$user" . "$@"',
   ].join(" && ");
-  const inside = ["sh", "-c", script, "sh", files, User, ...Entrypoint, ...args];
+  const inside = ["sh", "-c", script, "sh", files, User, ...commandOf(Entrypoint)];
   return run("unshare", ["--mount", "--pid", "--fork", ...inside], {
     env: Object.fromEntries(Env.map((one) => one.split("=") as [string, string])),
     cwd: "/",
@@ -281,6 +288,19 @@ describe("the images", () => {
   test("run the agent, on a read-only root as 65532", () => {
     const broken = () => runImage("lastcall-agent", "--cloud", "aws");
     expect(broken).toThrow(/lastcall agent: .*--node-name/);
+  });
+
+  test("have the allocator that the controller's Deployment preloads", () => {
+    const [text = ""] = readFileSync(join(root, "deploy/base/controller.yaml"), "utf8").split(
+      "---\n",
+    );
+    const [container] = parse(text).spec.template.spec.containers;
+    const env: readonly { name: string; value?: string }[] = container.env;
+    const preloaded = env.find(({ name }) => name === "LD_PRELOAD")?.value ?? "";
+    // The loader says what it would load: whatever starts the command here loads nothing before.
+    const loader = ["/lib64/ld-linux-x86-64.so.2", "--preload", preloaded, "--list"];
+    const loaded = runInImage("lastcall", ([node = ""]) => [...loader, node]);
+    expect(loaded).toMatch(/^\s*libjemalloc\.so\.2 => \//m);
   });
 
   test.each(images)("%s is at most 130 MiB unpacked", (image) => {

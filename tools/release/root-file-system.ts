@@ -58,7 +58,8 @@ const platforms: Readonly<Record<Architecture, Platform>> = {
 };
 
 /** Whom Node and Bun are linked against, and the Debian package of each library. */
-const libraries: Readonly<Record<string, readonly string[]>> = {
+type Libraries = Readonly<Record<string, readonly string[]>>;
+const libraries: Libraries = {
   libc6: ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"],
   "libstdc++6": ["libstdc++.so.6"],
   "libgcc-s1": ["libgcc_s.so.1"],
@@ -66,6 +67,9 @@ const libraries: Readonly<Record<string, readonly string[]>> = {
   // Has no library, but the copyright of the three above.
   "gcc-12-base": [],
 };
+
+/** The Deployment preloads it: it gives the memory of a burst back, which the C library keeps. */
+const allocator: Libraries = { libjemalloc2: ["libjemalloc.so.2"] };
 
 /** Lays the image's file system out in `target`, which is made anew, and says what is in it. */
 export function layOut(
@@ -80,9 +84,12 @@ export function layOut(
   // What the container's runtime mounts something on, where the root is read-only.
   for (const folder of ["tmp", "proc", "dev", "sys"]) mkdirSync(join(target, folder));
   chmodSync(join(target, "tmp"), 0o1777);
-  const runtime =
-    image === "lastcall" ? layController(architecture, target) : layAgent(architecture, target);
-  return [runtime, ...layLibraries(architecture, target)];
+  const isController = image === "lastcall";
+  const runtime = isController
+    ? layController(architecture, target)
+    : layAgent(architecture, target);
+  const wanted = isController ? { ...libraries, ...allocator } : libraries;
+  return [runtime, ...layLibraries(wanted, { architecture, target })];
 }
 
 function layController(architecture: Architecture, target: string): ImagePackage {
@@ -117,10 +124,14 @@ function layAgent(architecture: Architecture, target: string): ImagePackage {
   return { name: bun, version, purl: `pkg:npm/${bun.replace("@", "%40")}@${version}` };
 }
 
-function layLibraries(architecture: Architecture, target: string): readonly ImagePackage[] {
+function layLibraries(
+  wanted: Libraries,
+  about: { readonly architecture: Architecture; readonly target: string },
+): readonly ImagePackage[] {
+  const { architecture, target } = about;
   const { libraries: folder, loader } = platforms[architecture];
   const laid: ImagePackage[] = [];
-  for (const [name, files] of Object.entries(libraries)) {
+  for (const [name, files] of Object.entries(wanted)) {
     const { root: from, version } = fetchFromDebian(name, architecture);
     for (const file of files) {
       copyFile(join(from, findLibrary(from, folder, file)), join(target, folder, file));
