@@ -22,14 +22,21 @@ function makePod(world: ModelWorld, name: string): void {
   });
 }
 
-/** n1 leaves, with a pod that its controller puts back there as soon as the last one has to go. */
-async function departure(spec: object): Promise<{ made: number; world: ModelWorld }> {
+/**
+ * n1 leaves, with a pod that its controller puts back there as soon as the last one has to go. So
+ * many seconds after the second one has come another controller takes over, where that is said.
+ */
+async function departure(
+  spec: object,
+  { exitAfterSeconds = 3, takenOverAfter = Number.POSITIVE_INFINITY } = {},
+): Promise<{ made: number; world: ModelWorld }> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
-  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  webWorkload(world, { replicas: 6, maxUnavailable: 6, exitAfterSeconds });
   spotPolicy(world, { drain: { timeout: "5m" } });
   await world.pass(seconds(5));
   let made = 0;
+  let backFor = 0;
   const putBack = () => {
     const alive = world.podsOn("n1").filter(isOfSticky);
     if (alive.some(({ metadata }) => metadata?.deletionTimestamp === undefined)) return;
@@ -37,8 +44,8 @@ async function departure(spec: object): Promise<{ made: number; world: ModelWorl
     makePod(world, `sticky-${made}`);
   };
   putBack();
-  const stop = new AbortController();
-  const running = world.startController(stop.signal);
+  let stop = new AbortController();
+  let running = world.startController(stop.signal);
   const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
   world.create("/apis/lastcall.dev/v1alpha1/departures", {
     apiVersion: "lastcall.dev/v1alpha1",
@@ -49,6 +56,13 @@ async function departure(spec: object): Promise<{ made: number; world: ModelWorl
   for (let turns = 0; turns < 300 && !isDrained(world); turns += 1) {
     await world.pass(seconds(0.2));
     if (!isDrained(world)) putBack();
+    if (made === 2) backFor += 0.2;
+    if (backFor < takenOverAfter) continue;
+    backFor = Number.NEGATIVE_INFINITY;
+    stop.abort();
+    await running;
+    stop = new AbortController();
+    running = world.startController(stop.signal);
   }
   stop.abort();
   await running;
@@ -69,6 +83,13 @@ describe("a pod that its controller puts back on the node that it was evicted fr
     });
     const steps = ["cordon", "evict", "evict", "evict", "release", "remove"];
     expect(world.stepsOf("n1")).toEqual(steps);
+  });
+
+  it("is not evicted once more by the next leader", async () => {
+    const told = { cause: "Manual", source: "person" };
+    const { made, world } = await departure(told, { exitAfterSeconds: 40, takenOverAfter: 3 });
+    expect(made).toBe(2);
+    expect(world.statusOf("n1")).toMatchObject({ drain: { total: 3, left: 0, evicted: 3 } });
   });
 
   it("is evicted once under a notice, too", async () => {

@@ -22,6 +22,7 @@ import {
   drainRuleOf,
   noticeKnownAt,
   ruleUntil,
+  thereBefore,
 } from "../../core/drain/drain-rule.ts";
 import type { DrainStep } from "../../core/drain/drain-step.ts";
 import { explainHeld } from "../../core/drain/explain-held.ts";
@@ -151,7 +152,9 @@ class NodeDrain {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
       const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());
-      memory.beganWith ??= new Set(followed.pods().map(({ uid }) => uid));
+      const isTakenUp = this.#countedBefore !== undefined;
+      const there = isTakenUp ? thereBefore(followed.pods(), startedAt) : followed.pods();
+      memory.beganWith ??= new Set(there.map(({ uid }) => uid));
       this.#begun = { followed, machine, budgets, startedAt };
       return await this.#untilOver(this.#begun, signal);
     } finally {

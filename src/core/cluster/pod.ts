@@ -49,6 +49,8 @@ export interface PodFacts extends PodIdentity {
   readonly bypassesScheduler?: true | undefined;
   /** What it asks of a place; absent where nobody has looked, which asks nothing. */
   readonly placement?: PodPlacement | undefined;
+  /** `metadata.creationTimestamp`, in whole seconds. */
+  readonly createdAt?: Instant | undefined;
   readonly startedAt?: Instant | undefined;
   /** `metadata.deletionTimestamp`: the deadline of a termination under way, not its beginning. */
   readonly deletionAt?: Instant | undefined;

@@ -1,3 +1,4 @@
+import type { PodFacts } from "../cluster/pod.ts";
 import { cloudDeadline, type Departure, isNoticed, mayBeIgnored } from "../departure/departure.ts";
 import { drainBeganAt } from "../departure/ledger.ts";
 import type { DrainRule } from "../policy/policy.ts";
@@ -64,6 +65,15 @@ export interface DrainSince {
  */
 export function noticeKnownAt({ beganAt, noticedAt }: DrainSince): Instant {
   return later(beganAt, noticedAt ?? beganAt);
+}
+
+/**
+ * The pods that were there as the drain began, for whoever takes it up. The API server names the
+ * second in which a pod was created: one of the first second may be what was put back already.
+ */
+export function thereBefore(pods: readonly PodFacts[], beganAt: Instant): readonly PodFacts[] {
+  const secondAt = beganAt - (beganAt % seconds(1));
+  return pods.filter(({ createdAt }) => createdAt === undefined || createdAt < secondAt);
 }
 
 /**

@@ -46,6 +46,7 @@ export function translatePod(pod: KubeObject): PodFacts {
     tolerations: listOf(spec.tolerations).map(toToleration),
     bypassesScheduler: bypassesScheduler(meta.managedFields) || undefined,
     placement: translatePlacement(spec),
+    createdAt: instantOf(meta.creationTimestamp),
     startedAt: instantOf(status.startTime),
     deletionAt: instantOf(meta.deletionTimestamp),
   };
