@@ -120,6 +120,14 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("on leases.coordination.k8s.io in namespace lastcall");
   });
 
+  test("run says how to make its namespace where that is not there", async () => {
+    const { code, sentence } = await run(["--kubeconfig", plane.kubeconfig, "--namespace", "none"]);
+    expect(code).toBe(1);
+    expect(sentence).toContain(
+      "the namespace does not exist, create it with: kubectl create namespace none",
+    );
+  });
+
   test("run refuses a bad policy file by file, line and field", async () => {
     const file = write("policy.yaml", policy("  lifetime: {max: 1 day}"));
     const { code, sentence } = await run([
