@@ -270,6 +270,8 @@ function Legend({ view: { words, picture }, isSupposed }: LegendProps): VNode {
   const hasWaves = picture.policies.some(({ waves }) => waves.length > 0);
   const marks = [
     ["depart", words.legendPlanned],
+    ["leaving", words.leaving],
+    ["held", words.held],
     ...(isSupposed ? [["ghost", words.legendBefore] as const] : []),
     ["deadline", words.legendDeadline],
     ["earliest", words.legendEarliest],

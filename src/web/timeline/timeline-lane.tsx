@@ -110,6 +110,8 @@ export function LaneLine({
   const { row, top, zone } = lane;
   const y = top + laneHeight / 2;
   const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
+  const isLeaving = row.state === "Leaving";
+  const markAt = isLeaving ? (row.startedAt ?? departAt) : departAt;
   const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
   const to = xOf(deadlineAt ?? scale.toAt, scale);
   return (
@@ -141,13 +143,33 @@ export function LaneLine({
       {ghostAt !== departAt && isShown(ghostAt, scale) ? (
         <circle class="ghost" cx={xOf(ghostAt, scale)} cy={y} r={5} />
       ) : null}
-      {isShown(departAt, scale) ? (
-        <circle class="depart" cx={xOf(departAt, scale)} cy={y} r={isPicked ? 7 : 5.5} />
+      {isShown(markAt, scale) ? (
+        <DepartMark x={xOf(markAt, scale)} {...{ y, isPicked, isLeaving }} />
       ) : null}
       {isShown(noticedAt, scale) ? (
         <path class="notice" d={`M${xOf(noticedAt, scale)} ${y - 8}l7 13h-14z`} />
       ) : null}
     </g>
+  );
+}
+
+interface MarkProps {
+  readonly x: number;
+  readonly y: number;
+  readonly isPicked: boolean;
+  readonly isLeaving: boolean;
+}
+
+/** An arrow of what is leaving: its colour alone says that to few. */
+function DepartMark({ x, y, isPicked, isLeaving }: MarkProps): VNode {
+  const size = isPicked ? 7 : 5.5;
+  return isLeaving ? (
+    <path
+      class="depart"
+      d={`M${x - size} ${y - size - 2}l${size * 2.4} ${size + 2}l${-size * 2.4} ${size + 2}z`}
+    />
+  ) : (
+    <circle class="depart" cx={x} cy={y} r={size} />
   );
 }
 
