@@ -81,7 +81,8 @@ async function serve(parts: DemoParts): Promise<ServedBoard> {
   });
   const showing = stage.run(board.refresh, over.signal);
   const problem = options.open ? await openBrowser(board.url()) : undefined;
-  if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
+  if (problem !== undefined)
+    io.err(`lastcall: Cannot open a browser: ${problem}; open the address yourself\n`);
   return {
     ...board,
     close: async () => {
