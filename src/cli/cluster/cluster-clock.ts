@@ -9,14 +9,23 @@ const patienceMs = seconds(2);
 /** Between two questions to a cluster that has a time of its own. */
 const pauseMs = millis(500);
 
+/** An answer tells its time in whole seconds, and takes some time itself. */
+const skewMs = seconds(5);
+
+interface ToldTime extends BoardClock {
+  readonly heardMs: number;
+  /** Of a demo: it goes as fast as somebody likes, and is asked for again and again. */
+  readonly isModel: boolean;
+}
+
 /**
- * The time of the cluster: this computer's, but in a cluster of the demo, whose API server says
- * with its version what time it is there and how fast that goes.
+ * The time of the cluster: this computer's, unless the API server's clock says that this one is
+ * wrong. A cluster of the demo says with its version what time it is there and how fast that goes.
  */
 export class ClusterClock implements Clock {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  #told: (BoardClock & { readonly heardMs: number }) | undefined;
+  #told: ToldTime | undefined;
 
   constructor(api: KubeSender, clock: Clock) {
     this.#api = api;
@@ -46,7 +55,7 @@ export class ClusterClock implements Clock {
     return this.sleep(between(this.now(), at), signal);
   }
 
-  /** Asks once, before anything is shown; a cluster that says nothing has this computer's time. */
+  /** Asks once; a cluster that says nothing has this computer's time. */
   async find(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
@@ -54,9 +63,9 @@ export class ClusterClock implements Clock {
     over.abort();
   }
 
-  /** Keeps to a cluster's own time until the signal aborts; tells when it goes faster or slower. */
+  /** Keeps to a demo's own time until the signal aborts; tells when it goes faster or slower. */
   async run(onChange: () => void, signal: AbortSignal): Promise<void> {
-    while (this.#told !== undefined && !signal.aborted) {
+    while (this.#told?.isModel === true && !signal.aborted) {
       await this.#clock.sleep(pauseMs, signal).catch(() => undefined);
       const before = this.rate();
       await this.#ask(signal);
@@ -66,15 +75,21 @@ export class ClusterClock implements Clock {
 
   async #ask(signal: AbortSignal): Promise<void> {
     try {
-      const { body } = await this.#api.send({ method: "GET", path: "/version", signal });
+      const { body, serverAt } = await this.#api.send({ method: "GET", path: "/version", signal });
+      const heardMs = this.#clock.monotonic();
       const { at: told, rate: given } = fieldsOf(fieldsOf(body).modelClock);
       const [at, rate] = [instantOf(told), numberOf(given)];
-      if (at === undefined || rate === undefined || rate < 0) return;
-      this.#told = { at, rate, heardMs: this.#clock.monotonic() };
+      if (at !== undefined && rate !== undefined && rate >= 0) {
+        this.#told = { at, rate, heardMs, isModel: true };
+      } else if (serverAt !== undefined && this.#told?.isModel !== true) {
+        const isWrong = Math.abs(between(this.#clock.now(), serverAt)) > skewMs;
+        this.#told = isWrong ? { at: serverAt, rate: 1, heardMs, isModel: false } : undefined;
+      }
     } catch {
       // Whoever watches the cluster says that it is away; its time stands until it is back.
-      if (signal.aborted || this.#told === undefined) return;
-      this.#told = { at: this.now(), rate: 0, heardMs: this.#clock.monotonic() };
+      if (signal.aborted || this.#told?.isModel !== true) return;
+      const heardMs = this.#clock.monotonic();
+      this.#told = { at: this.now(), rate: 0, heardMs, isModel: true };
     }
   }
 }

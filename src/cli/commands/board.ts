@@ -56,7 +56,8 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     isCounted: counted !== undefined,
   });
   // On a terminal nothing is done, and no drain plan shown.
-  const askRights = async (): Promise<void> => {
+  const onLive = async (): Promise<void> => {
+    await clusterClock.find(io.signal);
     if (!options.tui) await rights.ask();
   };
   let stopReading: (() => void) | undefined;
@@ -83,10 +84,10 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
           ...{ ...served, api, fleet, state, rng, io, ended },
           ...{ clusterClock, counted: counting, onLook: () => rights.look() },
         });
-    if (!options.tui) await tell(shown.url?.() ?? "", { options, io, hasKeys });
+    if (!options.tui) tell(shown.url?.() ?? "", { options, io, hasKeys });
     const watching = Promise.all([
       fleet.run(signal),
-      connection.run(fleet, askRights, signal),
+      connection.run(fleet, onLive, signal),
       clusterClock.run(refresh, signal),
     ]).then(() => 130);
     return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
@@ -182,12 +183,16 @@ interface Telling {
   readonly hasKeys: boolean;
 }
 
-async function tell(url: string, { options, io, hasKeys }: Telling): Promise<void> {
+function tell(url: string, { options, io, hasKeys }: Telling): void {
   io.out(`${url}\n`);
   const keys = hasKeys
     ? "press Enter for an address for another browser, Ctrl-C to stop"
     : "press Ctrl-C to stop";
   if (!options.quiet) io.err(`lastcall: serving the board; ${keys}\n`);
-  const problem = options.open ? await openBrowser(url) : undefined;
-  if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
+  if (!options.open) return;
+  // The board is served meanwhile.
+  void openBrowser(url).then((problem) => {
+    if (problem !== undefined)
+      io.err(`lastcall: Cannot open a browser: ${problem}; open the address yourself\n`);
+  });
 }

@@ -20,7 +20,7 @@ import { type ReadObject, readObjects } from "./read-objects.ts";
 
 /** Everything that a command decides upon, read once, from files or from the cluster. */
 export interface FleetSnapshot {
-  /** When, by the cluster's clock: this computer's, but in a cluster of the demo. */
+  /** When, by the cluster's clock; see `ClusterClock`. */
   readonly readAt: Instant;
   /** Of files: when the last kubelet had reported its node by then; undefined where none has. */
   readonly recordedAt?: Instant | undefined;

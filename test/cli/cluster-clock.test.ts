@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { ClusterClock } from "../../src/cli/cluster/cluster-clock.ts";
+import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const signal = new AbortController().signal;
+
+/** A server that answers so, and how often it was asked. */
+function serverOf(answer: () => KubeAnswer) {
+  const asked: string[] = [];
+  const api = {
+    send: async ({ path }: { readonly path: string }) => {
+      asked.push(path);
+      return answer();
+    },
+  };
+  return { api, asked };
+}
+
+const version = (serverAt?: Instant): KubeAnswer => ({
+  ...{ status: 200, body: { gitVersion: "v1.36.0" } },
+  ...(serverAt && { serverAt }),
+});
+
+describe("The time of a cluster", () => {
+  it.each([
+    ["no time", undefined],
+    ["about the same", 4_000],
+  ])("is this computer's where the server tells %s", async (_, offMs) => {
+    const clock = new ManualClock();
+    const { api } = serverOf(() =>
+      version(offMs === undefined ? undefined : plus(clock.now(), millis(offMs))),
+    );
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    expect(cluster.now()).toBe(clock.now());
+  });
+
+  it.each<[string, Millis]>([
+    ["hours behind", hours(3)],
+    ["hours ahead", millis(-hours(5))],
+    ["half a minute behind", seconds(30)],
+  ])("is the server's where this computer's clock is %s", async (_, offMs) => {
+    const clock = new ManualClock();
+    const { api } = serverOf(() => version(plus(clock.now(), offMs)));
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    expect(cluster.now()).toBe(plus(clock.now(), offMs));
+    await clock.advance(seconds(90));
+    expect(cluster.now()).toBe(plus(clock.now(), offMs));
+    expect(cluster.rate()).toBe(1);
+  });
+
+  it("is found out again when somebody asks, and asked for by nobody else", async () => {
+    const clock = new ManualClock();
+    let offMs: number = hours(3);
+    const { api, asked } = serverOf(() => version(plus(clock.now(), millis(offMs))));
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    await cluster.run(() => {}, signal);
+    expect(asked).toEqual(["/version"]);
+    // Somebody has set this computer's clock.
+    offMs = 0;
+    await cluster.find(signal);
+    expect(cluster.now()).toBe(clock.now());
+  });
+
+  it("stays as it was found where the server does not answer any more", async () => {
+    const clock = new ManualClock();
+    let isAway = false;
+    const { api } = serverOf(() => {
+      if (isAway) throw new LastcallError("API_UNREACHABLE", "Cannot GET /version: refused");
+      return version(minus(clock.now(), hours(2)));
+    });
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    isAway = true;
+    await clock.advance(seconds(5));
+    await cluster.find(signal);
+    expect(cluster.now()).toBe(minus(clock.now(), hours(2)));
+    expect(cluster.rate()).toBe(1);
+  });
+
+  it("is a demo's own, whatever the server's clock says, and asked for as it goes", async () => {
+    const clock = new ManualClock();
+    const at = minus(clock.now(), hours(30));
+    let rate = 60;
+    const { api, asked } = serverOf(() => ({
+      ...version(clock.now()),
+      body: { modelClock: { at: formatInstant(at), rate } },
+    }));
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    expect([cluster.now(), cluster.rate()]).toEqual([at, 60]);
+    const over = new AbortController();
+    let changes = 0;
+    const running = cluster.run(() => {
+      changes += 1;
+    }, over.signal);
+    rate = 0;
+    await clock.advance(seconds(1));
+    expect([cluster.rate(), changes]).toEqual([0, 1]);
+    expect(asked.length).toBeGreaterThan(1);
+    over.abort();
+    await running;
+  });
+});
