@@ -25,7 +25,7 @@ const figures: readonly Figure[] = [
 
 /** What the figures mean. */
 export const figureHelp: StyledLine = [
-  cell(" Nodes lost at 24 h; most lost within 1 h; pods killed before they terminated.", "dim"),
+  cell(" Nodes lost at 24 h; most within 1 h, early or at 24 h; pods that were killed.", "dim"),
 ];
 
 const legend = "▁new █old ×lost ↓leaving";
