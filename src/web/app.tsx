@@ -187,5 +187,5 @@ function clusterLines(
   if (connection.kind === "Live" || view === undefined) return [];
   if (connection.kind === "Connecting") return [words.connecting];
   const since = momentText(connection.sinceAt, view.now, view.language);
-  return [words.awaySince(since), connection.problem];
+  return [words.awaySince(since), readable(connection.problem, view)];
 }

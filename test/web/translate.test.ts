@@ -119,6 +119,18 @@ describe("in Japanese", () => {
       "n1 is draining, blocked by shop/web-0: is not evicted, because a podRule of the policy says Block; shop/db-0: The disruption budget db needs 2 healthy pods and has 2 currently; and 3 more pods.",
       "n1 はドレイン中で、ブロックされています: shop/web-0: ポリシーの podRule が Block のため退避されません、shop/db-0: The disruption budget db needs 2 healthy pods and has 2 currently、ほか 3 個の Pod。",
     ],
+    [
+      "Cannot list departures.lastcall.dev: it is not installed (run: lastcall setup crds --apply), expected the custom resource definition departures.lastcall.dev",
+      "departures.lastcall.dev を読み取れません。インストールされていません（run: lastcall setup crds --apply）",
+    ],
+    [
+      'Cannot watch nodes: forbidden (nodes is forbidden: User "eve" cannot watch resource), grant watch on nodes',
+      'nodes を読み取れません。権限がありません（nodes is forbidden: User "eve" cannot watch resource）。必要な権限: watch on nodes',
+    ],
+    [
+      "Cannot list nodes: the API server rejected the credentials (Unauthorized), check the kubeconfig or the service account",
+      "nodes を読み取れません。API サーバーが認証情報を拒否しました（Unauthorized）",
+    ],
     ["n1 leaves now", "n1 はすぐに出発します"],
     [
       "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested before",

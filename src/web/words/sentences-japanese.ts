@@ -356,6 +356,18 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^There is no policy (.+) that can be read$/, "読み取れるポリシー $1 はありません"],
   [/^There is no node (.+)$/, "ノード $1 はありません"],
   [
+    /^Cannot (?:list|watch) (\S+): it is not installed \((.+)\), expected .+$/,
+    "$1 を読み取れません。インストールされていません（$2）",
+  ],
+  [
+    /^Cannot (?:list|watch) (\S+): forbidden \((.+)\), grant (.+)$/,
+    "$1 を読み取れません。権限がありません（$2）。必要な権限: $3",
+  ],
+  [
+    /^Cannot (?:list|watch) (\S+): the API server rejected the credentials \((.+)\), check .+$/,
+    "$1 を読み取れません。API サーバーが認証情報を拒否しました（$2）",
+  ],
+  [
     /^Cannot list (\S+): it is forbidden, and without it no drain plan can be shown$/,
     "$1 を一覧する権限がないため、ドレイン計画を表示できません",
   ],
