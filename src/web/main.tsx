@@ -6,7 +6,9 @@ const live = new LiveBoard();
 const root = document.getElementById("board");
 // The token has been exchanged for a cookie: neither history nor a bookmark keeps it.
 if (location.search !== "") history.replaceState(null, "", `/${location.hash}`);
-document.addEventListener("visibilitychange", () => live.setShown(!document.hidden));
+const see = (): void => live.setShown(!document.hidden);
+document.addEventListener("visibilitychange", see);
+see();
 live.connect();
 if (root !== null) {
   root.replaceChildren();

@@ -59,6 +59,8 @@ export function usePlace(): PagePlace {
   useEffect(() => {
     const follow = (): void => setHash(location.hash);
     addEventListener("hashchange", follow);
+    // Somebody may have gone on between the first drawing of the page and this.
+    follow();
     return () => removeEventListener("hashchange", follow);
   }, []);
   return placeOf(hash);

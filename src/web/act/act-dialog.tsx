@@ -11,6 +11,7 @@ import {
   nextHour,
   postJson,
 } from "../browser.ts";
+import { HoldNote } from "../departures-page.tsx";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
@@ -59,6 +60,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   return (
     <dialog ref={dialog} onClose={closed} aria-labelledby="act-title">
       <h2 id="act-title">{titleOf(intent, view)}</h2>
+      {intent.kind === "Hold" ? <HeldAlready view={view} row={intent.row} /> : null}
       <TimeChoice view={view} intent={intent} times={times} onChange={setTimes} />
       <h3>{words.preview}</h3>
       <div class="preview" aria-live="polite">
@@ -93,6 +95,12 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
       </div>
     </dialog>
   );
+}
+
+/** As the node is now: somebody else may have held it since this was begun. */
+function HeldAlready({ view, row }: { readonly view: PageView; readonly row: BoardRow }) {
+  const now = view.picture.rows.find(({ id }) => id === row.id);
+  return now === undefined ? null : <HoldNote view={view} row={now} />;
 }
 
 function firstTimes({ kind }: Intent, now: number): Times {

@@ -1,0 +1,287 @@
+/**
+ * What a person sees move on the board, and takes away from it: a browser that the board opens
+ * itself, a drain pod by pod with what blocks it, a node that is to be gone by a time, two people
+ * at one node, and the policy of a what-if.
+ */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { explain } from "../../src/core/reason/explain.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { startBrowser } from "../support/browser.ts";
+import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const apiVersion = "lastcall.dev/v1alpha1";
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+const pods = "/api/v1/namespaces/default/pods";
+const hourMs = 3_600_000;
+
+let api: Awaited<ReturnType<typeof modelClusterApi>>;
+let model: ModelServer;
+let board: LastcallProcess;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+let folder: string;
+let url: string;
+
+interface Read {
+  readonly metadata?: {
+    readonly uid?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: { readonly deadlineAt?: string; readonly departAt?: string };
+  readonly items?: readonly Read[];
+}
+
+function ask(method: "GET" | "POST" | "DELETE", path: string, body?: object): Read {
+  const answer = api.handle({ method, path, body });
+  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+  return answer.body as Read;
+}
+
+function patch(path: string, body: object): void {
+  api.handle({ method: "PATCH", path, patchType: "application/merge-patch+json", body });
+}
+
+const show = async (hash: string, on = page): Promise<void> => {
+  await on.goto(`${new URL(url).origin}/#/${hash}`);
+  await on.locator("main h2").first().waitFor();
+};
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-live-"));
+  api = await modelClusterApi(realClock);
+  for (const name of ["n1", "n2", "n3"]) {
+    const labels = { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": "a" };
+    const spec = { providerID: `gce://demo/a/${name}` };
+    const body = { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec, status: {} };
+    ask("POST", "/api/v1/nodes", body);
+  }
+  const spec = { lifetime: { max: "36h" }, spacing: { min: "15m" } };
+  ask("POST", policies, { apiVersion, kind: "DeparturePolicy", metadata: { name: "spot" }, spec });
+  model = await serveModel({ api });
+  writeFileSync(join(folder, "kubeconfig"), model.kubeconfig);
+  // In the place of what opens addresses on Linux.
+  const opened = join(folder, "opened");
+  writeFileSync(join(folder, "xdg-open"), `#!/bin/sh\nprintf '%s' "$1" > ${opened}\n`);
+  chmodSync(join(folder, "xdg-open"), 0o755);
+  const args = ["board", "--open", "--address", "127.0.0.1:18087"];
+  board = startLastcall([...args, "--kubeconfig", join(folder, "kubeconfig")], {
+    ...{ folder, env: { PATH: `${folder}:${process.env.PATH}` } },
+  });
+  url = await waitUntil(
+    async () => (existsSync(opened) ? readFileSync(opened, "utf8") || undefined : undefined),
+    { what: "an address is opened", timeoutMs: 30_000, signal: board.death },
+  );
+  browser = await startBrowser();
+  context = await browser.newContext({ timezoneId: "UTC", locale: "en-GB" });
+  page = await context.newPage();
+});
+afterAll(async () => {
+  await browser?.close();
+  await board?.stop();
+  await model?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("--open opens the address that is printed, and it shows the board", async () => {
+  expect(board.out()).toBe(`${url}\n`);
+  await page.goto(url);
+  await expect.poll(() => page.locator("table.next tbody tr").count()).toBe(3);
+  expect(board.log()).not.toContain("Cannot open");
+});
+
+test("the page is where its address says, though that changed while it was being drawn", async () => {
+  const quick = await context.newPage();
+  await quick.addInitScript(() => {
+    const drawn = new MutationObserver(() => {
+      if (document.querySelector("#board header") === null) return;
+      drawn.disconnect();
+      location.hash = "#/timeline";
+    });
+    drawn.observe(document, { childList: true, subtree: true });
+  });
+  await quick.goto(`${new URL(url).origin}/#/`);
+  await quick.locator(".timeline .drawing g.lane").first().waitFor({ timeout: 10_000 });
+  expect(quick.url()).toMatch(/#\/timeline$/);
+  await quick.close();
+});
+
+test("a tab that nobody has looked at hears nothing until somebody does", async () => {
+  const hidden = await context.newPage();
+  const streams: string[] = [];
+  hidden.on("request", (request) => {
+    if (request.url().includes("/api/stream")) streams.push(request.url());
+  });
+  await hidden.addInitScript(() => {
+    Object.defineProperty(Document.prototype, "hidden", { configurable: true, get: () => true });
+  });
+  await hidden.goto(`${new URL(url).origin}/#/`);
+  await hidden.getByRole("heading", { name: "Lastcall" }).waitFor();
+  expect(streams).toEqual([]);
+  await hidden.evaluate(() => {
+    Object.defineProperty(Document.prototype, "hidden", { configurable: true, get: () => false });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await expect.poll(() => hidden.locator("table.next tbody tr").count()).toBeGreaterThan(0);
+  expect(streams).toHaveLength(1);
+  await hidden.close();
+});
+
+describe("a drain", () => {
+  const names = ["web-0", "web-1", "db-0"];
+  const status = (left: number, more: object = {}): void => {
+    const gone = names.length - left;
+    const drain = { total: names.length, left, evicted: gone, forced: 0, waiting: left };
+    patch(`${departures}/n1-1/status`, {
+      status: { drain: { ...drain, blocked: 0, cut: 0 }, ...more },
+    });
+  };
+  const end = (pod: string, gracePeriodSeconds: number): Read =>
+    ask("DELETE", `${pods}/${pod}`, { gracePeriodSeconds });
+  const bar = (pod: string) => page.locator("table.bars tbody tr", { hasText: pod });
+
+  beforeAll(() => {
+    for (const name of names) {
+      const containers = [{ name: "c", image: "registry.example/c:1" }];
+      const spec = { nodeName: "n1", containers, terminationGracePeriodSeconds: 30 };
+      ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+      patch(`${pods}/${name}/status`, { status: { phase: "Running" } });
+    }
+  });
+
+  test("is seen pod by pod as it goes, without anything being loaded again", async () => {
+    await show("node/n1");
+    await expect.poll(() => page.locator("table.bars tbody tr").count()).toBe(3);
+    const { uid } = ask("GET", "/api/v1/nodes/n1").metadata ?? {};
+    const spec = { node: { name: "n1", uid }, cause: "Manual" };
+    ask("POST", departures, { apiVersion, kind: "Departure", metadata: { name: "n1-1" }, spec });
+    const startedAt = new Date(realClock.now()).toISOString();
+    status(3, { phase: "Draining", startedAt });
+    await page.getByRole("button", { name: "What happened" }).waitFor();
+    await expect.poll(() => page.getByText("not told to end").count()).toBe(3);
+
+    end("web-0", 30);
+    status(3, { message: "n1 is draining." });
+    await bar("web-0").locator(".took.going").waitFor();
+    await bar("web-0").getByText("terminating").waitFor();
+    expect(await page.getByText("not told to end").count()).toBe(2);
+    // It grows with the time alone.
+    const wide = () =>
+      bar("web-0")
+        .locator(".took")
+        .evaluate((one) => Number.parseFloat((one as HTMLElement).style.width));
+    const before = await wide();
+    await expect.poll(wide).toBeGreaterThan(before);
+
+    end("web-0", 0);
+    status(2);
+    await bar("web-0").locator(".took:not(.going)").waitFor();
+    expect(await bar("web-0").textContent()).not.toContain("terminating");
+    expect(await page.locator(".node-head .marks .gone").count()).toBe(1);
+    expect(await page.locator(".node-head .marks .here").count()).toBe(2);
+  });
+
+  test("says in the list which budgets block it, in their own words", async () => {
+    const budget = (name: string, count: number): string =>
+      `The disruption budget ${name} needs ${count} healthy pods and has ${count} currently`;
+    const detail = `default/web-1: ${budget("web", 2)}; default/db-0: ${budget("db", 1)}`;
+    const reason = "DrainBlocked";
+    const drain = { total: 3, left: 2, evicted: 1, forced: 0, waiting: 0, blocked: 2, cut: 0 };
+    patch(`${departures}/n1-1/status`, {
+      status: { reason, message: explain(reason, { node: "n1", detail }), drain },
+    });
+    await show("");
+    const row = page.locator(".leaving li", { hasText: "n1" });
+    await row.getByText("2 of 3 pods left, 2 blocked").waitFor();
+    for (const name of ["web-1", "db-0"]) await row.getByText(`default/${name}: The`).waitFor();
+    await row.getByText(budget("web", 2)).waitFor();
+    await row.getByText(budget("db", 1)).waitFor();
+    expect(await row.locator(".marks .blocked").count()).toBe(2);
+    await page.evaluate(() => localStorage.setItem("lastcall-language", "ja"));
+    await page.reload();
+    await row.getByText(`ブロックされています: default/web-1: ${budget("web", 2)}、`).waitFor();
+    await page.evaluate(() => localStorage.setItem("lastcall-language", "en"));
+    await page.reload();
+  });
+
+  test("has an arrow on the timeline, beside the circles of those that are to leave", async () => {
+    await show("timeline");
+    await page.locator(".drawing g.lane.Leaving path.depart").waitFor();
+    await page.getByRole("button", { name: "48 hours", exact: true }).click();
+    const circles = page.locator(".drawing g.lane.Scheduled circle.depart");
+    await expect.poll(() => circles.count()).toBe(2);
+    expect(await page.locator(".drawing g.lane.Leaving circle").count()).toBe(0);
+  });
+});
+
+test("a node is made to be gone by a time", async () => {
+  await show("node/n2");
+  await page.getByRole("button", { name: "Depart", exact: true }).click();
+  const by = new Date(realClock.now() + 3 * hourMs).toISOString().slice(0, 16);
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Gone by").fill(by);
+  await expect.poll(() => dialog.locator(".command code").textContent()).toContain("--by");
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  await dialog.locator(".answer.good").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  const asked = (ask("GET", departures).items ?? []).filter(({ spec }) => spec?.deadlineAt);
+  expect(asked.map(({ spec }) => Date.parse(spec?.deadlineAt ?? ""))).toEqual([
+    Date.parse(`${by}Z`),
+  ]);
+});
+
+test("of two people who hold one node at once, one is told that it is held already", async () => {
+  const other = await context.newPage();
+  for (const one of [page, other]) {
+    await show("node/n3", one);
+    await one.getByRole("button", { name: "Hold", exact: true }).click();
+    await one.getByRole("dialog").getByRole("button", { name: "Until released" }).click();
+    await one.getByRole("dialog").locator(".command").waitFor();
+    await one.getByRole("dialog").getByRole("button", { name: "Confirm" }).waitFor();
+  }
+  const sent: number[] = [];
+  other.on("response", (answer) => {
+    if (answer.url().endsWith("/api/act")) sent.push(answer.status());
+  });
+  await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
+  await page.locator("dialog .answer.good").waitFor();
+  await other.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
+  await other.locator("dialog .answer.held").waitFor();
+  // What has changed is there to see, before anything is confirmed again.
+  await other
+    .locator("dialog")
+    .getByText(/^Held.* until released$/)
+    .waitFor();
+  expect(sent).toHaveLength(1);
+  const { annotations } = ask("GET", "/api/v1/nodes/n3").metadata ?? {};
+  expect(annotations?.["lastcall.dev/hold"]).toBe("true");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await other.close();
+});
+
+test("the policy of a what-if is taken along as it stands there", async () => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await show("timeline");
+  await page.getByRole("button", { name: "What if" }).click();
+  const area = page.locator(".what-if textarea");
+  await area.waitFor();
+  const edited = (await area.inputValue()).replace("36h", "30h");
+  await area.fill(edited);
+  const copy = page.locator(".what-if").getByRole("button", { name: /Copy|Copied/ });
+  await copy.click();
+  await page.locator(".what-if").getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toBe(edited);
+  expect(copied).toContain("max: 30h");
+  // What is edited after that is not what has been copied.
+  await area.fill(edited.replace("30h", "20h"));
+  await expect.poll(() => copy.textContent()).toBe("Copy");
+});
