@@ -1,13 +1,14 @@
 import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
-import type { FleetState } from "../../board/stream.ts";
+import type { BoardRights, FleetState } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import type { PageText } from "../../contracts/board/page-route.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
+import { departuresPath } from "../../kube/object/paths.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
 import { loopbackOf } from "../../server/page-server.ts";
@@ -47,14 +48,17 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     onError: (error) => connection.onError(error),
   });
-  const state = (): Omit<FleetState, "days"> => ({
-    cluster: access.context ?? new URL(access.server).host,
-    isDemo: false,
-    connection: connection.state(),
-    missing: [...seen.missing(), ...rights.known().missing],
-    rights: rights.known().rights,
-    isCounted: counted !== undefined,
-  });
+  const state = (): Omit<FleetState, "days"> => {
+    const known = rights.known();
+    return {
+      cluster: access.context ?? new URL(access.server).host,
+      isDemo: false,
+      connection: connection.state(),
+      missing: [...seen.missing(), ...known.missing],
+      rights: seen.isMissing(departuresPath) ? withoutDepartures(known.rights) : known.rights,
+      isCounted: counted !== undefined,
+    };
+  };
   // On a terminal nothing is done, and no drain plan shown.
   const onLive = async (): Promise<void> => {
     await clusterClock.find(io.signal);
@@ -99,6 +103,16 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     close();
   }
 };
+
+/** Nobody asks for a departure who cannot see whether there is one, or where there can be none. */
+function withoutDepartures(rights: BoardRights): BoardRights {
+  return {
+    ...rights,
+    createDepartures: false,
+    patchDepartures: false,
+    deleteDepartures: false,
+  };
+}
 
 /** Where the board is seen: served for a browser, or on the terminal. */
 interface ShownBoard {

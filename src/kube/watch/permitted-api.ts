@@ -36,6 +36,10 @@ export class PermittedApi implements KubeApi {
     return [...this.#missing].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sentence]) => sentence);
   }
 
+  isMissing(path: string): boolean {
+    return this.#missing.has(path);
+  }
+
   async send(request: KubeRequest): Promise<KubeAnswer> {
     const answer = await this.#options.api.send(request);
     if (request.method !== "GET") return answer;
