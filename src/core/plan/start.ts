@@ -81,19 +81,19 @@ function overdueInTurn(
 }
 
 /**
- * From when on the first of those that wait for a budget may begin: a gap after the newest start,
- * as far as the lifetimes of all of them allow. Undefined where nobody waits.
+ * From when on the first of those that are due may begin where any of them waits for a budget: a
+ * gap after the newest start, as far as the lifetimes of all of them allow. Undefined where nobody
+ * waits. Instants are whole milliseconds.
  */
 export function queueOpensAt(
   due: readonly DueDeparture[],
   { lastStart, gap }: { readonly lastStart: number; readonly gap: number },
 ): number | undefined {
-  const queue = due.filter(waitsForBudget);
-  if (queue.length === 0) return undefined;
-  const gaps = queue
+  if (!due.some(waitsForBudget)) return undefined;
+  const gaps = due
     .filter(({ reason }) => reason !== "Overdue")
     .map(({ job }, place) => (job.candidate.endsAt - lastStart) / (place + 1));
-  return lastStart + Math.max(0, Math.min(gap, ...gaps));
+  return lastStart + Math.floor(Math.max(0, Math.min(gap, ...gaps)));
 }
 
 /**

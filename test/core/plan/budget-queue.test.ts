@@ -117,6 +117,44 @@ describe("a departure that a slow one before it has held up for longer than it m
   });
 });
 
+describe("a departure whose lifetime ends as another one waits for a budget", () => {
+  it.each([0, 500])("is forced past that %d ms later, and not put behind the other", (lateMs) => {
+    const minute = 60_000;
+    const [waiting, due, left] = ["waiting", "due", "left"].map((name) => aNode(name));
+    if (waiting === undefined || due === undefined || left === undefined) throw new Error("three");
+    const nodes = [
+      { ...waiting, createdAt: inMs(-23 * 60 * minute) },
+      { ...due, createdAt: inMs(-24 * 60 * minute - lateMs) },
+    ];
+    const createdAt = inMs(-600 * minute);
+    const held = { phase: "Held", reason: "BudgetSpent" } as const;
+    const over = { phase: "Ended", outcome: "Planned", endedAt: inMs(-4 * minute) } as const;
+    const departures = [
+      aDeparture(waiting, { createdAt, departAt: inMs(-8 * minute), status: held }),
+      aDeparture(due, { createdAt, departAt: inMs(-lateMs) }),
+      aDeparture(left, {
+        departAt: inMs(-5 * minute),
+        status: { ...over, startedAt: inMs(-5 * minute) },
+      }),
+    ].map((one) => ({
+      ...one,
+      deadlineAt: inMs(one.node.name === "due" ? -30 * minute : 30 * minute),
+    }));
+    const policies = [aPolicy({ budgets: [{ kind: "PerHour", perHour: 1 }] })];
+    const { decisions } = decide(
+      {
+        ...{ nodes, departures, policies, badPolicies: [] },
+        ...{ gateAnswers: {}, releaseAnswers: everyMachine },
+      },
+      startAt,
+    );
+    const begun = decisions.flatMap((one) =>
+      one.kind === "Begin" ? `${one.departure.node.name} ${one.reason}` : [],
+    );
+    expect(begun).toEqual(["due DeadlineForces"]);
+  });
+});
+
 describe("departures that wait for a budget", () => {
   /** The first three drains end together, a minute from now. */
   const drainsUntil = (endMs: number) => {
