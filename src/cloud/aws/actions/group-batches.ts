@@ -30,8 +30,6 @@ const busyMs = { firstMs: seconds(1), mostMs: seconds(8) };
 /** Who is asked to wait for longer asks again after so long all the same. */
 const longestAskedMs: Millis = minutes(1);
 
-const isSent = "sent";
-
 interface Asker<Answer> {
   readonly targets: readonly Target[];
   readonly signal: AbortSignal;
@@ -116,10 +114,9 @@ export class GroupBatches<Answer> {
         this.#refused.delete(group);
         continue;
       }
-      const over = new AbortController();
-      // Without a reason each abort makes an error with its stack, thousands in a burst.
-      const sent = this.#follow(group, this.#send(group, askers)).finally(() => over.abort(isSent));
-      await Promise.race([sent, clock.sleep(longestBehindMs, over.signal).catch(() => undefined)]);
+      const sent = this.#follow(group, this.#send(group, askers));
+      // Nobody ends the sleep: an abort costs more than the timer, thousands of times in a burst.
+      await Promise.race([sent, clock.sleep(longestBehindMs)]);
     }
     this.#lines.delete(group);
   }
