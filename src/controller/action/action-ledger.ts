@@ -2,7 +2,7 @@ import { actionRecords, isUnfinished, recordsAtEnd } from "../../core/action/act
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { begunLastAt } from "../../core/departure/ledger.ts";
-import { isFields } from "../../core/json/json-field.ts";
+import { isSameJson } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
@@ -122,8 +122,10 @@ export class ActionLedger {
     const written = status.actions ?? [];
     const actions = this.#planned(written);
     this.#records = actions;
-    const isWritten = canonical(written) === canonical(actions);
-    return isWritten ? undefined : { ...status, actions, policy: this.#tools.policy().name };
+    // The API server gives the fields of an object in an order of its own.
+    return isSameJson(written, actions)
+      ? undefined
+      : { ...status, actions, policy: this.#tools.policy().name };
   }
 
   #planned(written: readonly ActionRecord[]): readonly ActionRecord[] {
@@ -137,11 +139,4 @@ export class ActionLedger {
     const planned = actionRecords(actions, { cause, phase, records, begunAt, dryRun });
     return phase === "Ended" ? recordsAtEnd(planned, underWay) : planned;
   }
-}
-
-/** The API server gives the fields of an object in an order of its own. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted()) : part,
-  );
 }

@@ -21,6 +21,18 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether both say the same, in whatever order of their fields; what is undefined is not said. */
+export function isSameJson(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one)) {
+    if (!Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((part, place) => isSameJson(part, other[place]));
+  }
+  if (!isFields(one) || !isFields(other)) return false;
+  const names = [...Object.keys(one), ...Object.keys(other)];
+  return names.every((name) => isSameJson(one[name], other[name]));
+}
+
 /** The value as an object; an empty one where it is none. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : none;
