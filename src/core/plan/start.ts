@@ -55,10 +55,13 @@ export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly Due
   const sorted = due.sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
   const leftAt = pace.leftAt ?? Number.NEGATIVE_INFINITY;
   const isQueue = sorted.some(waitsForBudget);
-  const kept = sorted.filter(({ job, at: dueAt, isLate }, place) => {
-    if (isLate) return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
-    // Who was due already as another left late is put off once, and stays where that puts it.
-    return isQueue || pace.isOnTime || dueAt > leftAt;
+  const kept = sorted.filter(({ job, at: dueAt, reason, isLate }, place) => {
+    const { isHeld, endsAt } = job.candidate;
+    if (isLate) return leftAt <= dueAt && (place === 0 || isHeld);
+    // Who was due already as another left late is put off once, and stays where that puts it; but
+    // not past the end of its lifetime, which would make it overdue.
+    const isLast = reason !== "Overdue" && endsAt <= at;
+    return isQueue || pace.isOnTime || dueAt > leftAt || isLast;
   });
   return overdueInTurn(sorted, new Set(kept));
 }

@@ -117,41 +117,62 @@ describe("a departure that a slow one before it has held up for longer than it m
   });
 });
 
-describe("a departure whose lifetime ends as another one waits for a budget", () => {
-  it.each([0, 500])("is forced past that %d ms later, and not put behind the other", (lateMs) => {
-    const minute = 60_000;
-    const [waiting, due, left] = ["waiting", "due", "left"].map((name) => aNode(name));
-    if (waiting === undefined || due === undefined || left === undefined) throw new Error("three");
-    const nodes = [
-      { ...waiting, createdAt: inMs(-23 * 60 * minute) },
-      { ...due, createdAt: inMs(-24 * 60 * minute - lateMs) },
-    ];
-    const createdAt = inMs(-600 * minute);
-    const held = { phase: "Held", reason: "BudgetSpent" } as const;
-    const over = { phase: "Ended", outcome: "Planned", endedAt: inMs(-4 * minute) } as const;
+describe("a departure whose lifetime ends", () => {
+  const minute = 60_000;
+  const over = { phase: "Ended", outcome: "Planned", endedAt: startAt } as const;
+
+  interface Other {
+    readonly plannedMs: number;
+    readonly ageMs: number;
+    readonly status: Departure["status"];
+  }
+
+  /** What is decided about `due`, whose instant is the end of its lifetime, so long ago. */
+  function decidedOf(lateMs: number, budgets: Policy["budgets"], others: readonly Other[]) {
+    const made = { createdAt: inMs(-600 * minute), deadlineAt: inMs(30 * minute) };
+    const rest = others.map(({ plannedMs, ageMs, status }, place) => {
+      const node = aNode(`other-${place}`, { createdAt: inMs(-ageMs) });
+      return { node, departure: aDeparture(node, { ...made, departAt: inMs(plannedMs), status }) };
+    });
+    const due = aNode("due", { createdAt: inMs(-24 * 60 * minute - lateMs) });
+    const named = { departAt: inMs(-lateMs), deadlineAt: inMs(-30 * minute - lateMs) };
     const departures = [
-      aDeparture(waiting, { createdAt, departAt: inMs(-8 * minute), status: held }),
-      aDeparture(due, { createdAt, departAt: inMs(-lateMs) }),
-      aDeparture(left, {
-        departAt: inMs(-5 * minute),
-        status: { ...over, startedAt: inMs(-5 * minute) },
-      }),
-    ].map((one) => ({
-      ...one,
-      deadlineAt: inMs(one.node.name === "due" ? -30 * minute : 30 * minute),
-    }));
-    const policies = [aPolicy({ budgets: [{ kind: "PerHour", perHour: 1 }] })];
+      aDeparture(due, { ...made, ...named }),
+      ...rest.map((one) => one.departure),
+    ];
     const { decisions } = decide(
       {
-        ...{ nodes, departures, policies, badPolicies: [] },
-        ...{ gateAnswers: {}, releaseAnswers: everyMachine },
+        ...{ nodes: [due, ...rest.map(({ node }) => node)], departures, badPolicies: [] },
+        ...{ policies: [aPolicy({ budgets })], gateAnswers: {}, releaseAnswers: everyMachine },
       },
       startAt,
     );
-    const begun = decisions.flatMap((one) =>
-      one.kind === "Begin" ? `${one.departure.node.name} ${one.reason}` : [],
+    return decisions.flatMap((one) =>
+      "departure" in one && (one.departure as Departure).node.name === "due"
+        ? `${one.kind} ${one.reason}`
+        : [],
     );
-    expect(begun).toEqual(["due DeadlineForces"]);
+  }
+
+  it.each([0, 500])("is forced past what others wait for, %d ms later", (lateMs) => {
+    const hour = 60 * minute;
+    const held = { phase: "Held", reason: "BudgetSpent", timeline: [] } as const;
+    const left = { ...over, startedAt: inMs(-5 * minute), timeline: [] };
+    const decided = decidedOf(
+      lateMs,
+      [{ kind: "PerHour", perHour: 1 }],
+      [
+        { plannedMs: -8 * minute, ageMs: 23 * hour, status: held },
+        { plannedMs: -5 * minute, ageMs: hour, status: left },
+      ],
+    );
+    expect(decided).toContain("Begin DeadlineForces");
+  });
+
+  it.each([1, 500])("begins %d ms later, though another has left late meanwhile", (lateMs) => {
+    const begun = { phase: "Draining", startedAt: inMs(0), timeline: [] } as const;
+    const late = { plannedMs: -2 * minute, ageMs: 1435 * minute, status: begun };
+    expect(decidedOf(lateMs, [], [late])).toEqual(["Begin Spaced"]);
   });
 });
 
