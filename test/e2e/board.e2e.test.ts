@@ -137,13 +137,36 @@ describe("the board of somebody with every right", () => {
     expect(await freeze()).toBe("");
   });
 
-  test("makes a node depart, and follows it from the drain to its outcome", async () => {
+  const webMayLose = (maxUnavailable: number) =>
+    kubectl("patch", "pdb", "web", "-p", JSON.stringify({ spec: { maxUnavailable } }));
+
+  test("makes a node depart, and says in its budget's words what blocks the drain", async () => {
+    await webMayLose(0);
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
     await page.getByRole("button", { name: "Depart", exact: true }).click();
     expect(await page.getByRole("dialog").textContent()).toMatch(/spot-1/);
     await confirm(page);
     await page.goto(`${new URL(page.url()).origin}/#/`);
-    await page.locator(".leaving a.name", { hasText: "spot-1" }).waitFor({ timeout: 60_000 });
+    const row = page.locator(".leaving li", { hasText: "spot-1" });
+    const words = /default\/web-\S+: The disruption budget web needs 20 healthy pods/;
+    await row.getByText(words).waitFor({ timeout: 60_000 });
+    await row.getByText(/\d+ blocked/).waitFor();
+  });
+
+  test("shows it pod by pod as the drain goes on, and follows it to its outcome", async () => {
+    await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
+    await page.getByRole("button", { name: "What happened" }).waitFor();
+    const pods = page.locator("table.bars tbody tr");
+    const gone = pods.filter({ has: page.locator(".took:not(.going)") });
+    const web = pods.filter({ hasText: /web-/ });
+    const held = web.filter({ hasText: "not told to end" });
+    const [all, ofWeb] = [await pods.count(), await web.count()];
+    // All but those of the budget leave meanwhile.
+    await expect.poll(() => gone.count(), { timeout: 60_000 }).toBe(all - ofWeb);
+    expect([ofWeb > 0, await held.count()]).toEqual([true, ofWeb]);
+    await webMayLose(2);
+    await expect.poll(() => gone.count(), { timeout: 60_000 }).toBe(all);
+    await page.goto(`${new URL(page.url()).origin}/#/`);
     const past = page.locator("ul.past li", { hasText: "spot-1 is drained" });
     await past.waitFor({ timeout: 180_000 });
     expect(await past.locator(".outcome").textContent()).toBe("Planned");
