@@ -11,7 +11,7 @@ import { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActionChecks } from "./action/action-checks.ts";
-import { PendingAnswers } from "./action/pending-answers.ts";
+import { PendingCordons } from "./action/pending-cordons.ts";
 import type { ClusterPorts } from "./cluster-ports.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/running-drains.ts";
@@ -108,7 +108,7 @@ export class Controller {
       self,
       readNode,
       askAboutRelease: (question, until) => checks.askNow(question, until),
-      cordons: new PendingAnswers(),
+      cordons: new PendingCordons(clock),
       runningDrains: new RunningDrains(),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),

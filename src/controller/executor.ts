@@ -30,7 +30,6 @@ import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
 import { fencedRunner } from "./action/action-attempt.ts";
-import { PendingAnswers } from "./action/pending-answers.ts";
 import type { ClusterPorts } from "./cluster-ports.ts";
 import { fencedHooks } from "./notice/fenced-hooks.ts";
 
@@ -56,8 +55,6 @@ export class Executor {
   readonly #ports: ClusterPorts;
   readonly #mayAct: () => boolean;
   readonly telemetry: Telemetry;
-  /** Those that are not answered yet: in a rush, what can wait stands back for them. */
-  readonly evictions = new PendingAnswers();
 
   constructor(options: ExecutorOptions) {
     this.#ports = options.ports;
@@ -230,9 +227,7 @@ export class Executor {
   async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     this.#assertLeading();
     const graceSeconds = this.#fenced(options.graceSeconds);
-    const answer = await this.evictions.during(() =>
-      this.#ports.pods.evict(pod, { ...options, graceSeconds }),
-    );
+    const answer = await this.#ports.pods.evict(pod, { ...options, graceSeconds });
     this.telemetry.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
   }

@@ -17,8 +17,6 @@ function delay(waitOf: (request: KubeRequest) => Promise<void>): void {
 
 const isCordon = ({ method, path }: KubeRequest) =>
   method === "PATCH" && /^\/api\/v1\/nodes\/[^/]+$/.test(path);
-const isEviction = ({ method, path }: KubeRequest) =>
-  method === "POST" && path.endsWith("/eviction");
 const isStatus = ({ method, path }: KubeRequest) =>
   method === "PATCH" && /\/departures\/[^/]+\/status$/.test(path);
 
@@ -71,65 +69,6 @@ describe("the actions of many notices at a time", () => {
     const begun = await notice(["n1"], { n1: millis(200) });
     expect(begun).toHaveLength(1);
     expect(begun[0]).toBeLessThan(50);
-  });
-});
-
-describe("while the evictions of many notices are not answered", () => {
-  const targets = { name: "targets", at: "AtNotice", deregisterTargets: {} };
-  const tell = { name: "tell", at: "AtNotice", ...slack };
-
-  function addPods(replicas: number): void {
-    const labels = { app: "api" };
-    stage.world.create("/apis/apps/v1/namespaces/default/deployments", {
-      ...{ apiVersion: "apps/v1", kind: "Deployment" },
-      metadata: { name: "api", namespace: "default" },
-      spec: {
-        ...{ replicas, selector: { matchLabels: labels } },
-        template: { metadata: { labels }, spec: { containers: [{ name: "api", image: "api:1" }] } },
-      },
-    });
-  }
-
-  /** After how long each action has begun at the last of the nodes. */
-  async function begun(nodes: readonly string[], evictionMs: Millis) {
-    stage.start([targets, tell]);
-    addPods(6);
-    await stage.world.pass(seconds(5));
-    const { clock } = stage.world;
-    delay(async (request) => {
-      if (isEviction(request)) await clock.sleep(evictionMs);
-      // So that there are evictions when the last cordon is answered.
-      if (isCordon(request)) await clock.sleep(millis(request.path.endsWith("n1") ? 20 : 100));
-    });
-    const since = clock.now();
-    const last = new Map<string, number>();
-    for (const runner of [stage.mute, stage.tell]) {
-      runner.onCall = (call, { name }) => {
-        if (call === "prepare") last.set(name, clock.now() - since);
-      };
-    }
-    for (const node of nodes) stage.world.notice(node, seconds(120));
-    await stage.world.pass(seconds(5));
-    return { targets: last.get("targets") ?? 0, tell: last.get("tell") ?? 0 };
-  }
-
-  it("machines leave their target groups, and what else there is begins after them", async () => {
-    const { targets, tell } = await begun(["n1", "n2"], millis(800));
-    expect(targets).toBeLessThan(310);
-    expect(tell).toBeGreaterThanOrEqual(800);
-    expect(tell).toBeLessThan(1000);
-  });
-
-  it("what else there is begins two seconds later at the latest", async () => {
-    const { targets, tell } = await begun(["n1", "n2"], seconds(10));
-    expect(targets).toBeLessThan(310);
-    expect(tell).toBeGreaterThanOrEqual(2000);
-    expect(tell).toBeLessThan(2400);
-  });
-
-  it("nothing waits where a notice comes alone", async () => {
-    const { targets, tell } = await begun(["n1"], seconds(10));
-    expect(Math.max(targets, tell)).toBeLessThan(50);
   });
 });
 

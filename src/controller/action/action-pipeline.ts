@@ -27,11 +27,11 @@ import {
   taskFor,
 } from "./action-attempt.ts";
 import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
-import type { PendingAnswers } from "./pending-answers.ts";
+import type { PendingCordons } from "./pending-cordons.ts";
 
 export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
   readonly executor: Executor;
-  readonly cordons: Pick<PendingAnswers, "answered">;
+  readonly cordons: Pick<PendingCordons, "answered">;
   readonly clock: Clock;
   readonly rng: Rng;
   /** Its node as the watch has shown it last. */
@@ -54,10 +54,6 @@ interface Way {
 
 /** Cordons go out first: what begins in the turn of a notice begins so long after it. */
 const afterCordonMs = millis(1);
-/** In a burst traffic has to leave as well: so long it stands back for cordons at the most. */
-const behindCordonsMs = millis(300);
-/** And what takes no traffic out for evictions: there is time for that before the deadline. */
-const behindEvictionsMs = seconds(2);
 /** That an action begins is written so much later, with what it has found to undo it by then. */
 const gatherMs = millis(20);
 /** And under a notice how it has ended, where nobody waits for that: at the pace of progress. */
@@ -116,9 +112,7 @@ export class ActionPipeline {
     if (point !== undefined) this.#reached.add(point);
     const { clock, cordons } = this.#tools;
     const signal = this.#signal;
-    const gone = clock
-      .sleep(afterCordonMs, signal)
-      .then(() => cordons.answered({ clock, limitMs: behindCordonsMs }, signal));
+    const gone = clock.sleep(afterCordonMs, signal).then(() => cordons.answered(signal));
     gone.then(
       () => this.#beginDue(),
       () => undefined,
@@ -233,18 +227,10 @@ export class ActionPipeline {
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#signal, stop.signal]);
     const way: Way = { stop, signal, isAsked: false };
-    const ended = this.#turnOf(action)
-      .then(() => this.#run(action, way))
+    const ended = this.#run(action, way)
       .catch((error: unknown) => this.#broken(action, error))
       .finally(() => this.#underWay.delete(action.name));
     this.#underWay.set(action.name, { ended, way });
-  }
-
-  /** In a rush only what takes traffic out goes beside the evictions: the others wait for them. */
-  async #turnOf({ how }: Action): Promise<void> {
-    if (how.kind === "deregisterTargets" || !this.isPressing) return;
-    const { clock, executor } = this.#tools;
-    await executor.evictions.answered({ clock, limitMs: behindEvictionsMs }, this.#signal);
   }
 
   async #run(action: Action, way: Way): Promise<void> {

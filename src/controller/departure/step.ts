@@ -21,7 +21,7 @@ import type { Reason } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { assert, type LastcallError } from "../../errors.ts";
 import type { ActionPipeline } from "../action/action-pipeline.ts";
-import type { PendingAnswers } from "../action/pending-answers.ts";
+import type { PendingCordons } from "../action/pending-cordons.ts";
 import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { RunningDrains } from "./running-drains.ts";
@@ -36,7 +36,7 @@ export interface RunTools {
   readonly attachments: VolumeAttachments;
   /** Absent: no action can be carried out. */
   readonly actionPorts?: ActionPorts | undefined;
-  readonly cordons: PendingAnswers;
+  readonly cordons: PendingCordons;
   readonly runningDrains: RunningDrains;
   /** What pods took to end, over all drains. */
   readonly terminations: TerminationMemory;
