@@ -2,8 +2,9 @@
  * Bursts of notices: how long until every node is cordoned and until the last eviction is accepted,
  * beside nothing but PATCH and eviction requests for as many nodes in the same round. Made as
  * Departures, counted from the first one's sending, and by agents, counted from the instant at
- * which their metadata says it.
+ * which their metadata says it. `npm run bench:notice -- --rounds 3`.
  */
+import { parseArgs } from "node:util";
 import { agentBurst } from "./agent-burst.ts";
 import {
   type BenchNode,
@@ -28,12 +29,19 @@ const podsPerNode = 5;
 /** After that the controller has given back what a rush took. */
 const restSeconds = 120;
 
-/** The largest first, and an odd number of rounds each: what is told is the median round. */
+const { values, positionals } = parseArgs({
+  options: { rounds: { type: "string", default: "5" } },
+  allowPositionals: true,
+});
+/** An odd number: what is told is the median round. */
+const rounds = Number(values.rounds);
+
+/** The largest first; all of them, or those of the sizes that are named. */
 const bursts = [
-  { nodes: 300, connections: 64, rounds: 5 },
-  { nodes: 50, connections: 32, rounds: 5 },
-  { nodes: 1, connections: 32, rounds: 5 },
-].filter(({ nodes }) => process.argv.length < 3 || process.argv.includes(String(nodes)));
+  { nodes: 300, connections: 64 },
+  { nodes: 50, connections: 32 },
+  { nodes: 1, connections: 32 },
+].filter(({ nodes }) => positionals.length === 0 || positionals.includes(String(nodes)));
 type BurstSize = (typeof bursts)[number];
 
 const ways = {
@@ -96,11 +104,11 @@ async function main(): Promise<void> {
     const controller = await startController({ ...world, token: world.controllerToken });
     const figures: Figure[] = [];
     for (const size of bursts) {
-      const rounds: Round[] = [];
-      for (let round = 0; round < size.rounds; round += 1) {
-        rounds.push(await measureRound(world, size, round));
+      const measured: Round[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        measured.push(await measureRound(world, size, round));
       }
-      figures.unshift(...figuresOf(size.nodes, rounds));
+      figures.unshift(...figuresOf(size.nodes, measured));
     }
     const { nowMiB, peakMiB } = controller.memory();
     await rest(restSeconds);
@@ -118,7 +126,7 @@ async function main(): Promise<void> {
     const fleet = wayNames.length * Math.max(...bursts.map(({ nodes }) => nodes));
     writeResult({
       bench: "notice",
-      setting: { fleet, podsPerNode, access: controller.access, residentAfterMiB: nowMiB },
+      setting: { fleet, podsPerNode, rounds, access: controller.access, residentAfterMiB: nowMiB },
       figures: [...figures, ...memory],
     });
   } finally {
