@@ -13,7 +13,7 @@ import { answerInvalid, faultOfAnswer, type HttpAnswer } from "./http-fault.ts";
 import type { ActionRequest, HttpSender } from "./http-sender.ts";
 
 /** What every sink works with. */
-export interface SinkTools {
+export interface SinkOptions {
   readonly sender: HttpSender;
   readonly secrets: SecretReader;
   readonly clock: Clock;
@@ -22,7 +22,7 @@ export interface SinkTools {
 /** The answer, where it is a success. */
 export async function sendOk(
   request: ActionRequest,
-  { sender }: SinkTools,
+  { sender }: SinkOptions,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   const answer = await sender.send(request, signal);
@@ -33,10 +33,10 @@ export async function sendOk(
 /** The JSON of an answer, where it is a success. */
 export async function sendForJson(
   request: ActionRequest,
-  tools: SinkTools,
+  options: SinkOptions,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const { body } = await sendOk(request, tools, signal);
+  const { body } = await sendOk(request, options, signal);
   const parsed = parseJson(body);
   if (parsed === undefined) throw answerInvalid(request.what, "its answer is no JSON");
   return parsed.value;
@@ -49,7 +49,7 @@ export function jsonRequest(body: unknown): Pick<ActionRequest, "headers" | "bod
 /** A secret without the line break that editors and `echo` put behind it. */
 export async function readSecret(
   ref: SecretRef,
-  { secrets, sender }: SinkTools,
+  { secrets, sender }: SinkOptions,
   signal: AbortSignal,
 ): Promise<string> {
   const text = (await secrets.read(ref, signal)).trim();
@@ -64,7 +64,7 @@ export async function readSecret(
 export function addressProblem(
   url: string,
   field: string,
-  { sender }: SinkTools,
+  { sender }: SinkOptions,
 ): ActionProblem | undefined {
   const found = sender.problemOf(url);
   if (found === undefined) return undefined;
@@ -76,10 +76,10 @@ export function addressProblem(
 export async function secretProblem(
   ref: SecretRef,
   field: string,
-  about: { readonly tools: SinkTools; readonly signal: AbortSignal },
+  about: { readonly options: SinkOptions; readonly signal: AbortSignal },
 ): Promise<ActionProblem | undefined> {
   try {
-    await readSecret(ref, about.tools, about.signal);
+    await readSecret(ref, about.options, about.signal);
     return undefined;
   } catch (error) {
     if (!isLastcallError(error) || error.retryable) throw error;
@@ -92,12 +92,12 @@ export async function secretProblem(
 export async function secretAddressProblem(
   ref: SecretRef,
   field: string,
-  about: { readonly tools: SinkTools; readonly signal: AbortSignal },
+  about: { readonly options: SinkOptions; readonly signal: AbortSignal },
 ): Promise<ActionProblem | undefined> {
   const problem = await secretProblem(ref, field, about);
   if (problem !== undefined) return problem;
-  const url = await readSecret(ref, about.tools, about.signal);
-  return addressProblem(url, field, about.tools);
+  const url = await readSecret(ref, about.options, about.signal);
+  return addressProblem(url, field, about.options);
 }
 
 /** The first of these that is wrong. */
@@ -115,24 +115,24 @@ export interface MessageSink<Kind extends ActionKind> {
 }
 
 export interface SinkCall {
-  readonly tools: SinkTools;
+  readonly options: SinkOptions;
   readonly signal: AbortSignal;
 }
 
 /** A sent message cannot be recalled: there is nothing to prepare, and nothing to undo. */
 export function messageRunner<Kind extends ActionKind>(
   sink: MessageSink<Kind>,
-  tools: SinkTools,
+  options: SinkOptions,
 ): ActionRunner<Kind> {
   return {
-    check: (how, signal) => sink.check(how, { tools, signal }),
+    check: (how, signal) => sink.check(how, { options, signal }),
     prepare: async (_, signal) => {
       signal.throwIfAborted();
       return undefined;
     },
     apply: async (task, signal) => {
       signal.throwIfAborted();
-      return sink.send(task, { tools, signal });
+      return sink.send(task, { options, signal });
     },
     undo: async () => ({ detail: "a message stays" }),
   };

@@ -14,7 +14,7 @@ import {
   firstProblem,
   jsonRequest,
   readSecret,
-  type SinkTools,
+  type SinkOptions,
   secretProblem,
   sendForJson,
   sendOk,
@@ -36,18 +36,18 @@ interface Exchange {
  * looked for among the silences of its machine: a large Alertmanager has more than are read.
  */
 export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence"> {
-  readonly #tools: SinkTools;
+  readonly #options: SinkOptions;
 
-  constructor(tools: SinkTools) {
-    this.#tools = tools;
+  constructor(options: SinkOptions) {
+    this.#options = options;
   }
 
   async check(how: AlertmanagerSilence, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const tools = this.#tools;
+    const options = this.#options;
     const field = "alertmanagerSilence.secretRef";
     return firstProblem(
-      addressProblem(how.url, "alertmanagerSilence.url", tools),
-      how.secretRef && secretProblem(how.secretRef, field, { tools, signal }),
+      addressProblem(how.url, "alertmanagerSilence.url", options),
+      how.secretRef && secretProblem(how.secretRef, field, { options, signal }),
     );
   }
 
@@ -61,7 +61,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     const exchange = await this.#exchange(task.how, signal);
     const [there] = await this.#find(task, exchange, textOf(task.undo?.filter));
     if (there !== undefined) return { detail: "the silence is there already", reference: there };
-    const now = this.#tools.clock.now();
+    const now = this.#options.clock.now();
     const endsAt = formatInstant(plus(now, task.how.durationMs));
     const what = "create a silence in Alertmanager";
     const answer = await this.#ask("POST", exchange, {
@@ -87,7 +87,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
       const { url, headers } = exchange;
       const what = "end a silence in Alertmanager";
       const request = { what, url: `${apiOf(url)}/silence/${id}`, method: "DELETE", headers };
-      await sendOk(request, this.#tools, signal);
+      await sendOk(request, this.#options, signal);
     }
     return { detail: ids.length === 0 ? "there was no silence" : "the silence is ended" };
   }
@@ -95,7 +95,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
   async #exchange(how: AlertmanagerSilence, signal: AbortSignal): Promise<Exchange> {
     const { url, secretRef } = how;
     if (secretRef === undefined) return { url, headers: {}, signal };
-    const token = await readSecret(secretRef, this.#tools, signal);
+    const token = await readSecret(secretRef, this.#options, signal);
     return { url, headers: { authorization: `Bearer ${token}` }, signal };
   }
 
@@ -125,7 +125,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     const body = about.body === undefined ? {} : jsonRequest(about.body);
     const all = { ...body.headers, ...headers };
     const request = { ...body, what, url: apiOf(url) + path, method, headers: all };
-    return sendForJson(request, this.#tools, signal);
+    return sendForJson(request, this.#options, signal);
   }
 }
 

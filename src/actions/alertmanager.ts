@@ -9,7 +9,7 @@ export interface AlertQuestion {
   readonly matchers: readonly string[];
 }
 
-export interface AlertmanagerTools {
+export interface AlertmanagerOptions {
   readonly fetch: typeof fetch;
   readonly clock: Clock;
 }
@@ -26,17 +26,17 @@ const mostBytes = 8 * 1024 * 1024;
  */
 export async function firingAlerts(
   question: AlertQuestion,
-  tools: AlertmanagerTools,
+  options: AlertmanagerOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const late = new AbortController();
   const done = new AbortController();
-  void tools.clock
+  void options.clock
     .sleep(timeoutMs, done.signal)
     .then(() => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
     .catch(() => undefined);
   try {
-    const answer = await tools.fetch(alertsAddress(question), {
+    const answer = await options.fetch(alertsAddress(question), {
       signal: AbortSignal.any([signal, late.signal]),
       headers: { accept: "application/json" },
     });

@@ -31,7 +31,7 @@ export const slackSink: MessageSink<"slack"> = {
     const api = url ?? (channel === undefined ? undefined : slackApi);
     const ofSecret = channel === undefined ? secretAddressProblem : secretProblem;
     return firstProblem(
-      api === undefined ? undefined : addressProblem(api, "slack.url", about.tools),
+      api === undefined ? undefined : addressProblem(api, "slack.url", about.options),
       secretRef && ofSecret(secretRef, "slack.secretRef", about),
     );
   },
@@ -42,7 +42,7 @@ export const slackSink: MessageSink<"slack"> = {
     if (channel === undefined) {
       const url = await webhookOf(task.how, about);
       const request = { what: "send to Slack", url, method: "POST" };
-      await sendOk({ ...request, ...jsonRequest({ text: message }) }, about.tools, about.signal);
+      await sendOk({ ...request, ...jsonRequest({ text: message }) }, about.options, about.signal);
       return { detail: "sent" };
     }
     const thread = threadOf(task.earlier, "slack", `${channel}/`);
@@ -58,10 +58,10 @@ async function postMessage(
     secretRef,
   }: { readonly url?: string | undefined; readonly secretRef?: SecretRef | undefined },
   what: { readonly channel: string; readonly message: string; readonly thread: string | undefined },
-  { tools, signal }: SinkCall,
+  { options, signal }: SinkCall,
 ): Promise<string> {
   const { channel, message, thread } = what;
-  const token = secretRef && (await readSecret(secretRef, tools, signal));
+  const token = secretRef && (await readSecret(secretRef, options, signal));
   const { headers, body } = jsonRequest({
     ...{ channel, text: message },
     ...(thread !== undefined && { thread_ts: thread }),
@@ -71,7 +71,7 @@ async function postMessage(
     url: `${(url ?? slackApi).replace(/\/+$/, "")}/chat.postMessage`,
     ...{ method: "POST", body, headers: { ...headers, authorization: `Bearer ${token}` } },
   };
-  const answer = fieldsOf(await sendForJson(request, tools, signal));
+  const answer = fieldsOf(await sendForJson(request, options, signal));
   const ts = textOf(answer.ts);
   if (answer.ok === true && ts !== undefined) return ts;
   throw slackFault(textOf(answer.error));
@@ -103,7 +103,7 @@ const mostCardBytes = 28_000;
 export const teamsSink: MessageSink<"teams"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
-      url === undefined ? undefined : addressProblem(url, "teams.url", about.tools),
+      url === undefined ? undefined : addressProblem(url, "teams.url", about.options),
       secretRef && secretAddressProblem(secretRef, "teams.secretRef", about),
     ),
 
@@ -113,7 +113,7 @@ export const teamsSink: MessageSink<"teams"> = {
     const fits = (message: string) => bytesOf(JSON.stringify(card(message))) <= mostCardBytes;
     const message = fitText(how.message, fits);
     const request = { what: "send to Teams", url, method: "POST", ...jsonRequest(card(message)) };
-    await sendOk(request, about.tools, about.signal);
+    await sendOk(request, about.options, about.signal);
     return { detail: "sent" };
   },
 };
@@ -138,12 +138,12 @@ const longestTelegram = 4096;
 export const telegramSink: MessageSink<"telegram"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
-      addressProblem(url, "telegram.url", about.tools),
+      addressProblem(url, "telegram.url", about.options),
       secretProblem(secretRef, "telegram.secretRef", about),
     ),
 
-  send: async ({ how, earlier }, { tools, signal }) => {
-    const token = await readSecret(how.secretRef, tools, signal);
+  send: async ({ how, earlier }, { options, signal }) => {
+    const token = await readSecret(how.secretRef, options, signal);
     const thread = threadOf(earlier, "telegram", `${how.chatId}/`);
     const text = fitText(how.message, ({ length }) => length <= longestTelegram);
     const answering = { message_id: Number(thread), allow_sending_without_reply: true };
@@ -156,7 +156,7 @@ export const telegramSink: MessageSink<"telegram"> = {
         ...(thread !== undefined && { reply_parameters: answering }),
       }),
     };
-    const { result } = fieldsOf(await sendForJson(request, tools, signal));
+    const { result } = fieldsOf(await sendForJson(request, options, signal));
     const id = fieldsOf(result).message_id;
     if (typeof id !== "number") throw answerInvalid(request.what, "its answer names no message");
     const detail = thread === undefined ? "sent" : "sent as an answer to the first";
@@ -169,9 +169,9 @@ async function webhookOf(
     url,
     secretRef,
   }: { readonly url?: string | undefined; readonly secretRef?: SecretRef | undefined },
-  { tools, signal }: SinkCall,
+  { options, signal }: SinkCall,
 ): Promise<string> {
-  return secretRef === undefined ? (url ?? "") : readSecret(secretRef, tools, signal);
+  return secretRef === undefined ? (url ?? "") : readSecret(secretRef, options, signal);
 }
 
 /** What the first message of a departure to the same place is called there. */

@@ -14,7 +14,7 @@ import {
   firstProblem,
   jsonRequest,
   readSecret,
-  type SinkTools,
+  type SinkOptions,
   secretProblem,
   sendForJson,
   sendOk,
@@ -26,16 +26,16 @@ import { faultOfAnswer } from "./http-fault.ts";
  * muted before stays muted: it is not ours to unmute.
  */
 export class DatadogMuter implements ActionRunner<"datadogMute"> {
-  readonly #tools: SinkTools;
+  readonly #options: SinkOptions;
 
-  constructor(tools: SinkTools) {
-    this.#tools = tools;
+  constructor(options: SinkOptions) {
+    this.#options = options;
   }
 
   async check(how: DatadogMute, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const about = { tools: this.#tools, signal };
+    const about = { options: this.#options, signal };
     return firstProblem(
-      addressProblem(how.url, "datadogMute.url", this.#tools),
+      addressProblem(how.url, "datadogMute.url", this.#options),
       secretProblem(how.apiKey, "datadogMute.apiKey.secretRef", about),
       secretProblem(how.applicationKey, "datadogMute.applicationKey.secretRef", about),
     );
@@ -48,7 +48,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
       ...{ url: `${how.url.replace(/\/+$/, "")}/api/v1/hosts?${query}`, method: "GET" },
       headers: await this.#keys(how, signal),
     };
-    const answer = fieldsOf(await sendForJson(request, this.#tools, signal));
+    const answer = fieldsOf(await sendForJson(request, this.#options, signal));
     const host = listOf(answer.host_list)
       .map(fieldsOf)
       .find((one) => one.name === how.host || textListOf(one.aliases).includes(how.host));
@@ -66,7 +66,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
     signal: AbortSignal,
   ): Promise<ActionDone> {
     if (undo?.wasMuted === true) return { detail: "the host was muted already" };
-    const endsAt = plus(this.#tools.clock.now(), how.durationMs);
+    const endsAt = plus(this.#options.clock.now(), how.durationMs);
     const body = { end: Math.floor(endsAt / 1000), message: `lastcall ${departure}` };
     // What a controller before this one has done is done again, to the same end.
     await this.#change("mute", { how, undo, body: { ...body, override: true } }, signal);
@@ -94,10 +94,10 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
       ...{ body, headers: { ...headers, ...(await this.#keys(how, signal)) } },
     };
     if (act === "mute") {
-      await sendOk(request, this.#tools, signal);
+      await sendOk(request, this.#options, signal);
       return;
     }
-    const answer = await this.#tools.sender.send(request, signal);
+    const answer = await this.#options.sender.send(request, signal);
     // One that is gone, or was never muted since the process before ended too soon, is as it was.
     const isUnmuted =
       answer.status === 404 || (answer.status === 400 && notMuted.test(answer.body));
@@ -106,8 +106,8 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
 
   async #keys(how: DatadogMute, signal: AbortSignal): Promise<Record<string, string>> {
     const [apiKey, applicationKey] = await Promise.all([
-      readSecret(how.apiKey, this.#tools, signal),
-      readSecret(how.applicationKey, this.#tools, signal),
+      readSecret(how.apiKey, this.#options, signal),
+      readSecret(how.applicationKey, this.#options, signal),
     ]);
     return { "dd-api-key": apiKey, "dd-application-key": applicationKey };
   }

@@ -11,24 +11,24 @@ import {
   addressProblem,
   firstProblem,
   readSecret,
-  type SinkTools,
+  type SinkOptions,
   secretProblem,
   sendOk,
 } from "./action-sink.ts";
 
 /** A request to any HTTP API, and perhaps one that undoes it. */
 export class HttpCaller implements ActionRunner<"http"> {
-  readonly #tools: SinkTools;
+  readonly #options: SinkOptions;
 
-  constructor(tools: SinkTools) {
-    this.#tools = tools;
+  constructor(options: SinkOptions) {
+    this.#options = options;
   }
 
   async check(how: HttpCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const about = { tools: this.#tools, signal };
+    const about = { options: this.#options, signal };
     return firstProblem(
-      addressProblem(how.url, "http.url", this.#tools),
-      how.undo && addressProblem(how.undo.url, "http.undo.url", this.#tools),
+      addressProblem(how.url, "http.url", this.#options),
+      how.undo && addressProblem(how.undo.url, "http.undo.url", this.#options),
       ...how.headers.map(
         ({ secretRef }, index) =>
           secretRef && secretProblem(secretRef, `http.headers[${index}].secretRef`, about),
@@ -63,12 +63,12 @@ export class HttpCaller implements ActionRunner<"http"> {
     };
     for (const { name, value, secretRef } of how.headers) {
       const secret =
-        secretRef === undefined ? "" : await readSecret(secretRef, this.#tools, signal);
+        secretRef === undefined ? "" : await readSecret(secretRef, this.#options, signal);
       headers[name.toLowerCase()] = value + secret;
     }
     const what = `${method} to ${host}`;
     const request = { what: `send ${what}`, url, method, headers, body };
-    const { status } = await sendOk(request, this.#tools, signal);
+    const { status } = await sendOk(request, this.#options, signal);
     return { detail: `${what}, answered with ${status}` };
   }
 }

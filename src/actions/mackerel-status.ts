@@ -13,7 +13,7 @@ import {
   firstProblem,
   jsonRequest,
   readSecret,
-  type SinkTools,
+  type SinkOptions,
   secretProblem,
   sendForJson,
 } from "./action-sink.ts";
@@ -21,16 +21,16 @@ import { faultOfAnswer } from "./http-fault.ts";
 
 /** A host's status by the Mackerel API v0 (`/api/v0/hosts/{id}/status`). */
 export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
-  readonly #tools: SinkTools;
+  readonly #options: SinkOptions;
 
-  constructor(tools: SinkTools) {
-    this.#tools = tools;
+  constructor(options: SinkOptions) {
+    this.#options = options;
   }
 
   async check(how: MackerelStatus, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const about = { tools: this.#tools, signal };
+    const about = { options: this.#options, signal };
     return firstProblem(
-      addressProblem(how.url, "mackerelStatus.url", this.#tools),
+      addressProblem(how.url, "mackerelStatus.url", this.#options),
       secretProblem(how.secretRef, "mackerelStatus.secretRef", about),
     );
   }
@@ -60,7 +60,7 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
       ...{ url: `${how.url.replace(/\/+$/, "")}/api/v0/hosts?${query}`, method: "GET" },
       headers: await this.#key(how, by.signal),
     };
-    const answer = fieldsOf(await sendForJson(request, this.#tools, by.signal));
+    const answer = fieldsOf(await sendForJson(request, this.#options, by.signal));
     const { id, status } = fieldsOf(listOf(answer.hosts)[0]);
     if (textOf(id) === undefined || textOf(status) === undefined) return undefined;
     return { hostId: id, status };
@@ -90,12 +90,12 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
       url: `${how.url.replace(/\/+$/, "")}/api/v0/hosts/${id}/status`,
       ...{ method: "POST", body, headers: { ...headers, ...(await this.#key(how, signal)) } },
     };
-    const answer = await this.#tools.sender.send(request, signal);
+    const answer = await this.#options.sender.send(request, signal);
     const isRetired = answer.status === 404 && status === String(undo?.status);
     if (answer.status > 299 && !isRetired) throw faultOfAnswer(request.what, answer);
   }
 
   async #key(how: MackerelStatus, signal: AbortSignal): Promise<Record<string, string>> {
-    return { "x-api-key": await readSecret(how.secretRef, this.#tools, signal) };
+    return { "x-api-key": await readSecret(how.secretRef, this.#options, signal) };
   }
 }

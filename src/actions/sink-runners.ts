@@ -1,6 +1,6 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
 import type { ActionKind } from "../core/policy/action.ts";
-import { messageRunner, type SinkTools } from "./action-sink.ts";
+import { messageRunner, type SinkOptions } from "./action-sink.ts";
 import { AlertmanagerSilencer } from "./alertmanager-silence.ts";
 import { slackSink, teamsSink, telegramSink } from "./chat-sink.ts";
 import { DatadogMuter } from "./datadog-mute.ts";
@@ -9,24 +9,24 @@ import { MackerelStatusSetter } from "./mackerel-status.ts";
 import { cloudEventsSink } from "./webhook-sink.ts";
 
 /** The runner of a kind whose receiver takes HTTP; undefined for any other. */
-export function sinkRunner(kind: ActionKind, tools: SinkTools): ActionRunner | undefined {
+export function sinkRunner(kind: ActionKind, options: SinkOptions): ActionRunner | undefined {
   switch (kind) {
     case "alertmanagerSilence":
-      return new AlertmanagerSilencer(tools) as ActionRunner;
+      return new AlertmanagerSilencer(options) as ActionRunner;
     case "datadogMute":
-      return new DatadogMuter(tools) as ActionRunner;
+      return new DatadogMuter(options) as ActionRunner;
     case "mackerelStatus":
-      return new MackerelStatusSetter(tools) as ActionRunner;
+      return new MackerelStatusSetter(options) as ActionRunner;
     case "slack":
-      return messageRunner(slackSink, tools) as ActionRunner;
+      return messageRunner(slackSink, options) as ActionRunner;
     case "teams":
-      return messageRunner(teamsSink, tools) as ActionRunner;
+      return messageRunner(teamsSink, options) as ActionRunner;
     case "telegram":
-      return messageRunner(telegramSink, tools) as ActionRunner;
+      return messageRunner(telegramSink, options) as ActionRunner;
     case "cloudEvents":
-      return messageRunner(cloudEventsSink, tools) as ActionRunner;
+      return messageRunner(cloudEventsSink, options) as ActionRunner;
     case "http":
-      return new HttpCaller(tools) as ActionRunner;
+      return new HttpCaller(options) as ActionRunner;
     default:
       return undefined;
   }

@@ -20,12 +20,12 @@ const mostEventBytes = 64 * 1024;
 export const cloudEventsSink: MessageSink<"cloudEvents"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
-      addressProblem(url, "cloudEvents.url", about.tools),
+      addressProblem(url, "cloudEvents.url", about.options),
       secretRef && secretProblem(secretRef, "cloudEvents.secretRef", about),
     ),
 
-  send: async ({ how, name, key, departure, target }, { tools, signal }) => {
-    const at = tools.clock.now();
+  send: async ({ how, name, key, departure, target }, { options, signal }) => {
+    const at = options.clock.now();
     const bodyOf = (message: string) =>
       JSON.stringify({
         ...{ specversion: "1.0", id: key, source: `/lastcall/departures/${departure}` },
@@ -34,13 +34,13 @@ export const cloudEventsSink: MessageSink<"cloudEvents"> = {
         data: { ...how.data, action: name, message },
       });
     const body = bodyOf(fitText(how.message, (text) => bytesOf(bodyOf(text)) <= mostEventBytes));
-    const secret = how.secretRef && (await readSecret(how.secretRef, tools, signal));
+    const secret = how.secretRef && (await readSecret(how.secretRef, options, signal));
     const headers = {
       "content-type": "application/cloudevents+json; charset=utf-8",
       ...(secret !== undefined && signatureOf({ id: key, at, body }, secret)),
     };
     const request = { what: "send a CloudEvent", url: how.url, method: "POST", headers, body };
-    const { status } = await sendOk(request, tools, signal);
+    const { status } = await sendOk(request, options, signal);
     return { detail: `sent, answered with ${status}` };
   },
 };

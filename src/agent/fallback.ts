@@ -20,7 +20,7 @@ import { ErrorLog } from "./agent-health.ts";
 import type { DepartureView } from "./departure-view.ts";
 import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
-export interface FallbackOptions extends FallbackDrainTools {
+export interface FallbackOptions extends FallbackDrainOptions {
   readonly mode: "Cordon" | "Drain";
   readonly reporter: Pick<NoticeReporter, "look">;
   readonly identify: () => Promise<NodeIdentity>;
@@ -278,7 +278,7 @@ function faultOf(error: unknown): Error {
   return isLastcallError(error) ? error : new Error(messageOf(error));
 }
 
-interface FallbackDrainTools {
+interface FallbackDrainOptions {
   readonly pods: Pick<NodePods, "list" | "evict" | "remove">;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -302,14 +302,14 @@ const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
  */
 class FallbackDrain {
   readonly #nodeName: string;
-  readonly #tools: FallbackDrainTools;
+  readonly #tools: FallbackDrainOptions;
   readonly #driver: DrainDriver;
   readonly #startedAt: Instant;
   readonly #startedAtMs: number;
   readonly #now: () => Instant;
 
   /** `now` is in the cloud's time. */
-  constructor(node: NodeFacts, tools: FallbackDrainTools, now: () => Instant) {
+  constructor(node: NodeFacts, tools: FallbackDrainOptions, now: () => Instant) {
     const { rng } = tools;
     const [terminations, actor] = [new TerminationMemory(), actorOf(tools)];
     this.#nodeName = node.name;
@@ -346,7 +346,7 @@ class FallbackDrain {
   }
 }
 
-function actorOf({ pods, metrics }: FallbackDrainTools): DrainActor {
+function actorOf({ pods, metrics }: FallbackDrainOptions): DrainActor {
   return {
     async evict(pod, options) {
       const answer = await pods.evict(pod, options);

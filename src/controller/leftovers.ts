@@ -14,7 +14,7 @@ import type { Executor } from "./executor.ts";
 /** Placeholders are swept by their own runs; this is for those that a crash has left. */
 const sweepEveryMs: Millis = minutes(10);
 
-export interface SweepTools {
+export interface SweepOptions {
   readonly placeholders: Placeholders;
   readonly executor: Executor;
   readonly clock: Clock;
@@ -22,16 +22,16 @@ export interface SweepTools {
 
 /** Deletes placeholders without a live departure: when the lead is taken, and now and then. */
 export class PlaceholderSweep {
-  readonly #tools: SweepTools;
+  readonly #options: SweepOptions;
   #sweptMs = Number.NEGATIVE_INFINITY;
 
-  constructor(tools: SweepTools) {
-    this.#tools = tools;
+  constructor(options: SweepOptions) {
+    this.#options = options;
   }
 
   /** `departures` is asked after the list, so that it is the newer of the two. */
   async run(departures: () => readonly Departure[]): Promise<void> {
-    const { placeholders, executor, clock } = this.#tools;
+    const { placeholders, executor, clock } = this.#options;
     if (clock.monotonic() - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = clock.monotonic();
     const found = await placeholders.list();
@@ -48,7 +48,7 @@ const lookEveryMs: Millis = seconds(30);
 /** More nodes than this are looked at by one list of the failed pods of all nodes. */
 const mostLists = 20;
 
-export interface FailedPodSweepTools {
+export interface FailedPodSweepOptions {
   readonly fleet: Pick<Fleet, "view" | "node">;
   readonly pods: Pick<NodePods, "failed">;
   readonly executor: Executor;
@@ -61,17 +61,17 @@ export interface FailedPodSweepTools {
  * once in a term of leading, for a machine that is gone leaves nothing more behind.
  */
 export class FailedPodSweep {
-  readonly #tools: FailedPodSweepTools;
+  readonly #options: FailedPodSweepOptions;
   /** The uids of the nodes that were looked at. */
   #done: ReadonlySet<string> = new Set();
 
-  constructor(tools: FailedPodSweepTools) {
-    this.#tools = tools;
+  constructor(options: FailedPodSweepOptions) {
+    this.#options = options;
   }
 
   /** Runs until the signal aborts, beside everything else and never in its way. */
   async run(signal: AbortSignal): Promise<void> {
-    const { executor, clock } = this.#tools;
+    const { executor, clock } = this.#options;
     for (;;) {
       await clock.sleep(lookEveryMs, signal);
       try {
@@ -85,7 +85,7 @@ export class FailedPodSweep {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { nodes } = this.#tools.fleet.view();
+    const { nodes } = this.#options.fleet.view();
     this.#done = new Set(nodes.flatMap(({ uid }) => (this.#done.has(uid) ? uid : [])));
     const due = nodes.filter((node) => this.#isDue(node));
     const places = due.length > mostLists ? [undefined] : due.map(({ name }) => name);
@@ -98,7 +98,7 @@ export class FailedPodSweep {
 
   /** A policy that only says what it would do has nothing removed either. */
   #isDue(node: NodeFacts): boolean {
-    const { fleet, clock } = this.#tools;
+    const { fleet, clock } = this.#options;
     const { uid, createdAt } = node;
     if (createdAt === undefined || this.#done.has(uid)) return false;
     if (plus(createdAt, lookAfterMs) > clock.now()) return false;
@@ -110,7 +110,7 @@ export class FailedPodSweep {
     place: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { pods, fleet } = this.#tools;
+    const { pods, fleet } = this.#options;
     const byName = new Map(about.map((node) => [node.name, node]));
     for (const pod of await pods.failed(place, signal)) {
       const node = byName.get(pod.nodeName ?? "");
@@ -122,7 +122,7 @@ export class FailedPodSweep {
 
   /** Throws what time may mend, so that the next turn asks again; a refusal is said once. */
   async #remove(pod: FailedPod): Promise<void> {
-    const { executor } = this.#tools;
+    const { executor } = this.#options;
     const answer = await executor.removeFailed(pod);
     const { namespace, name, nodeName: node } = pod;
     if (answer.kind === "Accepted") {

@@ -19,7 +19,7 @@ import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
-export interface ReleaseCheckTools {
+export interface ReleaseCheckOptions {
   readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
   readonly clock: Clock;
 }
@@ -55,7 +55,7 @@ interface Entry {
  * counts until a later answer is better, a good answer only for a moment.
  */
 export class ReleaseChecks {
-  readonly #tools: ReleaseCheckTools;
+  readonly #options: ReleaseCheckOptions;
   readonly #listeners = new Set<() => void>();
   readonly #entries = new Map<string, Entry>();
   readonly #sampledUntilMs = new Map<string, number>();
@@ -67,8 +67,8 @@ export class ReleaseChecks {
   /** There was more to ask while a round was under way. */
   #hasMissed = false;
 
-  constructor(tools: ReleaseCheckTools) {
-    this.#tools = tools;
+  constructor(options: ReleaseCheckOptions) {
+    this.#options = options;
   }
 
   /** Calls back when an answer came that changes what can be decided; gives the way to stop it. */
@@ -79,7 +79,7 @@ export class ReleaseChecks {
 
   /** What is known now of the machines behind the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
-    const { executor } = this.#tools;
+    const { executor } = this.#options;
     const answers = answersByName(nodes, (node) => {
       const mode = releaseModeOf(node, { release: "Recreate" });
       return checkerOf({ node, mode }, executor) !== undefined;
@@ -111,7 +111,7 @@ export class ReleaseChecks {
    * answer.
    */
   async askNow(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
-    const answer = await askAboutRelease(question, this.#tools, signal);
+    const answer = await askAboutRelease(question, this.#options, signal);
     if (this.#note(question, answer) === "News") this.#tellNews();
     return answer;
   }
@@ -126,7 +126,7 @@ export class ReleaseChecks {
     const known = (question: ReleasabilityQuestion) =>
       problemOfName(
         question.node,
-        () => checkerOf(question, this.#tools.executor) !== undefined,
+        () => checkerOf(question, this.#options.executor) !== undefined,
       ) !== undefined;
     const distinct = new Map<string, ReleasabilityQuestion>();
     for (const question of questions) {
@@ -134,7 +134,7 @@ export class ReleaseChecks {
       if (distinct.has(question.node.uid) || known(question) || this.#isPaused(question)) continue;
       distinct.set(question.node.uid, question);
     }
-    const sampledUntilMs = this.#tools.clock.monotonic() + sampledForMs;
+    const sampledUntilMs = this.#options.clock.monotonic() + sampledForMs;
     for (const [key, { node }] of samples) {
       if (distinct.has(node.uid)) this.#sampledUntilMs.set(key, sampledUntilMs);
     }
@@ -143,7 +143,7 @@ export class ReleaseChecks {
 
   /** So that what is missing is said at the start, and not when the first machine is due. */
   #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleasabilityQuestion> {
-    const nowMs = this.#tools.clock.monotonic();
+    const nowMs = this.#options.clock.monotonic();
     const samples = new Map<string, ReleasabilityQuestion>();
     for (const { policy, departures } of policies) {
       for (const { node } of departures) {
@@ -163,7 +163,7 @@ export class ReleaseChecks {
     const live = departures.filter(isLive).map(({ node }) => node.uid);
     const wanted = new Set([...planned, ...live]);
     for (const uid of this.#entries.keys()) if (!wanted.has(uid)) this.#entries.delete(uid);
-    const nowMs = this.#tools.clock.monotonic();
+    const nowMs = this.#options.clock.monotonic();
     return [...this.#entries.values()]
       .filter(({ answer, againMs }) => answer.kind === "Problem" && againMs <= nowMs)
       .sort((a, b) => a.againMs - b.againMs)
@@ -171,13 +171,13 @@ export class ReleaseChecks {
   }
 
   #isPaused({ node }: ReleasabilityQuestion): boolean {
-    return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#tools.clock.monotonic();
+    return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#options.clock.monotonic();
   }
 
   async #askAll(round: readonly ReleasabilityQuestion[], signal: AbortSignal): Promise<void> {
     const notes = await Promise.all(
       round.map(async (question) => {
-        const answer = await askAboutRelease(question, this.#tools, signal);
+        const answer = await askAboutRelease(question, this.#options, signal);
         return this.#note(question, answer);
       }),
     );
@@ -187,7 +187,7 @@ export class ReleaseChecks {
   #note(question: ReleasabilityQuestion, answer: ReleaseAnswer): "News" | "Known" {
     const { uid } = question.node;
     const before = this.#entries.get(uid)?.answer;
-    const againMs = this.#tools.clock.monotonic() + problemForMs;
+    const againMs = this.#options.clock.monotonic() + problemForMs;
     this.#entries.set(uid, { question, answer, againMs });
     this.#noteCloud(cloudOf(question.node), answer);
     if (answer.kind === "Possible" || before?.kind !== "Problem") return "News";
@@ -196,8 +196,8 @@ export class ReleaseChecks {
 
   /** One good answer tells of the others as well that it is worth asking. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
-    const nowMs = this.#tools.clock.monotonic();
-    const { log } = this.#tools.executor.telemetry;
+    const nowMs = this.#options.clock.monotonic();
+    const { log } = this.#options.executor.telemetry;
     if (answer.kind === "Problem") {
       if (answer.reason === "CloudUnreachable") {
         this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
@@ -220,7 +220,7 @@ export class ReleaseChecks {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#tools.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
+    this.#options.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
   }
 }
 
@@ -229,7 +229,7 @@ export class ReleaseChecks {
  */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
-  { executor, clock }: ReleaseCheckTools,
+  { executor, clock }: ReleaseCheckOptions,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { node, mode } = question;
@@ -261,7 +261,7 @@ async function askAboutRelease(
 
 function checkerOf(
   { node: { providerID }, mode }: { readonly node: ReleasableNode; readonly mode: ReleaseMode },
-  executor: ReleaseCheckTools["executor"],
+  executor: ReleaseCheckOptions["executor"],
 ): Pick<InstanceReleaser, "check"> | undefined {
   return providerID ? executor.checkerFor({ providerID, mode }) : undefined;
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseActionHosts } from "../../src/actions/action-hosts.ts";
-import type { SinkTools } from "../../src/actions/action-sink.ts";
+import type { SinkOptions } from "../../src/actions/action-sink.ts";
 import { HttpSender } from "../../src/actions/http-sender.ts";
 import { type Instant, instant } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
@@ -76,7 +76,7 @@ export const sinkNow: Instant = instant(Date.UTC(2026, 10, 24, 12));
 export function sinkTools(
   hosts: string,
   secrets: Readonly<Record<string, string>> = {},
-): SinkTools {
+): SinkOptions {
   const resolve = async (host: string) => {
     throw new Error(`${host} is not to be resolved here`);
   };

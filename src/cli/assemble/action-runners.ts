@@ -1,11 +1,11 @@
 import { lookup } from "node:dns/promises";
 import type { HostRule } from "../../actions/action-hosts.ts";
-import type { AwsActionTools } from "../../cloud/aws/actions/aws-runners.ts";
+import type { AwsActionOptions } from "../../cloud/aws/actions/aws-runners.ts";
 import type { ActionPorts, ActionRunner, ActionRunners } from "../../contracts/action-runner.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ActionKind } from "../../core/policy/action.ts";
 
-export interface ActionParts extends Omit<AwsActionTools, "region"> {
+export interface ActionParts extends Omit<AwsActionOptions, "region"> {
   readonly api: KubeApi;
   /** Where the Secrets are. */
   readonly namespace: string;

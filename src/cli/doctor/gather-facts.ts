@@ -299,10 +299,10 @@ const nodeAfterMs = minutes(15);
  */
 export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
-  tools: MachineTools & { readonly groupsOf: CloudParts["groupsOf"] },
+  options: MachineLookOptions & { readonly groupsOf: CloudParts["groupsOf"] },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { releaserFor, groupsOf, io } = tools;
+  const { releaserFor, groupsOf, io } = options;
   const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
   const answered = asked.beside.filter(({ state }) => state.kind === "Known");
   const clouds = new Set(answered.map(({ cloud }) => cloud));
@@ -331,7 +331,7 @@ export async function orphanMachines(
 
 const mostOrphans = 10;
 
-interface MachineTools {
+interface MachineLookOptions {
   readonly releaserFor: ReleaserChoice;
   readonly io: CommandIo;
 }
@@ -343,21 +343,21 @@ interface MachineTools {
 export async function machineFacts(
   nodes: readonly NodeFacts[],
   policies: readonly Policy[],
-  tools: MachineTools,
+  options: MachineLookOptions,
 ): Promise<readonly MachineFacts[]> {
   const askable = nodes.filter(
-    ({ providerID }) => providerID && tools.releaserFor({ providerID, mode: "None" }),
+    ({ providerID }) => providerID && options.releaserFor({ providerID, mode: "None" }),
   );
   const some = [true, false].flatMap((isReady) =>
     askable.filter(({ ready }) => ready === isReady).slice(0, mostMachines),
   );
-  return Promise.all(some.map((node) => machineOf(node, policies, tools)));
+  return Promise.all(some.map((node) => machineOf(node, policies, options)));
 }
 
 async function machineOf(
   node: NodeFacts,
   policies: readonly Policy[],
-  { releaserFor, io }: MachineTools,
+  { releaserFor, io }: MachineLookOptions,
 ): Promise<MachineFacts> {
   const providerID = node.providerID ?? "";
   const policy = selectPolicy(node, policies)?.policy;

@@ -22,7 +22,7 @@ import {
 import { messageOf } from "../../errors.ts";
 import type { DepartingMachine } from "./responder-event.ts";
 
-export interface ResponderTools {
+export interface ResponderOptions {
   readonly actions: readonly Action[];
   readonly runners: ActionRunners;
   /** What EC2 knows of an instance. */
@@ -106,10 +106,10 @@ interface Case {
  * twice.
  */
 export class Responder {
-  readonly #tools: ResponderTools;
+  readonly #options: ResponderOptions;
 
-  constructor(tools: ResponderTools) {
-    this.#tools = tools;
+  constructor(options: ResponderOptions) {
+    this.#options = options;
   }
 
   /** Resolves however the actions end: the answer says it of each. */
@@ -117,7 +117,7 @@ export class Responder {
     machine: DepartingMachine,
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
   ): Promise<ResponderAnswer> {
-    const { actions, log, fleet } = this.#tools;
+    const { actions, log, fleet } = this.#options;
     const { instanceId, cause, node = instanceId } = machine;
     if (fleet !== undefined && machine.byEvent && !(await fleet.has(instanceId))) {
       const summary = `${instanceId} does not carry ${fleet.mark}: skipped.`;
@@ -146,7 +146,7 @@ export class Responder {
   }
 
   #actsUntil(endsAt: Instant | undefined): Instant | undefined {
-    const { actions, clock } = this.#tools;
+    const { actions, clock } = this.#options;
     if (endsAt === undefined || actions.every(({ at }) => at !== "AtEnd")) return endsAt;
     const thirdMs = between(clock.now(), endsAt) / 3;
     return minus(endsAt, millis(Math.min(tellingMs, thirdMs)));
@@ -154,7 +154,7 @@ export class Responder {
 
   /** Never rejects: it is a name for people alone, and comes in time or not at all. */
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
-    const { lookUp, clock, log } = this.#tools;
+    const { lookUp, clock, log } = this.#options;
     const { instanceId } = open.machine;
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
@@ -175,7 +175,7 @@ export class Responder {
   }
 
   async #carryOut(action: Action, open: Case, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#tools;
+    const { clock, log } = this.#options;
     const { machine, records } = open;
     const { name, at, how } = action;
     const known = { name, at, kind: how.kind, attempts: 0 };
@@ -208,7 +208,7 @@ export class Responder {
   }
 
   async #attempt(action: Action, open: Case, signal: AbortSignal): Promise<ActionEnd> {
-    const { runners, clock, rng, log } = this.#tools;
+    const { runners, clock, rng, log } = this.#options;
     const { machine, node, records } = open;
     const { name } = action;
     const runner = await runners(action.how.kind);
@@ -253,7 +253,7 @@ export class Responder {
     return {
       ...{ node, nodeUid: "", providerID: undefined, instanceId },
       addresses: async (signal) => ({
-        node: await this.#tools.lookUp.addresses(instanceId, signal),
+        node: await this.#options.lookUp.addresses(instanceId, signal),
         pods: [],
       }),
     };

@@ -13,7 +13,7 @@ export interface ChannelAnswer {
   readonly skewMs?: number | undefined;
 }
 
-export interface ChannelTools {
+export interface PollChannelOptions {
   readonly sink: NoticeSink;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -33,7 +33,7 @@ export interface Channel {
  */
 export async function followChannel(
   channel: Channel,
-  { sink, clock, rng }: ChannelTools,
+  { sink, clock, rng }: PollChannelOptions,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {

@@ -31,7 +31,7 @@ export interface RestAnswer {
   readonly headers: Headers;
 }
 
-export interface RestTools {
+export interface RestOptions {
   readonly tokens: TokenSource;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
@@ -48,22 +48,22 @@ export interface RestTools {
  */
 export async function exchange(
   request: RestRequest,
-  tools: RestTools,
+  options: RestOptions,
   signal: AbortSignal,
 ): Promise<RestAnswer> {
   signal.throwIfAborted();
   const { timeoutMs } = request;
   const timeout = new AbortController();
   const finished = new AbortController();
-  const timer = tools.clock.sleep(timeoutMs, finished.signal);
+  const timer = options.clock.sleep(timeoutMs, finished.signal);
   void timer.then(() => timeout.abort()).catch(() => undefined);
   try {
-    return await roundTrip(request, tools, AbortSignal.any([signal, timeout.signal]));
+    return await roundTrip(request, options, AbortSignal.any([signal, timeout.signal]));
   } catch (error) {
     signal.throwIfAborted();
-    if (timeout.signal.aborted) throw tools.noAnswer(`no answer within ${timeoutMs / 1000} s`);
+    if (timeout.signal.aborted) throw options.noAnswer(`no answer within ${timeoutMs / 1000} s`);
     if (isLastcallError(error)) throw error;
-    throw tools.noAnswer(`the connection failed (${connectionFault(error)})`);
+    throw options.noAnswer(`the connection failed (${connectionFault(error)})`);
   } finally {
     finished.abort();
   }
@@ -71,7 +71,7 @@ export async function exchange(
 
 async function roundTrip(
   { method, url, body }: RestRequest,
-  { tokens, fetch: send }: RestTools,
+  { tokens, fetch: send }: RestOptions,
   signal: AbortSignal,
 ): Promise<RestAnswer> {
   const headers: Record<string, string> = { accept: "application/json" };

@@ -36,7 +36,7 @@ export type ActionEnd =
       readonly attempts: number;
     };
 
-export interface AttemptTools {
+export interface ActionAttemptOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly runner: ActionRunner;
@@ -98,27 +98,27 @@ export function taskFor(
 export async function carryOut(
   action: Action,
   task: OpenTask,
-  tools: AttemptTools & { readonly kept?: Fields | undefined },
+  options: ActionAttemptOptions & { readonly kept?: Fields | undefined },
 ): Promise<ActionEnd> {
-  let undo = tools.kept;
+  let undo = options.kept;
   const keep = async (found: Fields) => {
-    await tools.keep(found);
+    await options.keep(found);
     // Only now: what could not be kept is not acted upon.
     undo = found;
   };
-  return attempting(action, tools, async ({ endsAt, within, before }) => {
+  return attempting(action, options, async ({ endsAt, within, before }) => {
     const whole = { ...task, endsAt };
     if (undo === undefined) {
-      const found = await within((signal) => tools.runner.prepare(whole, signal));
+      const found = await within((signal) => options.runner.prepare(whole, signal));
       if (found !== undefined) await keep(found);
     }
-    if (tools.isTakenBack?.() === true) throw before ?? rolledBack;
+    if (options.isTakenBack?.() === true) throw before ?? rolledBack;
     const prepared: PreparedTask = { ...whole, undo, keep };
-    tools.onAsked?.(true);
+    options.onAsked?.(true);
     try {
-      return await within((signal) => tools.runner.apply(prepared, signal));
+      return await within((signal) => options.runner.apply(prepared, signal));
     } finally {
-      tools.onAsked?.(false);
+      options.onAsked?.(false);
     }
   });
 }
@@ -127,11 +127,11 @@ export async function carryOut(
 export async function takeBack(
   action: Pick<Action, "timeoutMs" | "retries">,
   task: OpenTask & { readonly undo: Fields },
-  tools: Omit<AttemptTools, "deadlineAt" | "keep" | "isTakenBack">,
+  options: Omit<ActionAttemptOptions, "deadlineAt" | "keep" | "isTakenBack">,
 ): Promise<ActionEnd> {
-  const unbounded = { ...tools, deadlineAt: () => undefined };
+  const unbounded = { ...options, deadlineAt: () => undefined };
   return attempting(action, unbounded, ({ endsAt, within }) =>
-    within((signal) => tools.runner.undo({ ...task, endsAt }, signal)),
+    within((signal) => options.runner.undo({ ...task, endsAt }, signal)),
   );
 }
 
@@ -151,10 +151,13 @@ interface Attempt {
 
 async function attempting(
   { timeoutMs, retries }: Pick<Action, "timeoutMs" | "retries">,
-  tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "whyOver" | "isTakenBack" | "signal">,
+  options: Pick<
+    ActionAttemptOptions,
+    "clock" | "rng" | "deadlineAt" | "whyOver" | "isTakenBack" | "signal"
+  >,
   work: (attempt: Attempt) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
-  const { clock, rng, signal, deadlineAt, whyOver, isTakenBack } = tools;
+  const { clock, rng, signal, deadlineAt, whyOver, isTakenBack } = options;
   let fault: unknown;
   for (let attempts = 1; ; attempts += 1) {
     signal.throwIfAborted();

@@ -10,7 +10,7 @@ import { selectPolicy } from "../../core/policy/selector.ts";
 import { type Millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 
-export interface ActionCheckTools {
+export interface ActionCheckOptions {
   readonly fleet: Fleet;
   /** Absent: no action can be carried out. */
   readonly actionPorts: ActionPorts | undefined;
@@ -52,17 +52,17 @@ const notYet: ReadyState = {
  * Whatever carries out its actions is loaded by then, too.
  */
 export class ActionChecks {
-  readonly #tools: ActionCheckTools;
+  readonly #options: ActionCheckOptions;
   readonly #checked = new Map<string, Checked>();
   readonly #told = new Map<string, ReadyState>();
 
-  constructor(tools: ActionCheckTools) {
-    this.#tools = tools;
+  constructor(options: ActionCheckOptions) {
+    this.#options = options;
   }
 
   /** Until the signal aborts, which it rejects with. */
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, clock } = this.#tools;
+    const { fleet, clock } = this.#options;
     const wakeup = new Wakeup(clock);
     const stop = fleet.onChange(({ policies }) => {
       if (policies) wakeup.wake();
@@ -87,7 +87,7 @@ export class ActionChecks {
   }
 
   async #look(policy: Policy, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock } = this.#options;
     const actions = JSON.stringify(policy.actions);
     const before = this.#checked.get(policy.name);
     if (before === undefined && policy.actions.length === 0) return;
@@ -105,7 +105,7 @@ export class ActionChecks {
 
   /** Some permissions are told by a machine alone. */
   #hasNode({ name }: Policy): boolean {
-    const { nodes, policies } = this.#tools.fleet.view();
+    const { nodes, policies } = this.#options.fleet.view();
     return nodes.some((node) => selectPolicy(node, policies)?.policy.name === name);
   }
 
@@ -114,7 +114,7 @@ export class ActionChecks {
     signal: AbortSignal,
   ): Promise<ActionFinding> {
     const { policy, action, index } = about;
-    const { metrics, log } = this.#tools.telemetry;
+    const { metrics, log } = this.#options.telemetry;
     const place = `spec.actions[${index}]`;
     try {
       const problem = await this.#ask(action, signal);
@@ -137,7 +137,7 @@ export class ActionChecks {
   }
 
   async #ask({ how }: Action, signal: AbortSignal): Promise<ActionProblem | undefined> {
-    const { actionPorts, clock } = this.#tools;
+    const { actionPorts, clock } = this.#options;
     const field = how.kind === "unknown" ? how.field : how.kind;
     if (actionPorts === undefined) {
       const found = "an action, which this controller does not carry out";
@@ -163,7 +163,7 @@ export class ActionChecks {
   }
 
   async #tell(policy: string, state: ReadyState): Promise<void> {
-    const { telemetry, policyStatus, dryRun } = this.#tools;
+    const { telemetry, policyStatus, dryRun } = this.#options;
     const before = this.#told.get(policy) ?? well;
     const isNews = before.status !== state.status || before.message !== state.message;
     if (!isNews) return;

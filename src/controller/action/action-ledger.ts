@@ -8,7 +8,7 @@ import type { Policy } from "../../core/policy/policy.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
 
-export interface LedgerTools {
+export interface ActionLedgerOptions {
   /** By which it is carried out; another one where its node is seen only later. */
   readonly policy: () => Policy;
   readonly statusWriter: StatusWriter;
@@ -29,20 +29,20 @@ export interface LedgerTools {
  * out of the load balancers is not: that goes ahead of the evictions that wait.
  */
 export class ActionLedger {
-  readonly #tools: LedgerTools;
+  readonly #options: ActionLedgerOptions;
   readonly #own = new Map<string, ActionRecord>();
   #records: readonly ActionRecord[];
   /** A write that has not begun yet carries what comes meanwhile. */
   #waiting: Promise<void> | undefined;
 
-  constructor(tools: LedgerTools) {
-    this.#tools = tools;
-    this.#records = tools.departure().status.actions ?? [];
+  constructor(options: ActionLedgerOptions) {
+    this.#options = options;
+    this.#records = options.departure().status.actions ?? [];
   }
 
   /** Where nobody else has begun them: what is known of them goes with each write. */
   own(): void {
-    this.#tools.statusWriter.accompany((fresh) => this.#statusOf(fresh));
+    this.#options.statusWriter.accompany((fresh) => this.#statusOf(fresh));
   }
 
   get records(): readonly ActionRecord[] {
@@ -70,7 +70,7 @@ export class ActionLedger {
    * meanwhile, it may not, nor where the departure is gone.
    */
   async claim(begun: ActionRecord, signal: AbortSignal): Promise<boolean> {
-    const { statusWriter, departure, retry } = this.#tools;
+    const { statusWriter, departure, retry } = this.#options;
     const { name } = begun;
     this.set(begun);
     let isOurs = true;
@@ -89,19 +89,19 @@ export class ActionLedger {
 
   /** Resolves when all that was set before is in the status. */
   async save(signal: AbortSignal, place: PlaceInRush = "Behind"): Promise<void> {
-    await this.#tools.retry(() => this.#write(place), signal);
+    await this.#options.retry(() => this.#write(place), signal);
   }
 
   /** The same for whom nobody waits. */
   saveBeside(signal: AbortSignal): void {
     this.save(signal).catch((error: unknown) => {
-      const { telemetry, departure } = this.#tools;
+      const { telemetry, departure } = this.#options;
       if (!signal.aborted) telemetry.faulted("actions-not-written", departure(), error);
     });
   }
 
   #write(place: PlaceInRush): Promise<void> {
-    const { statusWriter, departure } = this.#tools;
+    const { statusWriter, departure } = this.#options;
     this.reconsider();
     if (place === "Behind" && this.#waiting !== undefined) return this.#waiting;
     const change = (fresh: Departure) => {
@@ -125,11 +125,11 @@ export class ActionLedger {
     // The API server gives the fields of an object in an order of its own.
     return isSameJson(written, actions)
       ? undefined
-      : { ...status, actions, policy: this.#tools.policy().name };
+      : { ...status, actions, policy: this.#options.policy().name };
   }
 
   #planned(written: readonly ActionRecord[]): readonly ActionRecord[] {
-    const { policy, departure, underWay } = this.#tools;
+    const { policy, departure, underWay } = this.#options;
     const { cause, status } = departure();
     const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
     const records = [...newest.values()];

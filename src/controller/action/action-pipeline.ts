@@ -26,10 +26,10 @@ import {
   takeBack,
   taskFor,
 } from "./action-attempt.ts";
-import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
+import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
 import type { PendingCordons } from "./pending-cordons.ts";
 
-export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
+export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underWay"> {
   readonly executor: Executor;
   readonly cordons: Pick<PendingCordons, "answered">;
   readonly clock: Clock;
@@ -65,7 +65,7 @@ const gatherEndsMs = seconds(1);
  * next leader goes on with what is open and does nothing twice.
  */
 export class ActionPipeline {
-  readonly #tools: PipelineTools;
+  readonly #options: ActionPipelineOptions;
   readonly #ledger: ActionLedger;
   readonly #underWay = new Map<string, UnderWay>();
   readonly #reached = new Set<ActionPoint>();
@@ -77,9 +77,9 @@ export class ActionPipeline {
   /** A notice may not name it, and a Node that is gone tells it no more. */
   #providerID: string | undefined;
 
-  constructor(tools: PipelineTools) {
-    this.#tools = tools;
-    this.#ledger = new ActionLedger({ ...tools, underWay: (name) => this.#underWay.has(name) });
+  constructor(options: ActionPipelineOptions) {
+    this.#options = options;
+    this.#ledger = new ActionLedger({ ...options, underWay: (name) => this.#underWay.has(name) });
   }
 
   /** Before anything else: for how long it runs, and whether a run before it may have begun. */
@@ -91,13 +91,13 @@ export class ActionPipeline {
 
   /** The names of the actions that a planned drain waits for. */
   get required(): ReadonlySet<string> {
-    const { actions } = this.#tools.policy();
+    const { actions } = this.#options.policy();
     return new Set(actions.filter(({ required }) => required).map(({ name }) => name));
   }
 
   /** Whether every second counts, so that nobody waits for an action. */
   get isPressing(): boolean {
-    return isPressing(this.#tools.departure(), this.#tools.clock.now());
+    return isPressing(this.#options.departure(), this.#options.clock.now());
   }
 
   /** The record of the first action of a kind that is for this departure, as it is now. */
@@ -110,7 +110,7 @@ export class ActionPipeline {
     if (this.#isIdle) return;
     this.#isUndoing = false;
     if (point !== undefined) this.#reached.add(point);
-    const { clock, cordons } = this.#tools;
+    const { clock, cordons } = this.#options;
     const signal = this.#signal;
     const gone = clock.sleep(afterCordonMs, signal).then(() => cordons.answered(signal));
     gone.then(
@@ -203,12 +203,12 @@ export class ActionPipeline {
 
   /** Most policies name no action: then nothing is asked, and nothing written. */
   get #isIdle(): boolean {
-    return this.#tools.policy().actions.length === 0 && this.#ledger.records.length === 0;
+    return this.#options.policy().actions.length === 0 && this.#ledger.records.length === 0;
   }
 
   #beginDue(): void {
     if (this.#signal.aborted || this.#isUndoing) return;
-    const { policy, departure } = this.#tools;
+    const { policy, departure } = this.#options;
     const drains = reactionTo(departure(), policy()) !== "Cordon";
     const points = pointsReached(departure().status.phase, { drains });
     for (const point of points) this.#reached.add(point);
@@ -234,7 +234,7 @@ export class ActionPipeline {
   }
 
   async #run(action: Action, way: Way): Promise<void> {
-    const { clock, executor } = this.#tools;
+    const { clock, executor } = this.#options;
     const before = this.#ledger.recordOf(action);
     const startedAt = before.startedAt ?? clock.now();
     const attempts = before.attempts + 1;
@@ -255,7 +255,7 @@ export class ActionPipeline {
   }
 
   #carryOut(action: Action, runner: ActionRunner, way: Way): Promise<ActionEnd> {
-    const { clock, rng, departure } = this.#tools;
+    const { clock, rng, departure } = this.#options;
     const { stop, signal } = way;
     const kept = this.#ledger.recordOf(action).undo;
     const keep = async (undo: Fields) => {
@@ -272,12 +272,12 @@ export class ActionPipeline {
     const onAsked = (isAsked: boolean) => {
       way.isAsked = isAsked;
     };
-    const tools = { clock, rng, signal, runner, isTakenBack, onAsked, keep, kept, deadlineAt };
-    return carryOut(action, this.#taskOf(action), tools);
+    const options = { clock, rng, signal, runner, isTakenBack, onAsked, keep, kept, deadlineAt };
+    return carryOut(action, this.#taskOf(action), options);
   }
 
   async #settle(action: Action, end: ActionEnd, attemptsBefore: number): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock } = this.#options;
     const record = this.#ledger.recordOf(action);
     const seconds = (clock.now() - (record.startedAt ?? clock.now())) / 1000;
     const attempts = attemptsBefore + end.attempts;
@@ -289,7 +289,7 @@ export class ActionPipeline {
   }
 
   async #takeBack(record: ActionRecord, signal: AbortSignal): Promise<void> {
-    const { executor, clock, rng, policy } = this.#tools;
+    const { executor, clock, rng, policy } = this.#options;
     const { name, undo, kind } = record;
     const known = policy().actions.find((one) => one.name === name && one.how.kind === kind);
     const action = known ?? actionOfRecord(record);
@@ -306,7 +306,7 @@ export class ActionPipeline {
   }
 
   async #ended(record: ActionRecord): Promise<void> {
-    const { telemetry, departure, clock } = this.#tools;
+    const { telemetry, departure, clock } = this.#options;
     this.#ledger.set(record);
     telemetry.actionEnded(departure(), record, this.#ledger.records);
     const isUrgent = this.#isUndoing || !isLive(departure()) || !this.isPressing;
@@ -316,7 +316,7 @@ export class ActionPipeline {
 
   /** A fault in the pipeline's own work; of a lost lease the next leader makes good. */
   #broken(action: Action, error: unknown): void {
-    const { telemetry, departure } = this.#tools;
+    const { telemetry, departure } = this.#options;
     const isLost = isLastcallError(error) && error.code === "LEASE_LOST";
     if (this.#signal.aborted || isLost) return;
     const record = this.#ledger.recordOf(action);
@@ -331,7 +331,7 @@ export class ActionPipeline {
   }
 
   #taskOf(action: Action): OpenTask {
-    const { departure, policy, machineAddresses } = this.#tools;
+    const { departure, policy, machineAddresses } = this.#options;
     const node = this.#identity();
     const status = { ...departure().status, actions: this.#ledger.records };
     return taskFor(
@@ -345,8 +345,8 @@ export class ActionPipeline {
   }
 
   #identity(): NodeIdentity {
-    const { node } = this.#tools.departure();
-    const seen = this.#tools.node();
+    const { node } = this.#options.departure();
+    const seen = this.#options.node();
     this.#providerID ??= node.providerID ?? (seen?.uid === node.uid ? seen.providerID : undefined);
     return { ...node, providerID: this.#providerID };
   }

@@ -5,7 +5,7 @@ import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import { DepartureRun } from "./run.ts";
-import type { RunTools } from "./step.ts";
+import type { RunOptions } from "./step.ts";
 
 type First = Parameters<DepartureRun["run"]>[1];
 
@@ -26,7 +26,7 @@ export type RestedListener = (uid: string) => void;
 
 /** The departures under way, each in a run of its own; none waits for another. */
 export class ActiveDepartures {
-  readonly #tools: RunTools;
+  readonly #options: RunOptions;
   readonly #runs = new Map<string, DepartureRun>();
   /** The uids of the departures with a run, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
@@ -35,16 +35,16 @@ export class ActiveDepartures {
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
 
-  constructor(fleet: Pick<Fleet, "node" | "departure">, tools: RunTools) {
+  constructor(fleet: Pick<Fleet, "node" | "departure">, options: RunOptions) {
     this.#fleet = fleet;
-    this.#tools = tools;
+    this.#options = options;
   }
 
   /** Begins a departure, or takes one up again; one that is running already is left to itself. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.has(departure) || this.#isResting(departure)) return;
     const node = this.#fleet.node(departure.node.name);
-    const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#tools);
+    const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#options);
     this.#runs.set(departure.uid, newRun);
     this.#enter(departure);
     const run = newRun
@@ -66,7 +66,7 @@ export class ActiveDepartures {
 
   /** Hands each run what the watch has seen of it last, and drops what is known of deleted ones. */
   observe(): void {
-    this.#tools.runningDrains.forget(this.#tools.view().departures);
+    this.#options.runningDrains.forget(this.#options.view().departures);
     for (const uid of this.#rests.keys()) {
       if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
     }
@@ -128,7 +128,7 @@ export class ActiveDepartures {
 
   #isResting(departure: Departure): boolean {
     const rest = this.#rests.get(departure.uid);
-    const leftMs = (rest?.untilMs ?? 0) - this.#tools.clock.monotonic();
+    const leftMs = (rest?.untilMs ?? 0) - this.#options.clock.monotonic();
     // One that failed before its notice came does not rest on.
     return rest !== undefined && leftMs > 0 && !(isNoticed(departure) && leftMs > noticedRestMs);
   }
@@ -139,7 +139,7 @@ export class ActiveDepartures {
 
   #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#tools.executor.telemetry;
+    const { log, metrics } = this.#options.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     // Whoever leads now takes the run up from the Departure.
     if (code === "LEASE_LOST") return;
@@ -150,7 +150,7 @@ export class ActiveDepartures {
 
   #rest(departure: Departure, signal: AbortSignal): void {
     const { uid } = departure;
-    const { clock, rng } = this.#tools;
+    const { clock, rng } = this.#options;
     const failures = (this.#rests.get(uid)?.failures ?? 0) + 1;
     const forMs = isNoticed(departure)
       ? backoffMs(failures, rng, { mostMs: noticedRestMs })

@@ -9,7 +9,7 @@ import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { longestPause } from "./retry.ts";
 
-export interface MachineCheckTools {
+export interface MachineCheckPorts {
   readonly executor: Pick<Executor, "isLive" | "telemetry">;
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   readonly clock: Clock;
@@ -20,7 +20,7 @@ export interface MachineCheckOptions {
   readonly departure: Departure;
   /** The node that leaves, as it was when its identity was tested last. */
   readonly node: NodeIdentity;
-  readonly tools: MachineCheckTools;
+  readonly tools: MachineCheckPorts;
   /** Told when a look is over: pods may be the node's own now, or the machine is lost. */
   readonly onLooked: () => void;
   readonly signal: AbortSignal;

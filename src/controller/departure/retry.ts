@@ -13,7 +13,7 @@ export function longestPause(departure: Departure): Millis {
   return isNoticed(departure) ? longestUnderNoticeMs : longestMs;
 }
 
-export interface RetryTools {
+export interface RetryOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly signal: AbortSignal;
@@ -29,16 +29,16 @@ export interface RetryTools {
  * Tries until it works, the signal aborts, it is enough, or a fault comes that trying again cannot
  * mend.
  */
-export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Promise<T> {
+export async function retrying<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
-    tools.signal.throwIfAborted();
+    options.signal.throwIfAborted();
     try {
       return await work();
     } catch (error) {
-      if (!isLastcallError(error) || !error.retryable || tools.isEnough?.(error)) throw error;
-      tools.onRetry(error);
-      const mostMs = tools.longestPause?.();
-      await tools.clock.sleep(backoffMs(attempt, tools.rng, { mostMs }), tools.signal);
+      if (!isLastcallError(error) || !error.retryable || options.isEnough?.(error)) throw error;
+      options.onRetry(error);
+      const mostMs = options.longestPause?.();
+      await options.clock.sleep(backoffMs(attempt, options.rng, { mostMs }), options.signal);
     }
   }
 }

@@ -44,7 +44,7 @@ import {
 import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
 import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
-import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } from "./step.ts";
+import { isCloudsToTake, type RunOptions, runSteps, type Step, type StepContext } from "./step.ts";
 
 /** What a departure that has the time looks at before its cordon. */
 const looking: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
@@ -124,17 +124,17 @@ export class DepartureRun {
   /** What the cloud had said as its phase began. */
   #toldBefore: string;
 
-  constructor({ departure, policy, node }: RunSubject, tools: RunTools) {
+  constructor({ departure, policy, node }: RunSubject, options: RunOptions) {
     this.#departure = departure;
     this.#node = node;
     this.#policy = policy;
     this.#toldBefore = noticeOf(departure);
     this.#isNodeKnown = node?.uid === departure.node.uid;
     const policyNow = () => this.#policy;
-    const { executor, clock, rng } = tools;
+    const { executor, clock, rng } = options;
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
     this.#upkeep = new MarkUpkeep(executor, telemetry);
-    const statusWriter = new StatusWriter(tools);
+    const statusWriter = new StatusWriter(options);
     const retry: StepContext["retry"] = (work, signal, isEnough) =>
       retrying(work, {
         ...{ clock, rng, signal, isEnough },
@@ -143,14 +143,14 @@ export class DepartureRun {
       });
     const now = () => this.#departure;
     this.#context = {
-      ...{ ...tools, telemetry, statusWriter, retry, memory: {} },
+      ...{ ...options, telemetry, statusWriter, retry, memory: {} },
       get policy() {
         return policyNow();
       },
       actions: new ActionPipeline({
-        ...{ executor, clock, rng, telemetry, statusWriter, retry, cordons: tools.cordons },
+        ...{ executor, clock, rng, telemetry, statusWriter, retry, cordons: options.cordons },
         policy: policyNow,
-        machineAddresses: tools.actionPorts?.addresses ?? noAddresses,
+        machineAddresses: options.actionPorts?.addresses ?? noAddresses,
         departure: now,
         node: () => this.#node,
       }),

@@ -28,7 +28,7 @@ import type { RunningDrains } from "./running-drains.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 /** What all runs work with. */
-export interface RunTools {
+export interface RunOptions {
   readonly executor: Executor;
   readonly pods: NodePods;
   readonly placeholders: Placeholders;
@@ -56,7 +56,7 @@ export interface RunTools {
 }
 
 /** What a step works with: the tools of all runs, and the one departure. */
-export interface StepContext extends RunTools {
+export interface StepContext extends RunOptions {
   readonly policy: Policy;
   readonly telemetry: DepartureTelemetry;
   readonly statusWriter: StatusWriter;

@@ -19,7 +19,7 @@ import type { ActiveDepartures } from "../departure/active-departures.ts";
 import type { Executor } from "../executor.ts";
 import type { NoticeReconciler } from "./notice-reconciler.ts";
 
-interface InterruptionTools {
+interface InterruptionOptions {
   readonly fleet: Fleet;
   readonly activeDepartures: ActiveDepartures;
   readonly executor: Executor;
@@ -41,22 +41,22 @@ const quietMs: Millis = seconds(30);
  * Runs under way hear of every change here. Only what has changed is looked at in that turn: in a
  * fleet of 65,000 nodes some change at any time.
  */
-export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
-  const { fleet, clock } = tools;
+export function followInterruptions(options: InterruptionOptions, signal: AbortSignal): () => void {
+  const { fleet, clock } = options;
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const again = new Wakeup(clock);
   const stop = fleet.onChange((change) => {
-    if (change.policies) lookAtAll(tools, signal);
-    else lookAtChanged(change, tools, signal);
+    if (change.policies) lookAtAll(options, signal);
+    else lookAtChanged(change, options, signal);
     again.wake();
   });
-  const stopTaking = tools.activeDepartures.onRested((uid) => {
+  const stopTaking = options.activeDepartures.onRested((uid) => {
     const departure = fleet.departure(uid);
-    if (departure !== undefined && !until.aborted) lookAt(departure, tools, signal);
+    if (departure !== undefined && !until.aborted) lookAt(departure, options, signal);
   });
-  lookAtAll(tools, signal);
-  lookAround(again, tools, until).catch((error: unknown) => {
+  lookAtAll(options, signal);
+  lookAround(again, options, until).catch((error: unknown) => {
     if (!until.aborted) throw error;
   });
   return () => {
@@ -68,36 +68,40 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
 
 async function lookAround(
   again: Wakeup,
-  tools: InterruptionTools,
+  options: InterruptionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock } = tools;
+  const { clock } = options;
   for (;;) {
     const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
     if (woken === "Woken") await clock.sleep(lookAgainMs, signal);
-    lookAtAll(tools, signal);
+    lookAtAll(options, signal);
   }
 }
 
-function lookAtAll(tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, activeDepartures, noticeReconciler } = tools;
+function lookAtAll(options: InterruptionOptions, signal: AbortSignal): void {
+  const { fleet, activeDepartures, noticeReconciler } = options;
   activeDepartures.observe();
-  for (const departure of fleet.view().departures) lookAt(departure, tools, signal);
+  for (const departure of fleet.view().departures) lookAt(departure, options, signal);
   noticeReconciler.lookAtMarks();
 }
 
-function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, activeDepartures, noticeReconciler } = tools;
+function lookAtChanged(
+  change: FleetChange,
+  options: InterruptionOptions,
+  signal: AbortSignal,
+): void {
+  const { fleet, activeDepartures, noticeReconciler } = options;
   activeDepartures.observeChanged(change);
   for (const uid of change.departures) {
     const departure = fleet.departure(uid);
-    if (departure !== undefined) lookAt(departure, tools, signal);
+    if (departure !== undefined) lookAt(departure, options, signal);
   }
   noticeReconciler.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
 }
 
-function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, activeDepartures } = tools;
+function lookAt(departure: Departure, options: InterruptionOptions, signal: AbortSignal): void {
+  const { fleet, activeDepartures } = options;
   if (isToFinish(departure) && !activeDepartures.has(departure)) {
     const policy = policyFor(departure, undefined, fleet.policies());
     activeDepartures.open(departure, { policy, signal });
@@ -107,7 +111,7 @@ function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSig
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
-  handle({ departure, node, policy }, tools, signal);
+  handle({ departure, node, policy }, options, signal);
 }
 
 function handle(
@@ -116,7 +120,7 @@ function handle(
     readonly node: NodeFacts | undefined;
     readonly policy: Policy;
   },
-  { activeDepartures, executor, clock }: InterruptionTools,
+  { activeDepartures, executor, clock }: InterruptionOptions,
   signal: AbortSignal,
 ): void {
   const { departure, policy } = notice;

@@ -14,7 +14,7 @@ import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
 
-export interface LifecycleHookCompleterTools {
+export interface LifecycleHookCompleterOptions {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
@@ -39,15 +39,15 @@ interface Wait {
  * Meanwhile a group is told to wait for longer.
  */
 export class LifecycleHookCompleter {
-  readonly #tools: LifecycleHookCompleterTools;
+  readonly #options: LifecycleHookCompleterOptions;
 
-  constructor(tools: LifecycleHookCompleterTools) {
-    this.#tools = tools;
+  constructor(options: LifecycleHookCompleterOptions) {
+    this.#options = options;
   }
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
   async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookDelivery> {
-    const { hooks } = this.#tools.executor;
+    const { hooks } = this.#options.executor;
     if (hooks === undefined) return "LeftAlone";
     const wait = { hook, hooks };
     const standing = await this.#settled(wait, signal);
@@ -82,7 +82,7 @@ export class LifecycleHookCompleter {
    * told it last. Ends where it does not wait any more, or may not be told.
    */
   async #extend(wait: Wait, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock } = this.#options;
     const { hook, hooks } = wait;
     let toldAt = hook.at;
     for (;;) {
@@ -103,14 +103,14 @@ export class LifecycleHookCompleter {
   }
 
   #tellTrouble(error: unknown): void {
-    const { metrics, log } = this.#tools.executor.telemetry;
+    const { metrics, log } = this.#options.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("hook-not-extended", { code, error: messageOf(error) });
   }
 
   #scene({ limits }: Wait): HookScene {
-    const { fleet, clock, joinWithinMs } = this.#tools;
+    const { fleet, clock, joinWithinMs } = this.#options;
     return {
       at: clock.now(),
       policies: fleet.policies(),
@@ -126,7 +126,7 @@ export class LifecycleHookCompleter {
    * Hundreds may wait, and in a large fleet something changes at any time: only what concerns it.
    */
   async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
-    const { fleet, clock } = this.#tools;
+    const { fleet, clock } = this.#options;
     const node = fleet.nodeOf(hook.machine);
     const concerns = (what: FleetChange) => this.#concerns(what, node);
     await nextChange({ fleet, clock, mostMs: quietMs, concerns, signal });
@@ -135,7 +135,7 @@ export class LifecycleHookCompleter {
   #concerns(what: FleetChange, node: NodeKey | undefined): boolean {
     if (node === undefined || what.policies || what.nodes.has(node.name)) return true;
     if (what.departures.size === 0) return false;
-    return this.#tools.fleet.departuresOf(node.uid).some(({ uid }) => what.departures.has(uid));
+    return this.#options.fleet.departuresOf(node.uid).some(({ uid }) => what.departures.has(uid));
   }
 }
 

@@ -15,7 +15,7 @@ import { LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
 
-export interface NoticeReconcilerTools {
+export interface NoticeReconcilerOptions {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
@@ -39,13 +39,13 @@ const watchLagMs: Millis = millis(2000);
  * each is asked for once.
  */
 export class NoticeReconciler {
-  readonly #tools: NoticeReconcilerTools;
+  readonly #options: NoticeReconcilerOptions;
   /** What was written, or is being written, and is not seen yet. */
   readonly #asked = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(tools: NoticeReconcilerTools) {
-    this.#tools = tools;
+  constructor(options: NoticeReconcilerOptions) {
+    this.#options = options;
   }
 
   /**
@@ -53,7 +53,7 @@ export class NoticeReconciler {
    * again.
    */
   lookAtMarks(some?: readonly NodeFacts[]): void {
-    const { fleet, executor } = this.#tools;
+    const { fleet, executor } = this.#options;
     if (some === undefined) this.#forgetSeen();
     for (const call of callsOfMarks(some ?? fleet.view().nodes, this.#scene())) {
       this.#carryOut(call).catch((error: unknown) =>
@@ -81,7 +81,7 @@ export class NoticeReconciler {
 
   /** What is written counts when the watch shows it: another's departure may have had the name. */
   async #untilKnown(notice: InstanceNotice): Promise<NoticeDelivery> {
-    const { fleet, clock } = this.#tools;
+    const { fleet, clock } = this.#options;
     let asked: string | undefined;
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
       const resolution = this.#resolve(notice);
@@ -109,7 +109,7 @@ export class NoticeReconciler {
   }
 
   #scene(): MachineScene {
-    const { fleet, clock } = this.#tools;
+    const { fleet, clock } = this.#options;
     return {
       policies: fleet.policies(),
       at: clock.now(),
@@ -123,7 +123,7 @@ export class NoticeReconciler {
   #count({ notice }: InstanceNotice): void {
     const [cloud = "", source = ""] = notice.source.split("/");
     const labels = { cloud, kind: notice.cause, source };
-    this.#tools.executor.telemetry.metrics.count("lastcall_notices_total", labels);
+    this.#options.executor.telemetry.metrics.count("lastcall_notices_total", labels);
   }
 
   #carryOut(call: NoticeCall): Promise<void> {
@@ -140,7 +140,7 @@ export class NoticeReconciler {
 
   /** The key is the name to be seen, or the version of the departure that is to change. */
   #writeOf(call: NoticeCall): Write {
-    const { executor } = this.#tools;
+    const { executor } = this.#options;
     if (call.kind === "Make") {
       const { name, node } = call.order;
       return { key: name, node: node.uid, write: () => executor.schedule(call.order) };
@@ -160,7 +160,7 @@ export class NoticeReconciler {
   }
 
   #isSeen(key: string, node: string): boolean {
-    const there = this.#tools.fleet.departuresOf(node);
+    const there = this.#options.fleet.departuresOf(node);
     return key.includes("@")
       ? there.every((one) => versionOf(one) !== key)
       : there.some(({ name }) => name === key);

@@ -11,7 +11,7 @@ import type { DetachingGroups } from "./detach-instance.ts";
 import type { Ec2Network } from "./ec2-network.ts";
 import { machineBatches } from "./group-batches.ts";
 
-export interface AwsActionTools {
+export interface AwsActionOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   /** Where AWS is asked where no machine says it, as AWS' clients take it from the environment. */
@@ -37,32 +37,34 @@ export const awsActionKinds = [
 type AwsKind = (typeof awsActionKinds)[number];
 
 const loaders: {
-  readonly [Kind in AwsKind]: (tools: AwsActionTools) => Promise<ActionRunner<Kind>>;
+  readonly [Kind in AwsKind]: (options: AwsActionOptions) => Promise<ActionRunner<Kind>>;
 } = {
   deregisterTargets: createTargetRunner,
-  replaceSecurityGroups: async (tools) => {
+  replaceSecurityGroups: async (options) => {
     const [{ SecurityGroupRunner }, { Ec2Client }] = await Promise.all([
       import("./security-groups.ts"),
       import("../ec2-client.ts"),
     ]);
-    const networkIn = inFleet(tools, (region) => lookingTogether(new Ec2Client({ region }), tools));
-    const known = () => instancesOf(tools);
-    return new SecurityGroupRunner({ networkIn, known, clock: tools.clock });
+    const networkIn = inFleet(options, (region) =>
+      lookingTogether(new Ec2Client({ region }), options),
+    );
+    const known = () => instancesOf(options);
+    return new SecurityGroupRunner({ networkIn, known, clock: options.clock });
   },
-  detach: async (tools) => {
+  detach: async (options) => {
     const [{ DetachRunner }, { AutoScaling }] = await Promise.all([
       import("./detach-instance.ts"),
       import("../auto-scaling.ts"),
     ]);
-    const groupsIn = inFleet(tools, (region): DetachingGroups => {
+    const groupsIn = inFleet(options, (region): DetachingGroups => {
       const groups = new AutoScaling({ region });
-      const membersOf = machineBatches((ids, until) => groups.members(ids, until), tools.clock);
+      const membersOf = machineBatches((ids, until) => groups.members(ids, until), options.clock);
       return {
         membership: async (id, signal) => (await membersOf(id, signal))[0],
         detach: (id, how, signal) => groups.detach(id, how, signal),
       };
     });
-    return new DetachRunner(groupsIn, () => instancesOf(tools));
+    return new DetachRunner(groupsIn, () => instancesOf(options));
   },
   sns: async () => {
     const { SnsRunner } = await import("./sns-client.ts");
@@ -75,7 +77,7 @@ const loaders: {
 };
 
 /** The same network, where the looks at single machines of a burst of notices are one request. */
-function lookingTogether(network: Ec2Network, { clock }: AwsActionTools): Ec2Network {
+function lookingTogether(network: Ec2Network, { clock }: AwsActionOptions): Ec2Network {
   const look = machineBatches((ids, until) => network.interfacesOf(ids, until), clock);
   return {
     interfacesOf: (ids, signal) => {
@@ -99,12 +101,12 @@ const kindsOfInstances: ReadonlySet<AwsKind> = new Set([
 /** The runner of one kind with AWS' clients of it, which are loaded for that alone. */
 export async function createAwsRunner<Kind extends AwsKind>(
   kind: Kind,
-  tools: AwsActionTools,
+  options: AwsActionOptions,
 ): Promise<ActionRunner<Kind>> {
-  const runner = await loaders[kind](tools);
+  const runner = await loaders[kind](options);
   if (!kindsOfInstances.has(kind)) return runner;
   return {
-    check: async (how, signal) => fleetProblem(kind, tools) ?? runner.check(how, signal),
+    check: async (how, signal) => fleetProblem(kind, options) ?? runner.check(how, signal),
     prepare: (task, signal) => runner.prepare(task, signal),
     apply: (task, signal) => runner.apply(task, signal),
     undo: (task, signal) => runner.undo(task, signal),
@@ -112,16 +114,16 @@ export async function createAwsRunner<Kind extends AwsKind>(
 }
 
 /** Where none of the machines is EC2's the action would fail for each of them. */
-function fleetProblem(field: string, tools: AwsActionTools): ActionProblem | undefined {
-  const [first] = tools.machines();
-  if (first === undefined || instancesOf(tools).length > 0) return undefined;
+function fleetProblem(field: string, options: AwsActionOptions): ActionProblem | undefined {
+  const [first] = options.machines();
+  if (first === undefined || instancesOf(options).length > 0) return undefined;
   const found = `no instance of EC2 among the nodes (such as ${first})`;
   const wanted = "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0";
   return { code: "ACTION_REFUSED", field, found, wanted };
 }
 
 async function createTargetRunner(
-  tools: AwsActionTools,
+  options: AwsActionOptions,
 ): Promise<ActionRunner<"deregisterTargets">> {
   const [{ TargetRunner }, { TargetIndex, refreshMs }, targetGroups, classic, { Ec2Client }] =
     await Promise.all([
@@ -131,31 +133,31 @@ async function createTargetRunner(
       import("./classic-load-balancer-client.ts"),
       import("../ec2-client.ts"),
     ]);
-  const { clock, rng, follow, onError } = tools;
+  const { clock, rng, follow, onError } = options;
   const make = (region: string | undefined): RegionTraffic => {
     const kinds = [
       new targetGroups.TargetGroupClient({ region }),
       new classic.ClassicLoadBalancerClient({ region }),
     ];
     const network = new Ec2Client({ region });
-    const machines = () => instancesIn(region, tools);
+    const machines = () => instancesIn(region, options);
     const believedMs = follow === undefined ? refreshMs : undefined;
     const index = new TargetIndex({ kinds, network, machines, believedMs, clock, rng });
     if (follow !== undefined) void index.follow(onError, follow);
     return { index, kinds, instances: network };
   };
-  return new TargetRunner({ trafficIn: inFleet(tools, make), clock, rng });
+  return new TargetRunner({ trafficIn: inFleet(options, make), clock, rng });
 }
 
 /**
  * One for each region; where none is named, as for a check, that of the environment or the fleet.
  */
-function inFleet<Client>(tools: AwsActionTools, make: InRegion<Client>): InRegion<Client> {
+function inFleet<Client>(options: AwsActionOptions, make: InRegion<Client>): InRegion<Client> {
   const inNamed = oneEach(make);
-  return (region) => inNamed(region ?? tools.region ?? regionOfFleet(tools));
+  return (region) => inNamed(region ?? options.region ?? regionOfFleet(options));
 }
 
-function regionOfFleet({ machines }: AwsActionTools): string | undefined {
+function regionOfFleet({ machines }: AwsActionOptions): string | undefined {
   for (const providerID of machines()) {
     const region = findInstanceRef(providerID)?.region;
     if (region !== undefined) return region;
@@ -163,14 +165,16 @@ function regionOfFleet({ machines }: AwsActionTools): string | undefined {
   return undefined;
 }
 
-function instancesOf({ machines }: AwsActionTools): readonly InstanceRef[] {
+function instancesOf({ machines }: AwsActionOptions): readonly InstanceRef[] {
   return machines().flatMap((providerID) => findInstanceRef(providerID) ?? []);
 }
 
 /** Those of the fleet's instances that are in this region. */
-function instancesIn(region: string | undefined, tools: AwsActionTools): readonly string[] {
-  return tools.machines().flatMap((providerID) => {
+function instancesIn(region: string | undefined, options: AwsActionOptions): readonly string[] {
+  return options.machines().flatMap((providerID) => {
     const found = findInstanceRef(providerID);
-    return found !== undefined && (found.region ?? tools.region) === region ? found.instanceId : [];
+    return found !== undefined && (found.region ?? options.region) === region
+      ? found.instanceId
+      : [];
   });
 }

@@ -6,7 +6,7 @@ import { asFault } from "../aws-fault.ts";
 import { untilAborted } from "./concurrent.ts";
 import { keyOfTarget, type Target } from "./traffic-groups.ts";
 
-export interface GroupBatchesTools<Answer> {
+export interface GroupBatchesOptions<Answer> {
   /** One request about targets of one group. */
   send(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer>;
   readonly clock: Clock;
@@ -64,7 +64,7 @@ export function machineBatches<Found extends { readonly instanceId: string }>(
  * a whole zone may be taken at once, and the API throttles by the request.
  */
 export class GroupBatches<Answer> {
-  readonly #tools: GroupBatchesTools<Answer>;
+  readonly #options: GroupBatchesOptions<Answer>;
   /** Who waits for the next request about a group; there is an entry while one is under way. */
   readonly #lines = new Map<string, Asker<Answer>[]>();
   /** The requests that have gone out and are not answered, whoever still waits for them. */
@@ -72,8 +72,8 @@ export class GroupBatches<Answer> {
   /** How often in a row a group was asked about too often, and for how long it wants none more. */
   readonly #refused = new Map<string, { readonly times: number; readonly askedMs: number }>();
 
-  constructor(tools: GroupBatchesTools<Answer>) {
-    this.#tools = tools;
+  constructor(options: GroupBatchesOptions<Answer>) {
+    this.#options = options;
   }
 
   /**
@@ -104,7 +104,7 @@ export class GroupBatches<Answer> {
   }
 
   async #serve(group: string, line: Asker<Answer>[]): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock } = this.#options;
     while (line.length > 0) {
       const restMs = this.#restMs(group);
       if (restMs !== undefined) await clock.sleep(restMs);
@@ -122,7 +122,7 @@ export class GroupBatches<Answer> {
   }
 
   #restMs(group: string): Millis | undefined {
-    const { lingerMs, patience } = this.#tools;
+    const { lingerMs, patience } = this.#options;
     const refused = this.#refused.get(group);
     if (patience === undefined || refused === undefined) return lingerMs;
     const { times, askedMs } = refused;
@@ -143,7 +143,7 @@ export class GroupBatches<Answer> {
       askers.flatMap((asker) => asker.targets.map((one) => [keyOfTarget(one), one] as const)),
     );
     try {
-      const answer = await this.#tools.send(
+      const answer = await this.#options.send(
         group,
         [...targets.values()],
         new AbortController().signal,
@@ -152,7 +152,7 @@ export class GroupBatches<Answer> {
       for (const asker of askers) asker.answer.resolve(answer);
     } catch (error) {
       const { code, retryAfterMs: askedMs = 0 } = asFault(error);
-      if (this.#tools.patience && code === "CLOUD_RATE_LIMITED") {
+      if (this.#options.patience && code === "CLOUD_RATE_LIMITED") {
         const { times = 0 } = this.#refused.get(group) ?? {};
         this.#refused.set(group, { times: times + 1, askedMs });
         this.#join(group, [...askers]);

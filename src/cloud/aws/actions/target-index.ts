@@ -15,7 +15,7 @@ import type {
   TrafficGroups,
 } from "./traffic-groups.ts";
 
-export interface TargetIndexTools {
+export interface TargetIndexOptions {
   /** Each kind of group that is looked at. */
   readonly kinds: readonly TrafficGroups[];
   readonly network: Pick<Ec2Network, "interfacesOf">;
@@ -95,7 +95,7 @@ type TroubleListener = (error: LastcallError) => void;
  * the groups of a machine, and at a notice there is no time to ask each.
  */
 export class TargetIndex {
-  readonly #tools: TargetIndexTools;
+  readonly #options: TargetIndexOptions;
   readonly #parts = new Map<TrafficGroup["kind"], Part>();
   /** An instance stays in its VPC; a second network interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
@@ -107,13 +107,13 @@ export class TargetIndex {
   /** Of each kind whose targets the last reading could not read, or not all, the first fault. */
   readonly #missed = new Map<TrafficGroup["kind"], LastcallError>();
 
-  constructor(tools: TargetIndexTools) {
-    this.#tools = tools;
+  constructor(options: TargetIndexOptions) {
+    this.#options = options;
   }
 
   /** Reads all of it again and again, until the signal aborts. Never rejects. */
   async follow(onError: TroubleListener, signal: AbortSignal): Promise<void> {
-    const { clock, rng } = this.#tools;
+    const { clock, rng } = this.#options;
     for (let inARow = 0; !signal.aborted; ) {
       const faults = await untilAborted(this.#read(), signal).catch(() => []);
       if (signal.aborted) return;
@@ -129,7 +129,7 @@ export class TargetIndex {
    * One service that hangs does not keep the machine in the groups of the other.
    */
   async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
-    const { believedMs = Number.POSITIVE_INFINITY } = this.#tools;
+    const { believedMs = Number.POSITIVE_INFINITY } = this.#options;
     signal.throwIfAborted();
     if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
@@ -180,7 +180,7 @@ export class TargetIndex {
   /** A reading that takes longer goes on, and others may wait for it. */
   async #readWithin(limitMs: Millis, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
-    const late = this.#tools.clock.sleep(limitMs, over.signal).catch(() => undefined);
+    const late = this.#options.clock.sleep(limitMs, over.signal).catch(() => undefined);
     try {
       await untilAborted(Promise.race([this.#read(), late]), signal);
     } finally {
@@ -204,10 +204,10 @@ export class TargetIndex {
   async lookAgain(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     const isFresh = () => {
       const { startedMs = Number.NEGATIVE_INFINITY } = this.#last ?? {};
-      return this.#tools.clock.now() - startedMs <= freshMs;
+      return this.#options.clock.now() - startedMs <= freshMs;
     };
     if (!isFresh()) {
-      await this.#tools.clock.sleep(burstMs, signal);
+      await this.#options.clock.sleep(burstMs, signal);
       if (!isFresh()) void this.#read();
     }
     await untilAborted(Promise.resolve(this.#last?.ended), signal);
@@ -233,12 +233,12 @@ export class TargetIndex {
   /** Of what was read the longest time ago. */
   #ageMs(): number {
     const startedMs = [...this.#parts.values()].map((part) => part.startedMs);
-    return this.#tools.clock.now() - Math.min(...startedMs);
+    return this.#options.clock.now() - Math.min(...startedMs);
   }
 
   /** Whether each kind of group has been read, or tried: at a notice nobody waits for it again. */
   #isRead(): boolean {
-    return this.#tools.kinds.every(({ kind }) => this.#parts.has(kind));
+    return this.#options.kinds.every(({ kind }) => this.#parts.has(kind));
   }
 
   /** Whether there is a kind of which nothing could be read. */
@@ -278,7 +278,7 @@ export class TargetIndex {
   }
 
   async #learnVpcs(instanceIds: readonly string[], signal: AbortSignal): Promise<void> {
-    const interfaces = await this.#tools.network.interfacesOf(instanceIds, signal);
+    const interfaces = await this.#options.network.interfacesOf(instanceIds, signal);
     for (const [id, its] of Map.groupBy(interfaces, ({ instanceId }) => instanceId)) {
       this.#vpcs.set(id, new Set(its.map(({ vpc }) => vpc)));
     }
@@ -291,16 +291,16 @@ export class TargetIndex {
       this.#refresh = undefined;
     });
     this.#refresh = faults;
-    this.#last = { startedMs: this.#tools.clock.now(), ended: faults };
+    this.#last = { startedMs: this.#options.clock.now(), ended: faults };
     return faults;
   }
 
   async #readAll(): Promise<readonly LastcallError[]> {
     // Nobody's signal: others wait for it as well. The clients bound each request.
     const { signal } = new AbortController();
-    const reading = this.#tools.kinds.map((kind) => this.#readKind(kind, signal));
+    const reading = this.#options.kinds.map((kind) => this.#readKind(kind, signal));
     const faults = (await Promise.all(reading)).flat();
-    const unknown = this.#tools.machines().filter((id) => !this.#vpcs.has(id));
+    const unknown = this.#options.machines().filter((id) => !this.#vpcs.has(id));
     if (!this.#hasAddresses() || unknown.length === 0) return faults;
     try {
       await this.#learnVpcs(unknown, signal);
@@ -311,7 +311,7 @@ export class TargetIndex {
   }
 
   async #readKind(kind: TrafficGroups, signal: AbortSignal): Promise<readonly LastcallError[]> {
-    const startedMs = this.#tools.clock.now();
+    const startedMs = this.#options.clock.now();
     const former = this.#parts.get(kind.kind);
     const unread: Registered[] = [];
     const faults: LastcallError[] = [];
@@ -373,7 +373,7 @@ export class TargetIndex {
    * gets at once. Where nobody reads them again and again, it has to have them all.
    */
   #onBusy(former: Part | undefined, signal: AbortSignal): OnBusy | undefined {
-    const { clock, rng, believedMs } = this.#tools;
+    const { clock, rng, believedMs } = this.#options;
     if (former === undefined && believedMs === undefined) return undefined;
     const untilMs = clock.now() + patientMs;
     return async (attempt) => {

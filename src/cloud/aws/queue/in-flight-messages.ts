@@ -11,7 +11,7 @@ import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
-export interface InFlightMessagesTools {
+export interface InFlightMessagesOptions {
   readonly client: QueueClient;
   readonly clock: Clock;
   onError(error: LastcallError): void;
@@ -31,7 +31,7 @@ const asideMs: Millis = minutes(2);
  * as it holds them. Its end gives them back.
  */
 export class InFlightMessages {
-  readonly #tools: InFlightMessagesTools;
+  readonly #options: InFlightMessagesOptions;
   /** By id, under the handle of the newest receipt. */
   readonly #held = new Map<string, QueueMessage>();
   /** Those among them that wait, by id: until when they are hidden. */
@@ -39,8 +39,8 @@ export class InFlightMessages {
   /** The ids of those among them that are to be removed. */
   #done: string[] = [];
 
-  constructor(tools: InFlightMessagesTools) {
-    this.#tools = tools;
+  constructor(options: InFlightMessagesOptions) {
+    this.#options = options;
   }
 
   /** How many there are beside those that wait. */
@@ -53,13 +53,13 @@ export class InFlightMessages {
     const isNew = !this.#held.has(message.id);
     this.#held.set(message.id, message);
     // Whatever hid it before, it is hidden now as one just received is.
-    if (this.#aside.has(message.id)) this.#aside.set(message.id, this.#tools.clock.now());
+    if (this.#aside.has(message.id)) this.#aside.set(message.id, this.#options.clock.now());
     return isNew;
   }
 
   /** It waits for something that may take hours. */
   setAside(id: string): void {
-    this.#aside.set(id, this.#tools.clock.now());
+    this.#aside.set(id, this.#options.clock.now());
   }
 
   takeUp(id: string): void {
@@ -84,7 +84,7 @@ export class InFlightMessages {
     this.#done.push(id);
     if (this.#done.length >= mostRemoved) void this.#removeDone();
     if (this.#done.length !== 1) return;
-    const lingering = this.#tools.clock.sleep(lingerMs, signal);
+    const lingering = this.#options.clock.sleep(lingerMs, signal);
     // The end removes what is left.
     void lingering.then(
       () => this.#removeDone(),
@@ -96,7 +96,7 @@ export class InFlightMessages {
    * While the cluster cannot be written no other reader gets them. Rejects when the signal aborts.
    */
   async keepHidden(signal: AbortSignal): Promise<void> {
-    const { client, clock } = this.#tools;
+    const { client, clock } = this.#options;
     for (;;) {
       await clock.sleep(millis(client.hiddenMs / 2), signal);
       await Promise.all([this.#hide(this.#allBusy(), client.hiddenMs), this.#hideAside()]);
@@ -107,7 +107,7 @@ export class InFlightMessages {
   async end(): Promise<void> {
     const removed = this.#removeDone();
     const given = this.#hide([...this.#held.values()], millis(0));
-    await Promise.race([Promise.all([removed, given]), this.#tools.clock.sleep(seconds(2))]);
+    await Promise.race([Promise.all([removed, given]), this.#options.clock.sleep(seconds(2))]);
   }
 
   #allBusy(): readonly QueueMessage[] {
@@ -116,7 +116,7 @@ export class InFlightMessages {
 
   /** Those that would be shown before the next look. */
   async #hideAside(): Promise<void> {
-    const { client, clock } = this.#tools;
+    const { client, clock } = this.#options;
     const before = plus(clock.now(), client.hiddenMs);
     const due = [...this.#aside].flatMap(([id, shownAt]) =>
       shownAt < before ? (this.#held.get(id) ?? []) : [],
@@ -135,7 +135,7 @@ export class InFlightMessages {
     const messages = ids.flatMap((id) => this.#held.get(id) ?? []);
     for (const id of ids) this.drop(id);
     if (messages.length === 0) return;
-    const { client, onError } = this.#tools;
+    const { client, onError } = this.#options;
     // One that could not be removed comes again, and finds its work done.
     await client.remove(messages).catch((error) => onError(asFault(error)));
   }
@@ -143,7 +143,7 @@ export class InFlightMessages {
   /** Whether each of them is hidden. */
   async #hide(messages: readonly QueueMessage[], span: Millis): Promise<boolean> {
     if (messages.length === 0) return true;
-    const { client, onError } = this.#tools;
+    const { client, onError } = this.#options;
     try {
       await client.hide(messages, span);
       return true;

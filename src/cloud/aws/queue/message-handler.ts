@@ -16,7 +16,7 @@ import type { InFlightMessages } from "./in-flight-messages.ts";
 import type { QueueMessage } from "./queue-client.ts";
 import { type MessageReading, readQueueMessage } from "./queue-message.ts";
 
-export interface MessageHandlerTools {
+export interface MessageHandlerOptions {
   readonly held: InFlightMessages;
   readonly listener: FeedListener;
   /** What becomes of messages that are not for a node of this cluster, or cannot be read. */
@@ -41,12 +41,12 @@ const soonJoined = 30;
 
 /** Tells the cluster what the messages say that one reader holds, and what becomes of each. */
 export class MessageHandler {
-  readonly #tools: MessageHandlerTools;
+  readonly #options: MessageHandlerOptions;
   /** Those that wait: the same hook may speak by several ways, and by each of them twice. */
   readonly #hooks = new Set<string>();
 
-  constructor(tools: MessageHandlerTools) {
-    this.#tools = tools;
+  constructor(options: MessageHandlerOptions) {
+    this.#options = options;
   }
 
   /** Takes as long as the cluster cannot be written. Rejects when the signal aborts. */
@@ -93,10 +93,10 @@ export class MessageHandler {
     const deliveries = await Promise.all(
       reading.notices.map((instanceNotice) => this.#tell(instanceNotice, signal)),
     );
-    if (deliveries.includes("NoNode") && this.#tools.unknown === "Leave") {
+    if (deliveries.includes("NoNode") && this.#options.unknown === "Leave") {
       return this.#endOfUnknown(message);
     }
-    const nowAt = this.#tools.clock.now();
+    const nowAt = this.#options.clock.now();
     const waits = reading.notices.flatMap(({ notice }, place) =>
       deliveries[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
@@ -114,12 +114,12 @@ export class MessageHandler {
    * has wanted ten times is asked for less and less.
    */
   #endOfUnknown({ receipts }: QueueMessage): MessageEnd {
-    if (this.#tools.unknown === "Delete") return "Remove";
+    if (this.#options.unknown === "Delete") return "Remove";
     return seconds(2 ** Math.max(0, Math.min(receipts - 10, 6)));
   }
 
   async #tell(instanceNotice: InstanceNotice, signal: AbortSignal): Promise<NoticeDelivery> {
-    const { listener } = this.#tools;
+    const { listener } = this.#options;
     const delivery = await this.#untilHeard(
       () => listener.onNotice(instanceNotice),
       longestRetryMs,
@@ -139,7 +139,7 @@ export class MessageHandler {
     { id }: QueueMessage,
     signal: AbortSignal,
   ): Promise<HookDelivery> {
-    const { held, listener } = this.#tools;
+    const { held, listener } = this.#options;
     const key = keyOf(hook);
     if (this.#hooks.has(key)) return "Ended";
     this.#hooks.add(key);
@@ -154,7 +154,7 @@ export class MessageHandler {
 
   /** Rejects when the signal aborts: what has been heard then is told again, and known. */
   async #untilHeard<T>(tell: () => Promise<T>, longestMs: number, signal: AbortSignal): Promise<T> {
-    const { clock, rng, listener } = this.#tools;
+    const { clock, rng, listener } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       try {
@@ -171,7 +171,7 @@ export class MessageHandler {
   #say(code: ErrorCode, found: string): void {
     const wanted = "expected a notice for a node";
     const message = `Cannot handle a message of the queue: ${found}, ${wanted}`;
-    this.#tools.listener.onError(new LastcallError(code, message));
+    this.#options.listener.onError(new LastcallError(code, message));
   }
 }
 

@@ -4,10 +4,10 @@ import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import { asFault } from "../aws-fault.ts";
 import { InFlightMessages } from "./in-flight-messages.ts";
-import { MessageHandler, type MessageHandlerTools } from "./message-handler.ts";
+import { MessageHandler, type MessageHandlerOptions } from "./message-handler.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
-export interface SqsFeedOptions extends Pick<MessageHandlerTools, "unknown"> {
+export interface SqsFeedOptions extends Pick<MessageHandlerOptions, "unknown"> {
   readonly client: QueueClient;
   /** How many wait for messages at a time. */
   readonly receivers: number;
