@@ -151,3 +151,14 @@ export function answering(
 export function ago(span: Millis): Instant {
   return instant(Date.now() - span);
 }
+
+export function version(name: string): object {
+  const [major, minor] = name.split(".");
+  return { major, minor, gitVersion: `v${name}` };
+}
+
+/** An API server whose clock is so far ahead. */
+export function serverTime(aheadSeconds: number): Asked {
+  const date = () => new Date(Date.now() + aheadSeconds * 1000).toUTCString();
+  return { api: (path) => answering("/version", version("1.34.0"), { date: date() })(path) };
+}

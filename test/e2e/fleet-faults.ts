@@ -1,4 +1,4 @@
-import { formatInstant, hours, minutes } from "../../src/core/time/time.ts";
+import { formatInstant, hours } from "../../src/core/time/time.ts";
 import { nodeObject } from "../support/kwok-fleet.ts";
 import { generationLabel } from "./cloud.ts";
 import {
@@ -13,6 +13,7 @@ import {
   removed,
   type Stage,
   send,
+  serverTime,
   specified,
   tainted,
 } from "./doctor-stage.ts";
@@ -100,7 +101,7 @@ const nodeFaults: readonly Fault[] = [
     says: "9 Spot nodes without a Ready agent",
     // The clock by which nodes get that old is ahead of the others.
     also: ["clock", "lease"],
-    asked: () => ({ later: minutes(6) }),
+    asked: () => serverTime(6 * 60),
     ...changed(agent, selectingNodes({ no: "such" }), selectingNodes({ no: null })),
   },
   ...[

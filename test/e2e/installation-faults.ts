@@ -1,6 +1,4 @@
-import { millis } from "../../src/core/time/time.ts";
 import {
-  type Asked,
   annotated,
   answering,
   changed,
@@ -9,6 +7,8 @@ import {
   idlePod,
   patched,
   removed,
+  serverTime,
+  version,
 } from "./doctor-stage.ts";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -29,6 +29,8 @@ const foundations: readonly Fault[] = [
   {
     ...{ check: "clock", status: "Fail", what: "an API server whose clock is 30 s slow" },
     says: "behind",
+    // Leases are renewed by clocks that are ahead of it.
+    also: ["lease"],
     asked: () => serverTime(-30),
   },
   {
@@ -92,11 +94,15 @@ const ownParts: readonly Fault[] = [
     ...changed(controller, { spec: { replicas: 1 } }, { spec: { replicas: 2 } }),
   },
   {
-    ...{ check: "lease", status: "Warn", what: "a caller whose clock is 30 s slow" },
-    says: "ahead of this one",
-    // It is behind the API server, too.
+    ...{
+      check: "lease",
+      status: "Warn",
+      what: "a leader whose clock is ahead of the API server's",
+    },
+    says: "ahead of the API server's",
+    // Ours is ahead of it, too.
     also: ["clock"],
-    asked: () => ({ later: millis(-30_000) }),
+    asked: () => serverTime(-30),
   },
   {
     ...{ check: "dry-run", status: "Warn", what: "`LASTCALL_DRY_RUN` in the Deployment" },
@@ -143,17 +149,6 @@ const ownParts: readonly Fault[] = [
 
 /** What can be wrong with the installation itself while a controller leads. */
 export const installationFaults: readonly Fault[] = [...foundations, ...ownParts];
-
-function version(name: string): object {
-  const [major, minor] = name.split(".");
-  return { major, minor, gitVersion: `v${name}` };
-}
-
-/** An API server whose clock is so far ahead. */
-function serverTime(aheadSeconds: number): Asked {
-  const date = () => new Date(Date.now() + aheadSeconds * 1000).toUTCString();
-  return { api: (path) => answering("/version", version("1.34.0"), { date: date() })(path) };
-}
 
 function charted(chart: string | null): object {
   return { metadata: { labels: { "helm.sh/chart": chart } } };

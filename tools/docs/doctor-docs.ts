@@ -72,7 +72,7 @@ ${rows.join("\n")}
 \`test/e2e/doctor.e2e.test.ts\` makes each of these faults in turn on a real control plane, and holds that the check says
 so, and that no other turns red with it but those of the last column, which see the same. Compute Engine, EC2, Auto
 Scaling and Azure Resource Manager are played by servers of the tests, SQS by moto. \`clock\` and \`lease\` see those faults
-that take minutes to count, because the test sets its own clock ahead for them.
+that take minutes to count, because the test sets its own clock, or the API server's, ahead for them.
 
 | id | fault | status | others that see it |
 |---|---|---|---|

@@ -47,7 +47,8 @@ function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   const ageMs = between(renewedAt, at);
   const age = ageText(millis(Math.abs(ageMs)));
   if (ageMs > durationMs) return fail(`${holder} led, and its Lease was last renewed ${age} ago`);
-  if (ageMs < -5000) return warn(`${holder} leads, by a clock that is ${age} ahead of this one`);
+  if (ageMs < -5000)
+    return warn(`${holder} leads, by a clock that is ${age} ahead of the API server's`);
   return pass(`${holder} leads, its Lease was renewed ${age} ago`);
 }
 
