@@ -238,12 +238,17 @@ function aboutInstance(
   return { kind: "Read", notices: [{ machine, notice }], problems: [] };
 }
 
-/** EventBridge tries for a day to deliver an event; its archives keep theirs for longer. */
-const longestUnderWayMs: Millis = hours(25);
+/**
+ * EventBridge tries for a day to deliver an event, and SQS keeps a message for 14 days; one that is
+ * redriven from a dead-letter queue is sent anew, and kept for as long again.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
+ */
+const longestUnderWayMs: Millis = hours(30 * 24);
 
 /**
- * Fails open: a time that no delivery takes, as that of AWS' own samples (1970), says nothing of
- * when it happened.
+ * Fails open: a time that is longer ago than any queue keeps an event, as that of AWS' own samples
+ * (1970), says nothing of when it happened. Any other counts, so that an old event that is put back
+ * into the queue drains nothing.
  */
 function eventAt(time: unknown, toldAt: Instant): Instant {
   const at = replayedAt(time, toldAt);

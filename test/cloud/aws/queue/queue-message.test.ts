@@ -81,7 +81,7 @@ describe("a message of the queue", () => {
     ["a time that is none", "presently"],
     ["a time after it was sent", "2026-11-20T13:00:00Z"],
     ["the time of a sample", "1970-01-01T00:00:00Z"],
-    ["a time that no delivery takes", "2026-11-19T11:00:00Z"],
+    ["a time that no queue keeps it for", "2026-10-20T12:00:00Z"],
   ])("counts two minutes from its arrival in the queue where it names %s", (_, time) => {
     expect(only(spotWarning({ ...about, time }))).toMatchObject({
       notice: { deadlineAt: at + 120_000 },
@@ -90,6 +90,7 @@ describe("a message of the queue", () => {
 
   it.each([
     ["a day that EventBridge has tried to deliver it", { time: "2026-11-19T12:30:00Z" }, {}],
+    ["days in a dead-letter queue, put back since", { time: "2026-11-06T12:00:00Z" }, {}],
     ["a replay of an archive", { time: "2026-11-13T12:00:00Z" }, { "replay-name": "again" }],
   ])("counts from the event after %s", (_, told, more) => {
     const deadlineAt = Date.parse(told.time) + 120_000;
