@@ -4,10 +4,10 @@ import { type Instant, instant, type Millis } from "../core/time/time.ts";
 /** Timers of Node hold at most this span; a longer sleep is slept in parts. */
 const longestTimerMs = 2_147_483_647;
 
-/** So often it is looked whether the wall clock was set while anybody sleeps until an instant. */
-const lookEveryMs = 1000;
-/** It is taken to be the same clock still: reading both clocks takes a moment, too. */
-const unsteadyMs = 50;
+/** How often the wall clock is checked for a step while anybody sleeps until an instant. */
+const checkEveryMs = 1000;
+/** A smaller difference is no step: reading both clocks takes a moment, too. */
+const smallestStepMs = 50;
 
 interface InstantSleeper {
   readonly at: Instant;
@@ -19,11 +19,11 @@ interface InstantSleeper {
 
 /**
  * Those who sleep until an instant of wall time. Timers know nothing of that: where NTP steps it,
- * or the machine was suspended, all timers are set anew. One look serves all sleepers.
+ * or the machine was suspended, all timers are set anew. One interval checks the clock for all.
  */
 class InstantSleepers {
   readonly #sleepers = new Set<InstantSleeper>();
-  #looks: NodeJS.Timeout | undefined;
+  #checks: NodeJS.Timeout | undefined;
   /** Of the wall clock from the monotonic one. */
   #distanceMs = 0;
 
@@ -51,7 +51,7 @@ class InstantSleepers {
   #enter(sleeper: InstantSleeper): void {
     if (this.#sleepers.size === 0) {
       this.#distanceMs = Date.now() - performance.now();
-      this.#looks = setInterval(() => this.#look(), lookEveryMs);
+      this.#checks = setInterval(() => this.#check(), checkEveryMs);
     }
     this.#sleepers.add(sleeper);
     this.#setTimer(sleeper);
@@ -60,7 +60,7 @@ class InstantSleepers {
   #leave(sleeper: InstantSleeper): void {
     clearTimeout(sleeper.timer);
     this.#sleepers.delete(sleeper);
-    if (this.#sleepers.size === 0) clearInterval(this.#looks);
+    if (this.#sleepers.size === 0) clearInterval(this.#checks);
   }
 
   #setTimer(sleeper: InstantSleeper): void {
@@ -73,9 +73,9 @@ class InstantSleepers {
     }, spanMs);
   }
 
-  #look(): void {
+  #check(): void {
     const distanceMs = Date.now() - performance.now();
-    if (Math.abs(distanceMs - this.#distanceMs) < unsteadyMs) return;
+    if (Math.abs(distanceMs - this.#distanceMs) < smallestStepMs) return;
     this.#distanceMs = distanceMs;
     for (const sleeper of this.#sleepers) {
       clearTimeout(sleeper.timer);
