@@ -13,6 +13,8 @@ export interface Exceptions {
   readonly folders: Readonly<Record<string, number>>;
   /** Small files with one importer and no test of their own. */
   readonly smallFiles: readonly string[];
+  /** Types of `src` that are called after being handed on, and mean something all the same. */
+  readonly bags: readonly string[];
 }
 
 const maxFolderFiles = 15;
@@ -24,6 +26,7 @@ export function moduleFindings(modules: readonly Module[], except: Exceptions): 
     ...listed("types declared twice", typesDeclaredTwice(modules), except.types),
     ...listed("small files", smallFiles(modules), except.smallFiles),
     ...crowdedFolders(modules, except.folders),
+    ...listed("bags", bags(modules), except.bags),
   ];
 }
 
@@ -76,6 +79,21 @@ function typesDeclaredTwice(modules: readonly Module[]): readonly Breach[] {
     if (found.length < 2 || !found.some(({ exported }) => exported)) return [];
     const where = found.map(({ path }) => path).join(", ");
     return [{ name, finding: `the type ${name} is declared in ${where}` }];
+  });
+}
+
+const bagName = /(Parts|Tools|Order|Context|Bag)$/;
+
+/** A name that says only that some values travel together: what a function takes is its options. */
+function bags(modules: readonly Module[]): readonly Breach[] {
+  return modules.flatMap(({ path, types }) => {
+    if (!path.startsWith("src/")) return [];
+    return types
+      .filter(({ name }) => bagName.test(name))
+      .map(({ name }) => ({
+        name,
+        finding: `${path}: ${name} does not say what it holds: call it ${name.replace(bagName, "Options")}, or what it is`,
+      }));
   });
 }
 

@@ -1,7 +1,7 @@
 import type { NodeLoads } from "../core/capacity/node-capacity.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
 import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
+import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 
 /** What the cluster has room for: asked before a planned departure, never under a notice. */
 export interface ClusterCapacity {
@@ -23,7 +23,7 @@ export interface Placeholders {
   /** Lists and then watches those of one Departure until the signal aborts. */
   follow(departureUid: string, signal: AbortSignal): FollowedPlaceholders;
   /** Throws `LastcallError`: no PriorityClass, a quota, a missing right, no answer. */
-  create(order: PlaceholderOrder): Promise<void>;
+  create(placeholder: NewPlaceholder): Promise<void>;
   /** Deletes by name, without grace. Throws `LastcallError` where there was no answer. */
   remove(name: string): Promise<void>;
 }

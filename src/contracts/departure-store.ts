@@ -1,4 +1,5 @@
-import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { NewDeparture } from "../core/departure/decision.ts";
+import type { DepartureMove } from "../core/departure/depart-request.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
@@ -9,9 +10,9 @@ import type { Instant } from "../core/time/time.ts";
  * again.
  */
 export interface DepartureStore {
-  create(order: DepartureOrder): Promise<StoreResult>;
+  create(departure: NewDeparture): Promise<StoreResult>;
   /** Moves a departure that has not begun. */
-  move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
+  move(departure: Departure, to: DepartureMove): Promise<StoreResult>;
   /** The first notice for a planned departure makes it the cloud's: its cause, and its deadline. */
   notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult>;
   /** A notice has overtaken the instant for which it was planned: it names none any more. */
@@ -30,14 +31,6 @@ export interface StatusWrite {
   readonly status: () => DepartureStatus;
   /** Once it aborts the write goes ahead of the evictions that wait. */
   readonly hurry?: AbortSignal | undefined;
-}
-
-export interface MoveOrder {
-  readonly departAt: Instant;
-  /** Absent: it stays; null: there is none any more. */
-  readonly deadlineAt?: Instant | null | undefined;
-  /** Absent: it stays. */
-  readonly policy?: string | undefined;
 }
 
 export type StoreResult =

@@ -6,17 +6,18 @@ import type {
   ReleaseRequest,
 } from "../contracts/cloud/instance-releaser.ts";
 import type { LifecycleHooks } from "../contracts/cloud/lifecycle-hooks.ts";
-import type { MoveOrder, StoreResult } from "../contracts/departure-store.ts";
+import type { StoreResult } from "../contracts/departure-store.ts";
 import type { MarkResult } from "../contracts/node-marks.ts";
 import type { LeaveOptions, RestartOptions } from "../contracts/node-pods.ts";
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
-import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { NewDeparture } from "../core/departure/decision.ts";
+import type { DepartureMove } from "../core/departure/depart-request.ts";
 import { type Departure, type DepartureStatus, isLive } from "../core/departure/departure.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
-import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
+import type { NewPlaceholder } from "../core/drain/placeholder-plan.ts";
 import { isOvertaken, markOf } from "../core/notice/interruption.ts";
 import {
   isUndoing,
@@ -63,32 +64,32 @@ export class Executor {
   }
 
   /** Creates a Departure; one that is there already is left as it is. */
-  async schedule(order: DepartureOrder): Promise<void> {
+  async schedule(departure: NewDeparture): Promise<void> {
     this.#assertLeading();
-    const result = await this.#ports.store.create(order);
+    const result = await this.#ports.store.create(departure);
     if (result.kind !== "Done") return;
-    const { name, namesTaken = [] } = order;
+    const { name, namesTaken = [] } = departure;
     if (namesTaken.length > 0) {
       const taken = namesTaken.join(" ");
       this.telemetry.log.warn("departure-name-taken", {
-        node: order.node.name,
+        node: departure.node.name,
         taken,
         instead: name,
       });
     }
     this.telemetry.log.info("departure-scheduled", {
-      node: order.node.name,
-      message: order.message,
+      node: departure.node.name,
+      message: departure.message,
     });
     this.emit({
-      type: order.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
-      reason: order.reason === "DeadlineBeatsWindow" ? order.reason : "DepartureScheduled",
-      message: order.message,
-      about: { kind: "Node", name: order.node.name, uid: order.node.uid },
+      type: departure.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
+      reason: departure.reason === "DeadlineBeatsWindow" ? departure.reason : "DepartureScheduled",
+      message: departure.message,
+      about: { kind: "Node", name: departure.node.name, uid: departure.node.uid },
     });
   }
 
-  async move(departure: Departure, to: MoveOrder): Promise<void> {
+  async move(departure: Departure, to: DepartureMove): Promise<void> {
     this.#assertLeading();
     await this.#ports.store.move(departure, to);
   }
@@ -284,9 +285,9 @@ export class Executor {
   }
 
   /** A pod of our own that keeps room for one that will leave. */
-  async createPlaceholder(order: PlaceholderOrder): Promise<void> {
+  async createPlaceholder(placeholder: NewPlaceholder): Promise<void> {
     this.#assertLeading();
-    await this.#ports.placeholders.create(order);
+    await this.#ports.placeholders.create(placeholder);
   }
 
   /** A pod that has ended with a machine before this one; its containers are gone long since. */

@@ -1,5 +1,5 @@
 import type { NodeFacts } from "./cluster/node.ts";
-import type { Decision, DepartureOrder, Snapshot, Verdict } from "./departure/decision.ts";
+import type { Decision, NewDeparture, Snapshot, Verdict } from "./departure/decision.ts";
 import {
   type Departure,
   freeName,
@@ -326,7 +326,7 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
 function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Decision[] {
   const words = { reason: entry.reason, explain: sentenceOf(entry, policy.name) };
   if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
-  const order: DepartureOrder = {
+  const order: NewDeparture = {
     ...freeName(node, (name) => pass.named.get(name)),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
     cause: "Planned",

@@ -1,11 +1,7 @@
-import type {
-  DepartureStore,
-  MoveOrder,
-  StatusWrite,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, StatusWrite, StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
-import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { NewDeparture } from "../core/departure/decision.ts";
+import type { DepartureMove } from "../core/departure/depart-request.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
@@ -32,9 +28,9 @@ export class KubeDepartureStore implements DepartureStore {
     this.#api = api;
   }
 
-  async create(order: DepartureOrder): Promise<StoreResult> {
-    const body = departureObject(order);
-    const urgency = order.noticedAt === undefined ? "Later" : "First";
+  async create(departure: NewDeparture): Promise<StoreResult> {
+    const body = departureObject(departure);
+    const urgency = departure.noticedAt === undefined ? "Later" : "First";
     return this.#send({ method: "POST", path: departuresPath, urgency, body });
   }
 
@@ -42,7 +38,7 @@ export class KubeDepartureStore implements DepartureStore {
     return this.#send({ method: "GET", path: departurePath(name) });
   }
 
-  async move(departure: Departure, to: MoveOrder): Promise<StoreResult> {
+  async move(departure: Departure, to: DepartureMove): Promise<StoreResult> {
     const { departAt, deadlineAt, policy } = to;
     return this.#change(departure, { departAt, deadlineAt, policy });
   }

@@ -5,7 +5,7 @@ import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
+import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { apiError } from "./object/api-error.ts";
 import { conditionOf } from "./object/translate-node.ts";
@@ -55,7 +55,7 @@ export class KubePlaceholders implements Placeholders {
     };
   }
 
-  async create(order: PlaceholderOrder): Promise<void> {
+  async create(order: NewPlaceholder): Promise<void> {
     const body = placeholderObject(order, this.#options);
     await this.#send({ method: "POST", path: this.#path, body }, 409);
   }
@@ -97,7 +97,7 @@ export interface PlaceholderPlace {
  * The Pod object of a placeholder. Whatever it gives way to takes its room at once (no grace), it
  * has no rights, and no autoscaler takes it for a reason to keep a machine.
  */
-export function placeholderObject(order: PlaceholderOrder, place: PlaceholderPlace): KubeObject {
+export function placeholderObject(order: NewPlaceholder, place: PlaceholderPlace): KubeObject {
   const { name, departure, forPod, placement, tolerations } = order;
   return {
     apiVersion: "v1",

@@ -261,7 +261,7 @@ describe("an act", () => {
     expect(says[0]).toBe("n1 leaves now");
     expect(drain?.pods).toMatchObject([{ name: "web", graceSeconds: 45, cut: false }]);
     const hurried = await acts.preview(depart("n1", plus(dawn, 30_000 as never)));
-    // It is a person's wish, and no notice: nobody is cut or forced for it.
+    // It is a person's request, and no notice: nobody is cut or forced for it.
     expect(hurried.drain).toMatchObject({ noticeSeconds: null });
     expect(hurried.drain?.pods).toMatchObject([
       { name: "web", graceSeconds: 45, cut: false, forceAtSeconds: null },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Pod } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PlaceholderOrder, placeholderName } from "../../src/core/drain/placeholder-plan.ts";
+import { type NewPlaceholder, placeholderName } from "../../src/core/drain/placeholder-plan.ts";
 import { type PlaceholderPlace, placeholderObject } from "../../src/kube/placeholders.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => plane?.stop());
 
 /** An order as core makes it: never for the node that leaves, whatever its pod tolerates. */
-function order(uid: string, requests: Readonly<Record<string, number>>): PlaceholderOrder {
+function order(uid: string, requests: Readonly<Record<string, number>>): NewPlaceholder {
   const elsewhere = { key: "metadata.name", operator: "NotIn" as const, values: ["leaving"] };
   const anti = { topologyKey: "kubernetes.io/hostname", labelSelector: {}, namespaces: ["shop"] };
   return {

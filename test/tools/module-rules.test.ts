@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { moduleOf } from "../../tools/module-graph.ts";
 import { type Exceptions, moduleFindings } from "../../tools/module-rules.ts";
 
-const none: Exceptions = { types: [], folders: {}, smallFiles: [] };
+const none: Exceptions = { types: [], folders: {}, smallFiles: [], bags: [] };
 
 function findings(
   files: Readonly<Record<string, string>>,
@@ -50,6 +50,27 @@ describe("exports", () => {
         "src/b.ts": 'import { one } from "./x/a.ts";\n',
       }),
     ).toEqual(["src/a.ts: nothing imports one, so it need not be exported"]);
+  });
+});
+
+describe("names of bags", () => {
+  const files = { "src/a.ts": `interface CloudParts {}\ninterface CloudOptions {}\n${long}` };
+
+  it("are told where they say only that some values travel together", () => {
+    expect(findings(files)).toEqual([
+      "src/a.ts: CloudParts does not say what it holds: call it CloudOptions, or what it is",
+    ]);
+  });
+
+  it("may stay on the list, which only shrinks", () => {
+    expect(findings(files, { bags: ["CloudParts"] })).toEqual([]);
+    expect(findings({ "src/a.ts": long }, { bags: ["CloudParts"] })).toEqual([
+      "CloudParts keeps the rule now: take it off the list of bags",
+    ]);
+  });
+
+  it("are a test's own business in tests", () => {
+    expect(findings({ "test/a.test.ts": "interface Tools {}\n" })).toEqual([]);
   });
 });
 

@@ -4,7 +4,7 @@ import type { Fleet } from "../../contracts/fleet.ts";
 import type { NodePods } from "../../contracts/node-pods.ts";
 import { holdAnnotation, holdOf } from "../../core/cluster/hold.ts";
 import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
-import { type DepartStep, departStep } from "../../core/departure/depart-order.ts";
+import { type DepartStep, departStep } from "../../core/departure/depart-request.ts";
 import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
@@ -134,8 +134,8 @@ export class OperatorActs {
       );
     }
     const policy = selectPolicy(node, fleet.policies())?.policy;
-    const wish = { departAt, deadlineAt, policy: policy?.name };
-    const step = departStep(node, wish, fleet.view().departures);
+    const request = { departAt, deadlineAt, policy: policy?.name };
+    const step = departStep(node, request, fleet.view().departures);
     const drain =
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
@@ -158,7 +158,7 @@ export class OperatorActs {
         if (step.kind === "Leave") return { kind: "Done" };
         const result =
           step.kind === "Create"
-            ? await store.create(step.order)
+            ? await store.create(step.made)
             : await store.move(step.departure, step.to);
         if (result.kind === "Done") return { kind: "Done" };
         const found = result.kind === "Gone" ? "the departure is gone" : "it is being written";
@@ -257,7 +257,7 @@ const notices = "A notice of the cloud drains it all the same";
 
 function departSays(
   node: NodeFacts,
-  wish: {
+  request: {
     readonly departAt: Instant;
     readonly isNow: boolean;
     readonly deadlineAt: Instant | undefined;
@@ -267,20 +267,20 @@ function departSays(
     readonly lastAt: Instant | undefined;
   },
 ): readonly string[] {
-  const { departAt, lastAt, policy } = wish;
+  const { departAt, lastAt, policy } = request;
   const { name } = node;
   if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
-  const by = wish.deadlineAt === undefined ? "" : `, by ${briefInstant(wish.deadlineAt)}`;
-  const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
+  const by = request.deadlineAt === undefined ? "" : `, by ${briefInstant(request.deadlineAt)}`;
+  const moved = request.step.kind === "Move" ? ` instead of the time requested before` : "";
   return [
-    `${name} leaves ${wish.isNow ? "now" : `at ${briefInstant(wish.departAt)}`}${by}${moved}`,
+    `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
     ...(lastAt !== undefined && departAt > lastAt
       ? [
           `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves by plan before that, unless something holds it`,
         ]
       : []),
-    ...passedSays(node, wish),
-    ...waitingSays(wish),
+    ...passedSays(node, request),
+    ...waitingSays(request),
   ];
 }
 

@@ -5,7 +5,7 @@ import type { ActionPorts, ActionRunner, ActionRunners } from "../../contracts/a
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ActionKind } from "../../core/policy/action.ts";
 
-export interface ActionParts extends Omit<AwsActionOptions, "region"> {
+export interface ActionPortOptions extends Omit<AwsActionOptions, "region"> {
   readonly api: KubeApi;
   /** Where the Secrets are. */
   readonly namespace: string;
@@ -22,10 +22,10 @@ export async function actionHosts(text: string | undefined): Promise<readonly Ho
 }
 
 /** Whatever carries actions out is loaded when a policy names its kind, and not before. */
-export function actionPorts(parts: ActionParts): ActionPorts {
-  const { api } = parts;
+export function actionPorts(options: ActionPortOptions): ActionPorts {
+  const { api } = options;
   return {
-    runners: actionRunners(parts),
+    runners: actionRunners(options),
     addresses: async (node, signal) => {
       const { machineAddresses } = await import("../../kube/node/machine-addresses.ts");
       return machineAddresses(api, node, signal);
@@ -33,10 +33,10 @@ export function actionPorts(parts: ActionParts): ActionPorts {
   };
 }
 
-function actionRunners(parts: ActionParts): ActionRunners {
+function actionRunners(options: ActionPortOptions): ActionRunners {
   const loaded = new Map<ActionKind, Promise<ActionRunner | undefined>>();
   const load = (kind: ActionKind) => {
-    const there = loaded.get(kind) ?? loadRunner(kind, parts);
+    const there = loaded.get(kind) ?? loadRunner(kind, options);
     loaded.set(kind, there);
     // What could not be loaded now is tried again.
     there.catch(() => loaded.delete(kind));
@@ -45,7 +45,10 @@ function actionRunners(parts: ActionParts): ActionRunners {
   return load as ActionRunners;
 }
 
-async function loadRunner(kind: ActionKind, parts: ActionParts): Promise<ActionRunner | undefined> {
+async function loadRunner(
+  kind: ActionKind,
+  options: ActionPortOptions,
+): Promise<ActionRunner | undefined> {
   switch (kind) {
     case "unknown":
       return undefined;
@@ -55,20 +58,20 @@ async function loadRunner(kind: ActionKind, parts: ActionParts): Promise<ActionR
     case "sns":
     case "lambda": {
       const { createAwsRunner } = await import("../../cloud/aws/actions/aws-runners.ts");
-      const { AWS_REGION: region, AWS_DEFAULT_REGION: fallback } = parts.env;
+      const { AWS_REGION: region, AWS_DEFAULT_REGION: fallback } = options.env;
       return (await createAwsRunner(kind, {
-        ...parts,
+        ...options,
         region: region ?? fallback,
       })) as ActionRunner;
     }
     default:
-      return loadSink(kind, parts);
+      return loadSink(kind, options);
   }
 }
 
 async function loadSink(
   kind: ActionKind,
-  { api, namespace, clock, env, allowed }: ActionParts,
+  { api, namespace, clock, env, allowed }: ActionPortOptions,
 ): Promise<ActionRunner | undefined> {
   const [{ sinkRunner }, { HttpSender }, { KubeSecretReader }] = await Promise.all([
     import("../../actions/sink-runners.ts"),

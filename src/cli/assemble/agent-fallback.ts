@@ -6,22 +6,24 @@ import { deletePod, evictPod } from "../../kube/node/evict.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { listPodsOn } from "../../kube/node/node-pods.ts";
 
-export interface FallbackParts
+export interface AgentFallbackOptions
   extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {
   readonly api: KubeSender;
   readonly reporter: NoticeReporter;
 }
 
-interface FallbackInput extends FallbackParts, Pick<FallbackOptions, "mode" | "clock" | "rng"> {
+interface FallbackInput
+  extends AgentFallbackOptions,
+    Pick<FallbackOptions, "mode" | "clock" | "rng"> {
   /** Of the controllers' Lease. */
   readonly namespace: string;
 }
 
 /** The fallback, which acts on the cluster through the same ports as the controller. */
-export function agentFallback({ api, namespace, ...parts }: FallbackInput): Fallback {
+export function agentFallback({ api, namespace, ...options }: FallbackInput): Fallback {
   return new Fallback({
-    ...parts,
-    marks: new KubeNodeMarks(api, parts.clock),
+    ...options,
+    marks: new KubeNodeMarks(api, options.clock),
     pods: {
       list: (nodeName) => listPodsOn(api, nodeName),
       evict: (pod, options) => evictPod(api, pod, options),

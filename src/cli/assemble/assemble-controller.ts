@@ -26,11 +26,11 @@ import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
 import { KubePlaceholders, placeholderImage } from "../../kube/placeholders.ts";
 import { KubePolicyStatus } from "../../kube/policy-status.ts";
-import { type ActionParts, actionPorts } from "./action-runners.ts";
-import { ownedMachines } from "./cloud-parts.ts";
+import { type ActionPortOptions, actionPorts } from "./action-runners.ts";
+import { ownedMachines } from "./cloud-ports.ts";
 
 /** What a controller is made of; the same parts over a real cluster and over the model. */
-export interface ControllerParts {
+export interface AssemblyOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -49,7 +49,7 @@ export interface ControllerParts {
   readonly hooks?: LifecycleHooks | undefined;
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
   /** What actions are carried out with; absent: none can be. */
-  readonly actions?: Pick<ActionParts, "allowed" | "env" | "follow"> | undefined;
+  readonly actions?: Pick<ActionPortOptions, "allowed" | "env" | "follow"> | undefined;
   /** Where the cloud can be asked how old its machines are. */
   readonly launchTimes?: LaunchTimes | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -73,8 +73,8 @@ export interface AssembledController {
 }
 
 /** Puts the controller together over a Kubernetes API; nothing runs yet. */
-export function assembleController(parts: ControllerParts): AssembledController {
-  const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = parts;
+export function assembleController(options: AssemblyOptions): AssembledController {
+  const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = options;
   const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
   const fleet = new KubeFleet({
     api,
@@ -96,9 +96,9 @@ export function assembleController(parts: ControllerParts): AssembledController 
   const nodeClaims = new NodeClaimReleaser({ api, clock, rng });
   const controller = new Controller({
     fleet,
-    gates: gateSource(parts),
-    launchTimes: parts.launchTimes,
-    feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
+    gates: gateSource(options),
+    launchTimes: options.launchTimes,
+    feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(options.feedsFor?.(fleet) ?? [])],
     ports: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),
@@ -108,32 +108,32 @@ export function assembleController(parts: ControllerParts): AssembledController 
         clock,
         rng,
         namespace,
-        image: parts.placeholderImage ?? placeholderImage,
+        image: options.placeholderImage ?? placeholderImage,
       }),
       capacity: new KubeClusterCapacity(api),
       attachments: new KubeVolumeAttachments({ api, clock, rng }),
       releaserFor: (machine) =>
-        machine.mode === "NodeClaim" ? nodeClaims : parts.releaserFor(machine),
-      hooks: parts.hooks,
-      actionPorts: actionPortsOf(parts, fleet),
+        machine.mode === "NodeClaim" ? nodeClaims : options.releaserFor(machine),
+      hooks: options.hooks,
+      actionPorts: actionPortsOf(options, fleet),
     },
-    joinWithinMs: parts.joinWithinMs,
+    joinWithinMs: options.joinWithinMs,
     policyStatus: new KubePolicyStatus(api, clock),
-    audit: parts.audit,
+    audit: options.audit,
     telemetry: { log, metrics, events },
-    leadership: parts.leadership,
+    leadership: options.leadership,
     clock,
     rng,
-    self: parts.self,
-    departingSoonMs: parts.departingSoonMs,
-    keepsFailedPods: parts.keepsFailedPods,
-    dryRun: parts.dryRun,
+    self: options.self,
+    departingSoonMs: options.departingSoonMs,
+    keepsFailedPods: options.keepsFailedPods,
+    dryRun: options.dryRun,
   });
   return { controller, fleet };
 }
 
-function actionPortsOf(parts: ControllerParts, fleet: Fleet): ActionPorts | undefined {
-  const { actions, api, namespace, clock, rng, log, metrics } = parts;
+function actionPortsOf(options: AssemblyOptions, fleet: Fleet): ActionPorts | undefined {
+  const { actions, api, namespace, clock, rng, log, metrics } = options;
   if (actions === undefined) return undefined;
   return actionPorts({
     ...{ ...actions, api, namespace, clock, rng },
@@ -145,7 +145,7 @@ function actionPortsOf(parts: ControllerParts, fleet: Fleet): ActionPorts | unde
   });
 }
 
-function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource {
+function gateSource({ api, clock, fetch, log }: AssemblyOptions): KubeGateSource {
   return new KubeGateSource({
     api,
     clock,

@@ -24,12 +24,12 @@ const everyRight: BoardRights = {
  * The board of `lastcall board` on the model's cluster and clock, fed by what the controller
  * watches. Where it cannot be served the demo goes on without: undefined, and stderr says why.
  */
-export async function serveDemoBoard(parts: DemoParts): Promise<ServedBoard | undefined> {
+export async function serveDemoBoard(input: DemoBoardInput): Promise<ServedBoard | undefined> {
   try {
-    return await serve(parts);
+    return await serve(input);
   } catch (error) {
     if (!isLastcallError(error) || error.code === "USAGE") throw error;
-    parts.io.err(`lastcall: ${error.message}\n`);
+    input.io.err(`lastcall: ${error.message}\n`);
     return undefined;
   }
 }
@@ -47,7 +47,7 @@ function entryOf({ openScreen }: CommandIo): PageText {
       };
 }
 
-interface DemoParts {
+interface DemoBoardInput {
   readonly demo: LiveDemo;
   readonly director: Director;
   readonly clock: Clock;
@@ -57,8 +57,8 @@ interface DemoParts {
   readonly kubeconfig: string;
 }
 
-async function serve(parts: DemoParts): Promise<ServedBoard> {
-  const { demo, director, clock, options, io, kubeconfig } = parts;
+async function serve(input: DemoBoardInput): Promise<ServedBoard> {
+  const { demo, director, clock, options, io, kubeconfig } = input;
   const state = (): Omit<FleetState, "days"> => ({
     cluster: "demo",
     isDemo: true,

@@ -6,7 +6,7 @@ import { type OpenKeyboard, openTerminalKeyboard } from "../terminal/keyboard.ts
 import { ansiFrame } from "../terminal/styled-line.ts";
 import { terminalBoard } from "./terminal-board.ts";
 
-interface TerminalParts {
+interface TerminalBoardOptions {
   readonly feed: Pick<BoardFeed, "subscribe">;
   readonly screen: Screen;
   readonly io: Pick<CommandIo, "clock" | "colour">;
@@ -18,8 +18,11 @@ interface TerminalParts {
 const tickMs = seconds(1);
 
 /** The board on a terminal that is taken over, until somebody quits or the signal aborts. */
-export async function showTerminalBoard(parts: TerminalParts, signal: AbortSignal): Promise<void> {
-  const { feed, screen, io, openKeyboard = openTerminalKeyboard } = parts;
+export async function showTerminalBoard(
+  options: TerminalBoardOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { feed, screen, io, openKeyboard = openTerminalKeyboard } = options;
   const quit = new AbortController();
   const over = AbortSignal.any([signal, quit.signal]);
   let picture: BoardPicture | undefined;

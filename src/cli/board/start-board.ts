@@ -26,7 +26,7 @@ import { servePage } from "../../server/page-server.ts";
 import type { CommandFiles, CommandIo } from "../command-line/command-io.ts";
 import { hasReleaser } from "../commands/plan.ts";
 
-export interface BoardParts {
+export interface BoardServerOptions {
   readonly address: string;
   /** How to come by an address of it; `PageServerOptions` has more. */
   readonly entry: PageText;
@@ -59,12 +59,12 @@ export interface ServedBoard {
 }
 
 /** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
-export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
-  const { address, entry, place, api, fleet, clusterClock, rate, state, rng, io } = parts;
+export async function startBoard(options: BoardServerOptions): Promise<ServedBoard> {
+  const { address, entry, place, api, fleet, clusterClock, rate, state, rng, io } = options;
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
   const feed = new BoardFeed({
-    ...{ fleet, state, hasReleaser, clock: io.clock, ended: parts.ended },
+    ...{ fleet, state, hasReleaser, clock: io.clock, ended: options.ended },
     cluster: { now, rate },
     run: Math.floor(rng() * 2 ** 32).toString(36),
   });
@@ -78,9 +78,9 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   const drainLog = new DrainLog({ fleet, pods, now });
   const { get, post } = boardRoutes({
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
-    counted: parts.counted,
+    counted: options.counted,
   });
-  const { moreRoutes, onLook } = parts;
+  const { moreRoutes, onLook } = options;
   const routes = {
     get: looking({ ...get, ...moreRoutes?.get }, onLook),
     post: looking({ ...post, ...moreRoutes?.post }, onLook),

@@ -19,7 +19,7 @@ import { bunServe } from "../../runtime/bun-server.ts";
 import { createLog } from "../../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../../runtime/service-account.ts";
 import { MetricsServer } from "../../server/metrics-server.ts";
-import type { FallbackParts } from "../assemble/agent-fallback.ts";
+import type { AgentFallbackOptions } from "../assemble/agent-fallback.ts";
 import { healthRoutes } from "../assemble/health-routes.ts";
 import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
@@ -81,7 +81,7 @@ interface Cluster {
 }
 
 /** Loaded at the first notice alone: what cordons and drains is a third of the agent's code. */
-function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback | undefined {
+function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFallback | undefined {
   const { fallback: mode } = options;
   if (mode === "None" || options.dryRun) return undefined;
   const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
@@ -141,7 +141,7 @@ interface OwnName {
   readonly clock: Clock;
 }
 
-interface ServedParts {
+interface AgentServers {
   readonly health: AgentHealth;
   readonly metrics: AgentMetrics;
   readonly feed: NoticeServer | undefined;
@@ -154,7 +154,7 @@ interface ServedParts {
  */
 async function serveStatus(
   { options, io }: Input,
-  { health, metrics, feed, log }: ServedParts,
+  { health, metrics, feed, log }: AgentServers,
 ): Promise<() => Promise<void>> {
   const serve = bunServe() ?? (await import("../../server/http-server.ts")).serve;
   const { noticeAddress } = options;

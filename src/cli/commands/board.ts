@@ -17,7 +17,7 @@ import { RightsWatch } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
 import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
 import { showTerminalBoard } from "../board/show-terminal-board.ts";
-import { type BoardParts, startBoard } from "../board/start-board.ts";
+import { type BoardServerOptions, startBoard } from "../board/start-board.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
@@ -142,12 +142,12 @@ function checkTerminal({ open }: BoardOptions, io: CommandIo): void {
   }
 }
 
-async function serve(parts: BoardParts): Promise<ShownBoard> {
-  const board = await startBoard(parts);
+async function serve(options: BoardServerOptions): Promise<ShownBoard> {
+  const board = await startBoard(options);
   return { ...board, running: board.running.then(() => undefined) };
 }
 
-interface TerminalParts {
+interface TerminalOptions {
   readonly fleet: Fleet;
   readonly state: () => Omit<FleetState, "days">;
   readonly ended: EndedDepartures | undefined;
@@ -156,8 +156,8 @@ interface TerminalParts {
   readonly clusterClock: ClusterClock;
 }
 
-function showOnTerminal(parts: TerminalParts): ShownBoard {
-  const { fleet, state, ended, io, signal, clusterClock } = parts;
+function showOnTerminal(options: TerminalOptions): ShownBoard {
+  const { fleet, state, ended, io, signal, clusterClock } = options;
   const { clock, colour, openScreen } = io;
   const feed = new BoardFeed({
     ...{ fleet, state, hasReleaser, clock, ended, run: "terminal" },

@@ -1,7 +1,11 @@
 import type { StoreResult } from "../../contracts/departure-store.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import { type DepartStep, type DepartWish, departStep } from "../../core/departure/depart-order.ts";
+import {
+  type DepartRequest,
+  type DepartStep,
+  departStep,
+} from "../../core/departure/depart-request.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import {
@@ -41,9 +45,9 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   }
   const { options, io } = input;
   const fleet = await readFleet(wholeCluster(options), {}, io);
-  const wish = wishOf(input, fleet.readAt);
-  const steps = stepsFor(input.words, wish, fleet);
-  if (!options.quiet) for (const text of lateWarnings(steps, wish, fleet)) io.err(text);
+  const request = requestOf(input, fleet.readAt);
+  const steps = stepsFor(input.words, request, fleet);
+  if (!options.quiet) for (const text of lateWarnings(steps, request, fleet)) io.err(text);
   const { written, faults } = await carryOut(steps, input);
   await show(written, input);
   for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
@@ -58,7 +62,7 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
 /** A script's own `--at now` is a little late when it is read; anything older is a mistake. */
 const lateMs: Millis = minutes(1);
 
-function wishOf({ options }: Depart, now: Instant): DepartWish {
+function requestOf({ options }: Depart, now: Instant): DepartRequest {
   const { at: departAt = now, by } = options;
   if (between(departAt, now) > lateMs) {
     throw new LastcallError(
@@ -77,7 +81,7 @@ function wishOf({ options }: Depart, now: Instant): DepartWish {
 
 type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
 
-function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapshot): Steps {
+function stepsFor(names: readonly string[], request: DepartRequest, fleet: FleetSnapshot): Steps {
   const nodes = new Map(fleet.nodes.map((node) => [node.name, node]));
   return [...new Set(names)].map((name) => {
     const node = nodes.get(name);
@@ -88,14 +92,14 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
-    return { node, step: departStep(node, { ...wish, policy }, fleet.departures) };
+    return { node, step: departStep(node, { ...request, policy }, fleet.departures) };
   });
 }
 
 /** What a person asks for goes before the plan, but not past the node's deadline. */
 function lateWarnings(
   steps: Steps,
-  { departAt }: DepartWish,
+  { departAt }: DepartRequest,
   { departures }: FleetSnapshot,
 ): readonly string[] {
   return steps.flatMap(({ node, step }) => {
@@ -134,9 +138,8 @@ async function writeAll(
   const faults: LastcallError[] = [];
   for (const { node, step } of steps) {
     try {
-      const departure = api === undefined ? undefined : await write(step, api);
-      const order = departure ?? planned(step);
-      const { name, source = "", ...rest } = order;
+      const departure = api === undefined ? planned(step) : await write(step, api);
+      const { name, source = "", ...rest } = departure;
       const object = departureObject({ ...rest, name, source });
       written.push({ node: node.name, step, object });
     } catch (error) {
@@ -149,7 +152,7 @@ async function writeAll(
 
 /** What would be there, had it been written. */
 function planned(step: DepartStep) {
-  if (step.kind === "Create") return step.order;
+  if (step.kind === "Create") return step.made;
   if (step.kind === "Leave") return step.departure;
   const { departAt, deadlineAt = step.departure.deadlineAt } = step.to;
   return { ...step.departure, departAt, deadlineAt: deadlineAt ?? undefined };
@@ -160,7 +163,7 @@ async function write(step: DepartStep, api: KubeApi): Promise<Departure> {
   const store = new KubeDepartureStore(api);
   switch (step.kind) {
     case "Create":
-      return doneOr(step.order.name, await store.create(step.order));
+      return doneOr(step.made.name, await store.create(step.made));
     case "Move":
       return doneOr(step.departure.name, await store.move(step.departure, step.to));
     case "Leave":

@@ -9,7 +9,7 @@ import {
   type ReportedCheck,
 } from "../../doctor/report.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
-import { cloudParts } from "../assemble/cloud-parts.ts";
+import { cloudPorts } from "../assemble/cloud-ports.ts";
 import { connect } from "../cluster/connect.ts";
 import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
@@ -38,7 +38,7 @@ export const runDoctor: CommandRun<"doctor"> = async (input) => {
 /** The clouds and the queue, asked as the controller would ask them. */
 function outsideOf({ options, io }: Input, api: KubeApi): Outside {
   const clouds = () =>
-    cloudParts(
+    cloudPorts(
       {
         ...options,
         // Without a feed: the queue is looked at by itself, and nothing is taken out of it.

@@ -13,8 +13,8 @@ import { serve } from "../../server/http-server.ts";
 import { PrometheusMetrics } from "../../server/metrics.ts";
 import { MetricsServer } from "../../server/metrics-server.ts";
 import { actionHosts } from "../assemble/action-runners.ts";
-import { assembleController, type ControllerParts } from "../assemble/assemble-controller.ts";
-import { cloudParts } from "../assemble/cloud-parts.ts";
+import { type AssemblyOptions, assembleController } from "../assemble/assemble-controller.ts";
+import { cloudPorts } from "../assemble/cloud-ports.ts";
 import { healthRoutes } from "../assemble/health-routes.ts";
 import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
 import { preflight } from "../assemble/preflight.ts";
@@ -47,7 +47,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   // Before the cluster is asked: a wrong option is to be told although that is away.
   const watched: Watched = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
-  const clouds = await cloudParts(options, io);
+  const clouds = await cloudPorts(options, io);
   const allowed = await actionHosts(options.actionHosts);
   const pace = new HeapPace(io);
   const { api, access, namespace, close } = await connect(
@@ -109,7 +109,7 @@ async function reach(parts: {
 }
 
 /** Its code is loaded only where it is wanted. */
-async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<ControllerParts["audit"]> {
+async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<AssemblyOptions["audit"]> {
   if (auditEvery === 0) return undefined;
   const { ClusterAuditor } = await import("../cluster/cluster-auditor.ts");
   return { auditor: new ClusterAuditor(api, eventLoopTurn), everyMs: auditEvery };

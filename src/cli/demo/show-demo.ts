@@ -24,13 +24,13 @@ import { playUntilOver } from "./play.ts";
 
 type Input = CommandInput<"demo"> & { readonly seed: number };
 
-interface Tools {
+interface ShowDemoOptions {
   /** The terminal's own where absent. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
 /** The demo for people: a board on a terminal, plain lines elsewhere. Gives the exit code. */
-export async function showDemo(input: Input, tools: Tools = {}): Promise<number> {
+export async function showDemo(input: Input, terminal: ShowDemoOptions = {}): Promise<number> {
   const { options, io, seed } = input;
   const { nodes } = options;
   const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
@@ -46,7 +46,7 @@ export async function showDemo(input: Input, tools: Tools = {}): Promise<number>
     try {
       file = writeDemoFile("config", face.kubeconfig);
       board = await serveDemoBoard({ demo, director, clock, options, io, kubeconfig: file.path });
-      const show = { demo, director, clock, input, kubeconfig: file.path, board, ...tools };
+      const show = { demo, director, clock, input, kubeconfig: file.path, board, ...terminal };
       const screen = io.openScreen?.();
       const last = await (screen === undefined ? showLines(show) : showBoard(show, screen));
       io.out(lastWords(last));

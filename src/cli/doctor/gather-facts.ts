@@ -36,7 +36,7 @@ import { translateBudget } from "../../kube/object/translate-budget.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { listAll } from "../../kube/watch/list.ts";
-import type { CloudParts } from "../assemble/cloud-parts.ts";
+import type { CloudPorts } from "../assemble/cloud-ports.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
@@ -299,7 +299,7 @@ const nodeAfterMs = minutes(15);
  */
 export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
-  options: MachineLookOptions & { readonly groupsOf: CloudParts["groupsOf"] },
+  options: MachineLookOptions & { readonly groupsOf: CloudPorts["groupsOf"] },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { releaserFor, groupsOf, io } = options;

@@ -1,5 +1,5 @@
 import type { KubeObject, KubeRequest } from "../../contracts/kube-api.ts";
-import { departStep } from "../../core/departure/depart-order.ts";
+import { departStep } from "../../core/departure/depart-request.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { fieldsOf, instantOf, listOf, textMapOf, textOf } from "../../core/json/json-field.ts";
 import { nameOf } from "../../core/json/shown-value.ts";
@@ -189,9 +189,9 @@ export class MigrateCluster {
     if (step.kind !== "Create") return this.#say(`${node.name} keeps the Departure that it has`);
     if (!given.apply) return this.#say(`${node.name} would leave ${when}`);
     await this.#try(`${node.name} does not leave ${when}`, async () => {
-      const { kind } = await new KubeDepartureStore(this.#connection.api).create(step.order);
+      const { kind } = await new KubeDepartureStore(this.#connection.api).create(step.made);
       if (kind !== "Done") throw new Error("somebody has written its Departure just now");
-      this.#say(`departure/${step.order.name} created: ${node.name} leaves ${when}`);
+      this.#say(`departure/${step.made.name} created: ${node.name} leaves ${when}`);
     });
   }
 

@@ -81,7 +81,7 @@ function modeFor({ policy, departure, node }: StepContext): ReleaseMode {
   return departure().status.machine?.mode ?? releaseModeOf({ labels }, policy.instance);
 }
 
-interface ReleaseOrder {
+interface ReleaseDetails {
   readonly mode: Exclude<ReleaseMode, "None">;
   readonly lastLook: LastLook;
 }
@@ -94,7 +94,7 @@ interface ReleaseOrder {
  */
 async function release(
   context: StepContext,
-  order: ReleaseOrder,
+  order: ReleaseDetails,
   signal: AbortSignal,
 ): Promise<PhaseResult> {
   const { executor, statusWriter } = context;
@@ -126,7 +126,7 @@ function idOf(state: MachineState): string | undefined {
 /** Gives what keeps the machine instead. */
 async function letGo(
   departure: Departure,
-  order: ReleaseOrder & { readonly machineId: string; readonly context: StepContext },
+  order: ReleaseDetails & { readonly machineId: string; readonly context: StepContext },
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
   const { mode, machineId, lastLook } = order;

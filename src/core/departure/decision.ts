@@ -35,7 +35,7 @@ export interface GateAnswer {
 }
 
 /** A Departure that is to be made. */
-export interface DepartureOrder {
+export interface NewDeparture {
   readonly name: string;
   /** Names of the node's that departures of other nodes have; gone round, and worth a warning. */
   readonly namesTaken?: readonly string[] | undefined;
@@ -62,7 +62,7 @@ interface Reasoned {
 /** What is to be done next about one node or departure; "nothing" is a decision too. */
 export type Decision = Reasoned &
   (
-    | { readonly kind: "Schedule"; readonly order: DepartureOrder }
+    | { readonly kind: "Schedule"; readonly order: NewDeparture }
     | {
         readonly kind: "Move";
         readonly departure: Departure;

@@ -10,7 +10,7 @@ import { type Instant, plus } from "../time/time.ts";
 import { untouchable } from "./drain-turn.ts";
 
 /** A pod that does nothing but keep room for one that will leave. */
-export interface PlaceholderOrder {
+export interface NewPlaceholder {
   /** `room-` and the uid of the pod: the same question asked twice makes one placeholder. */
   readonly name: string;
   readonly departure: { readonly name: string; readonly uid: string };
@@ -46,7 +46,7 @@ export interface PlaceholderQuestion {
 }
 
 export interface ReservationStep {
-  readonly create: readonly PlaceholderOrder[];
+  readonly create: readonly NewPlaceholder[];
   /** Names of placeholders that nobody needs, that have ended, or that are on the node itself. */
   readonly remove: readonly string[];
   readonly verdict: "Waiting" | "Ready" | "TimedOut";
@@ -104,7 +104,7 @@ export function orphanPlaceholders(
 function orderFor(
   pod: PodFacts,
   about: { readonly departure: Departure; readonly node: string },
-): PlaceholderOrder {
+): NewPlaceholder {
   const { namespace, name, uid } = pod;
   const placement = pod.placement ?? anywhere;
   return {

@@ -1,5 +1,5 @@
 import type { NodeCondition, NodeFacts } from "../cluster/node.ts";
-import type { DepartureOrder } from "../departure/decision.ts";
+import type { NewDeparture } from "../departure/decision.ts";
 import {
   type Departure,
   departureOfNotice,
@@ -230,7 +230,7 @@ function dateIn(message: string): string | undefined {
 
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
 export type NoticeCall =
-  | { readonly kind: "Make"; readonly order: DepartureOrder }
+  | { readonly kind: "Make"; readonly order: NewDeparture }
   | { readonly kind: "Force"; readonly departure: Departure; readonly update: NoticeUpdate }
   /** The cloud has withdrawn the notice behind it. */
   | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
@@ -262,7 +262,7 @@ export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefine
 }
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
-export function noticeOrder(node: NodeFacts, how: NoticedNode): DepartureOrder {
+export function noticeOrder(node: NodeFacts, how: NoticedNode): NewDeparture {
   const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
   const { name, uid, providerID, bootID } = node;
   return {
@@ -277,6 +277,6 @@ export function noticeOrder(node: NodeFacts, how: NoticedNode): DepartureOrder {
 function off(
   node: string,
   withdrawnAt: Instant,
-): Pick<DepartureOrder, "withdrawnAt" | "reason" | "message"> {
+): Pick<NewDeparture, "withdrawnAt" | "reason" | "message"> {
   return { withdrawnAt, reason: "NoticeWithdrawn", message: explain("NoticeWithdrawn", { node }) };
 }

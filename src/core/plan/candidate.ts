@@ -64,7 +64,7 @@ export type Triage =
       readonly requestedAt?: Instant | undefined;
     };
 
-export interface TriageContext {
+export interface TriageInput {
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly BadPolicy[];
   readonly departures: DepartureIndex;
@@ -74,7 +74,7 @@ export interface TriageContext {
 type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
 
 /** Whether a node gets a planned departure, under which policy, or why it gets none. */
-export function triage(node: NodeFacts, context: TriageContext): Triage {
+export function triage(node: NodeFacts, context: TriageInput): Triage {
   const choice = selectPolicy(node, context.policies);
   const policy = choice?.policy;
   const tiedWith = choice?.tiedWith ?? [];

@@ -220,7 +220,7 @@ function linesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Line[]
         at: departures[0]?.departAt ?? 0,
       };
     });
-  // A person's wish waits for no wave.
+  // A person's request waits for no wave.
   const budgets = meters.filter(({ waves }) => waves === undefined);
   const requested = plan.requested.toSorted((a, b) => a.departAt - b.departAt);
   return [...linesFrom(plan.departures, meters), ...linesFrom(requested, budgets)];

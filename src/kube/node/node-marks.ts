@@ -21,7 +21,7 @@ import {
   type PatchOperation,
   soonPatch,
   uncordonPatch,
-} from "./node-mark-patch.ts";
+} from "./cordon-patch.ts";
 
 /** How often a write that somebody else overtook is tried again before it is a fault. */
 const conflictTries = 8;

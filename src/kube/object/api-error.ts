@@ -208,7 +208,7 @@ function verbOf({ method, path, verb }: ApiCall): string {
   return resource !== undefined && name === undefined ? "list" : "get";
 }
 
-interface PathParts {
+interface ParsedPath {
   readonly group: string;
   readonly namespace?: string | undefined;
   /** Undefined where the path is none of a resource, such as `/version`. */
@@ -218,7 +218,7 @@ interface PathParts {
 }
 
 /** `/api/v1/…` or `/apis/GROUP/VERSION/…`, with `namespaces/NAME/` before what lies in one. */
-function partsOf(path: string): PathParts {
+function partsOf(path: string): ParsedPath {
   const [root, ...rest] = path.split("/").filter((part) => part !== "");
   if (root !== "api" && root !== "apis") return { group: "" };
   const group = root === "apis" ? (rest.shift() ?? "") : "";

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
-import type { DepartureOrder } from "../../core/departure/decision.ts";
+import type { NewDeparture } from "../../core/departure/decision.ts";
 import type {
   Departure,
   DepartureStatus,
@@ -58,14 +58,14 @@ export function readDeparture(object: KubeObject): ReadDeparture {
 }
 
 /** What a new Departure is made of. */
-export interface NewDeparture extends Omit<DepartureOrder, "reason" | "message"> {
+export interface DepartureBody extends Omit<NewDeparture, "reason" | "message"> {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
  * The object that a new Departure is created from. Its status is written by the controller alone.
  */
-export function departureObject(made: NewDeparture): KubeObject {
+export function departureObject(made: DepartureBody): KubeObject {
   const { name, annotations, node } = made;
   return {
     apiVersion,

@@ -7,7 +7,7 @@ export interface StatusCause {
   readonly field?: string;
 }
 
-interface RefusalParts {
+interface RefusalOptions {
   readonly code: number;
   readonly reason?: string;
   readonly message: string;
@@ -27,9 +27,9 @@ interface RefusalParts {
  * the request. Texts and reasons are those of k8s.io/apimachinery `pkg/api/errors`.
  */
 export class ApiRefusal {
-  readonly parts: RefusalParts;
+  readonly parts: RefusalOptions;
 
-  constructor(parts: RefusalParts) {
+  constructor(parts: RefusalOptions) {
     this.parts = parts;
   }
 
@@ -40,7 +40,7 @@ export class ApiRefusal {
 }
 
 /** A Status object of the kind Failure. */
-export function statusOf(parts: RefusalParts): object {
+export function statusOf(parts: RefusalOptions): object {
   return Object.freeze({
     kind: "Status",
     apiVersion: "v1",

@@ -54,13 +54,13 @@ export async function serveModel(options: ModelServerOptions): Promise<ModelServ
   return { url, kubeconfig: kubeconfigOf(url), close };
 }
 
-interface VersionParts {
+interface VersionAnswer {
   readonly response: ServerResponse;
   readonly rate: () => number;
 }
 
 /** As of any API server, with the time there is in the model. */
-function writeVersion(api: ModelApi, { response, rate }: VersionParts): void {
+function writeVersion(api: ModelApi, { response, rate }: VersionAnswer): void {
   const { status, body } = api.handle({ method: "GET", path: "/version" });
   const modelClock = { at: formatInstant(api.context.clock.now()), rate: rate() };
   write(response, { status, body: { ...(body as object), modelClock } });

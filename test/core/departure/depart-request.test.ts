@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { departStep } from "../../../src/core/departure/depart-order.ts";
+import { departStep } from "../../../src/core/departure/depart-request.ts";
 import { hours, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const n1 = aNode("n1", { uid: "0123456789ab", bootID: "boot-1" });
-const wish = { departAt: now, deadlineAt: plus(now, hours(1)) };
+const request = { departAt: now, deadlineAt: plus(now, hours(1)) };
 const pinnedName = "n1-01234567";
 
-describe("a person's wish that a node departs", () => {
-  it("makes a Departure that names the machine, at the instants of the wish", () => {
-    expect(departStep(n1, wish, [])).toMatchObject({
+describe("a person's request that a node departs", () => {
+  it("makes a Departure that names the machine, at the instants of the request", () => {
+    expect(departStep(n1, request, [])).toMatchObject({
       kind: "Create",
-      order: {
-        ...{ name: pinnedName, cause: "Manual", source: "person", ...wish },
+      made: {
+        ...{ name: pinnedName, cause: "Manual", source: "person", ...request },
         node: { name: "n1", uid: n1.uid, providerID: n1.providerID, bootID: "boot-1" },
       },
     });
@@ -22,14 +22,18 @@ describe("a person's wish that a node departs", () => {
   it("takes the next free name where one is planned already", () => {
     const planned = aDeparture(n1, { name: pinnedName });
     const ended = aDeparture(n1, { name: `${pinnedName}-2`, status: { phase: "Ended" } });
-    expect(departStep(n1, wish, [planned, ended])).toMatchObject({
-      order: { name: `${pinnedName}-3` },
+    expect(departStep(n1, request, [planned, ended])).toMatchObject({
+      made: { name: `${pinnedName}-3` },
     });
   });
 
   it("moves what a person asked for before", () => {
     const asked = aDeparture(n1, { cause: "Manual", departAt: plus(now, hours(5)) });
-    expect(departStep(n1, wish, [asked])).toEqual({ kind: "Move", departure: asked, to: wish });
+    expect(departStep(n1, request, [asked])).toEqual({
+      kind: "Move",
+      departure: asked,
+      to: request,
+    });
   });
 
   it("keeps the deadline that was asked for before, unless it would begin after that", () => {
@@ -46,21 +50,21 @@ describe("a person's wish that a node departs", () => {
     ["is draining", { status: { phase: "Draining" } }],
     ["has a notice", { noticedAt: now }],
     ["is taken by the cloud", { cause: "SpotInterruption" }],
-    ["was asked for just so", { cause: "Manual", ...wish }],
+    ["was asked for just so", { cause: "Manual", ...request }],
   ] as const)("leaves a node alone that %s", (_, over) => {
     const leaving = aDeparture(n1, over as Parameters<typeof aDeparture>[1]);
-    expect(departStep(n1, wish, [leaving])).toEqual({ kind: "Leave", departure: leaving });
+    expect(departStep(n1, request, [leaving])).toEqual({ kind: "Leave", departure: leaving });
   });
 
   it("goes round a name that another node's departure has, and says which", () => {
     const other = aDeparture(aNode("n2"), { name: pinnedName });
-    expect(departStep(n1, wish, [other])).toMatchObject({
-      order: { name: `${pinnedName}-2`, namesTaken: [pinnedName] },
+    expect(departStep(n1, request, [other])).toMatchObject({
+      made: { name: `${pinnedName}-2`, namesTaken: [pinnedName] },
     });
   });
 
   it("is not answered by the departure of another node of that name", () => {
     const former = aDeparture(aNode("n1", { uid: "other" }), { status: { phase: "Draining" } });
-    expect(departStep(n1, wish, [former]).kind).toBe("Create");
+    expect(departStep(n1, request, [former]).kind).toBe("Create");
   });
 });

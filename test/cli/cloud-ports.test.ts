@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
-  cloudParts,
+  cloudPorts,
   launchTimesOfAll,
   loadedOnUse,
   type MachineCloud,
-} from "../../src/cli/assemble/cloud-parts.ts";
+} from "../../src/cli/assemble/cloud-ports.ts";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import type { Fleet } from "../../src/contracts/fleet.ts";
 import { instant, minutes, seconds } from "../../src/core/time/time.ts";
@@ -23,26 +23,26 @@ const aks =
 
 describe("what a controller has of the clouds", () => {
   it("asks for preemptions only where that is wanted", async () => {
-    expect((await cloudParts(plain, io)).feedsFor(fleet)).toEqual([]);
-    const parts = await cloudParts({ ...plain, gcpPreemptionPoll: seconds(10) }, io);
+    expect((await cloudPorts(plain, io)).feedsFor(fleet)).toEqual([]);
+    const parts = await cloudPorts({ ...plain, gcpPreemptionPoll: seconds(10) }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
   it("asks EC2 only where that is wanted", async () => {
-    const parts = await cloudParts({ ...plain, ec2StatusPoll: minutes(1) }, io);
+    const parts = await cloudPorts({ ...plain, ec2StatusPoll: minutes(1) }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
   it("takes a tag only where there is something to choose from, and only one that is one", async () => {
     const awsManagedTag = "team=a";
-    await expect(cloudParts({ ...plain, awsManagedTag }, io)).rejects.toThrow(
+    await expect(cloudPorts({ ...plain, awsManagedTag }, io)).rejects.toThrow(
       /^Cannot use --aws-managed-tag: it needs --sqs-queue-url or --ec2-status-poll/,
     );
     const polled = { ...plain, ec2StatusPoll: minutes(1) };
-    await expect(cloudParts({ ...polled, awsManagedTag: "=a" }, io)).rejects.toThrow(
+    await expect(cloudPorts({ ...polled, awsManagedTag: "=a" }, io)).rejects.toThrow(
       /^Cannot use --aws-managed-tag: found "=a"/,
     );
-    const parts = await cloudParts({ ...polled, awsManagedTag }, io);
+    const parts = await cloudPorts({ ...polled, awsManagedTag }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
@@ -51,11 +51,11 @@ describe("what a controller has of the clouds", () => {
     [{ azureEndpoint: "https://me:secret@arm" }, "--azure-endpoint: found credentials in the URL"],
     [{ aksCluster: "main" }, '--aks-cluster: found "main", expected GROUP/NAME'],
   ])("refuses %j at the start", async (options, told) => {
-    await expect(cloudParts({ ...plain, ...options }, io)).rejects.toThrow(`Cannot use ${told}`);
+    await expect(cloudPorts({ ...plain, ...options }, io)).rejects.toThrow(`Cannot use ${told}`);
   });
 
   it("releases machines of three clouds, and of no cloud that it does not know", async () => {
-    const { releaserFor } = await cloudParts(plain, io);
+    const { releaserFor } = await cloudPorts(plain, io);
     const mode = "Recreate";
     expect(releaserFor({ providerID: "gce://p/z/n1", mode })).toBeDefined();
     expect(releaserFor({ providerID: "aws:///eu-west-1a/i-0abc", mode })).toBeDefined();

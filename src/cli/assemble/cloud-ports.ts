@@ -10,7 +10,7 @@ import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
 /** What a controller has of the clouds. */
-export interface CloudParts {
+export interface CloudPorts {
   readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
   /** Of the clouds of these machines: see `MachineCloud`. */
@@ -26,7 +26,7 @@ export interface CloudParts {
  * and no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint that is
  * none.
  */
-export async function cloudParts(
+export async function cloudPorts(
   options: {
     readonly gcpEndpoint?: string | undefined;
     readonly gcpPreemptionPoll?: Millis | undefined;
@@ -35,7 +35,7 @@ export async function cloudParts(
     readonly azureDeleteInstances: boolean;
   } & AwsChoice,
   io: CommandIo,
-): Promise<CloudParts> {
+): Promise<CloudPorts> {
   const pollMs = options.gcpPreemptionPoll;
   const { env, fetch, clock, rng } = io;
   const { createComputeEngine } = await import("../../cloud/gcp/compute-engine.ts");
@@ -44,7 +44,7 @@ export async function cloudParts(
     keyFile: env.GOOGLE_APPLICATION_CREDENTIALS,
     ...{ fetch, clock, rng },
   });
-  const aws = await awsParts(options, io);
+  const aws = await awsPorts(options, io);
   const { createAzureCompute } = await import("../../cloud/azure/azure-compute.ts");
   const azure = createAzureCompute({
     endpoint: options.azureEndpoint,
@@ -97,7 +97,7 @@ interface AwsChoice {
 }
 
 /** What a controller has of AWS. */
-interface AwsParts {
+interface AwsPorts {
   readonly feedsFor: (about: AwsFleet) => readonly NoticeFeed[];
   /** Absent: no group is told to go on. */
   readonly hooks?: LifecycleHooks | undefined;
@@ -112,9 +112,9 @@ interface AwsFleet {
 /**
  * Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID.
  */
-async function awsParts(options: AwsChoice, io: CommandIo): Promise<AwsParts> {
+async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
   const { clock, rng } = io;
-  const queue = await queueParts(options, io);
+  const queue = await queuePorts(options, io);
   const pollMs = options.ec2StatusPoll;
   const tag = await tagOf(options);
   if (pollMs === undefined && tag === undefined) {
@@ -155,13 +155,13 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
   return parseManagedTag(awsManagedTag);
 }
 
-interface QueueParts extends Pick<AwsParts, "hooks"> {
+interface QueuePorts extends Pick<AwsPorts, "hooks"> {
   readonly feeds: readonly NoticeFeed[];
   /** Where the queue is, as far as its URL says it. */
   readonly region?: string | undefined;
 }
 
-async function queueParts(options: AwsChoice, { clock, rng, env }: CommandIo): Promise<QueueParts> {
+async function queuePorts(options: AwsChoice, { clock, rng, env }: CommandIo): Promise<QueuePorts> {
   const { sqsQueueUrl: url, sqsReceivers: receivers, sqsUnknown: unknown } = options;
   if (url === undefined) return { feeds: [] };
   const [{ SqsClient, regionOf }, { SqsFeed }] = await Promise.all([
