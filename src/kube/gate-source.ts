@@ -1,15 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/fleet.ts";
-import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeObject, KubeSender } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
 import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Gates, Policy } from "../core/policy/policy.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
+import { LastcallError } from "../errors.ts";
 import { podsPath } from "./object/paths.ts";
 import { listAll } from "./watch/list.ts";
 
 export interface KubeGateSourceOptions {
   readonly api: KubeApi;
-  readonly clock: Pick<Clock, "monotonic">;
+  readonly clock: Pick<Clock, "monotonic" | "sleep">;
   readonly firingAlerts: (
     question: NonNullable<Gates["alerts"]>,
     signal: AbortSignal,
@@ -19,6 +21,8 @@ export interface KubeGateSourceOptions {
 
 /** An answer counts for so long: in a busy fleet there are several passes a second. */
 const freshMs = 5_000;
+/** What takes longer holds up the plans of all policies: the gate is closed meanwhile. */
+const answerLimitMs: Millis = seconds(5);
 
 interface Kept {
   readonly atMs: number;
@@ -104,12 +108,27 @@ export class KubeGateSource implements GateSource {
   }
 
   async #placesOf(labelSelector: string): Promise<readonly Place[] | "Unknown"> {
+    const { api, clock } = this.#options;
     const fieldSelector = "status.phase!=Succeeded,status.phase!=Failed";
+    const over = new AbortController();
+    const { signal } = over;
+    const late = clock.sleep(answerLimitMs, signal).then(() => {
+      const asked = `Cannot list the pods that match ${labelSelector}, which hold departures back`;
+      const limit = `${answerLimitMs / 1000} s`;
+      throw new LastcallError(
+        "API_UNREACHABLE",
+        `${asked}: the API server did not answer in ${limit}`,
+      );
+    });
+    const timed: KubeSender = { send: (request) => api.send({ ...request, signal }) };
     try {
-      const pods = await listAll(this.#options.api, podsPath, { labelSelector, fieldSelector });
-      return pods.flatMap(placeOf);
+      const listed = listAll(timed, podsPath, { labelSelector, fieldSelector });
+      return (await Promise.race([late, listed])).flatMap(placeOf);
     } catch (error) {
       return this.#unknown(error);
+    } finally {
+      over.abort();
+      late.catch(() => undefined);
     }
   }
 }

@@ -54,4 +54,20 @@ describe("the pods that hold a policy back", () => {
       new Map([["n1", "default/b"]]),
     );
   });
+
+  it("are unknown after five seconds without an answer, and hold up no other policy's", async () => {
+    const { api, clock, source, troubles } = scene();
+    const { answer } = api;
+    api.answer = (request) =>
+      request.query?.labelSelector === "job=batch" ? new Promise(() => {}) : answer(request);
+    const other = { ...policy("other"), gates: { blockingPods: [{ matchLabels: { app: "db" } }] } };
+    const asked = source.ask([policy("spot"), other], signal);
+    await clock.advance(seconds(5));
+    const answers = await asked;
+    expect(answers.spot?.blockingPods).toBe("Unknown");
+    expect(answers.other?.blockingPods).toEqual(new Map([["n1", "default/b"]]));
+    expect(troubles.map(String)).toEqual([
+      expect.stringContaining("job=batch, which hold departures back: the API server did not"),
+    ]);
+  });
 });
