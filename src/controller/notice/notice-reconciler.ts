@@ -10,7 +10,7 @@ import {
   resolveNotice,
 } from "../../core/notice/instance-notice.ts";
 import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts";
-import { between, type Millis, millis, plus } from "../../core/time/time.ts";
+import { type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
@@ -83,20 +83,20 @@ export class NoticeReconciler {
   async #untilKnown(notice: InstanceNotice): Promise<NoticeDelivery> {
     const { fleet, clock } = this.#options;
     let asked: string | undefined;
-    for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
+    for (let untilMs = 0; asked === undefined || clock.monotonic() < untilMs; ) {
       const resolution = this.#resolve(notice);
       if (resolution.kind === "Known") return "Taken";
       if (resolution.kind === "Undoing") throw busy(notice);
       if (!isCall(resolution)) return resolution.kind;
       const { key } = this.#writeOf(resolution);
       if (key === asked) {
-        await nextChange({ fleet, clock, mostMs: between(clock.now(), until) });
+        await nextChange({ fleet, clock, mostMs: millis(untilMs - clock.monotonic()) });
         continue;
       }
       await this.#carryOut(resolution);
       if (asked === undefined && notice.notice.withdrawn !== true) this.#count(notice);
       asked = key;
-      until = plus(clock.now(), watchLagMs);
+      untilMs = clock.monotonic() + watchLagMs;
     }
     throw new LastcallError(
       "CONFLICT",

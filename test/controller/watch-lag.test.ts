@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import type { Fleet } from "../../src/contracts/fleet.ts";
+import type { Executor } from "../../src/controller/executor.ts";
+import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { defaultPolicy } from "../../src/core/policy/policy.ts";
+import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time/time.ts";
+import { aNode } from "../core/fleet-builder.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+/** A wall clock that somebody sets while the monotonic one goes on. */
+class SetClock extends ManualClock {
+  setByMs: Millis = millis(0);
+
+  override now(): Instant {
+    return plus(super.now(), this.setByMs);
+  }
+}
+
+/** Departures are written, but no watch ever shows them. */
+function stage() {
+  const clock = new SetClock();
+  const node = { ...aNode("n1"), providerID: "aws:///eu-west-1a/i-0abc" };
+  const fleet: Partial<Fleet> = {
+    nodeOf: () => node,
+    policies: () => [defaultPolicy],
+    departuresOf: () => [],
+    departureNamed: () => undefined,
+    onChange: () => () => {},
+  };
+  const made: string[] = [];
+  const executor: Pick<Executor, "schedule"> & { telemetry: object } = {
+    schedule: async ({ name }) => {
+      made.push(name);
+    },
+    telemetry: { metrics: { count: () => {} } },
+  };
+  const reconciler = new NoticeReconciler({
+    ...{ clock, fleet: fleet as Fleet, executor: executor as unknown as Executor },
+  });
+  const notice: Notice = {
+    ...{ cause: "SpotInterruption", source: "aws/queue/spot-interruption", eventId: "e1" },
+    ...{ noticedAt: clock.now(), deadlineAt: plus(clock.now(), seconds(120)) },
+  };
+  let end: unknown;
+  const handling = reconciler.handle({ machine: "i-0abc", notice }).catch((error: unknown) => {
+    end = error;
+  });
+  return { clock, made, handling, ended: () => end };
+}
+
+describe("a notice whose departure no watch shows", () => {
+  it.each([0, 5_000, -5_000])(
+    "is given back to its feed after two seconds, also where the clock is set by %s ms",
+    async (setByMs) => {
+      const { clock, made, ended, handling } = stage();
+      await clock.advance(seconds(1));
+      expect(made).toHaveLength(1);
+      clock.setByMs = millis(setByMs);
+      await clock.advance(millis(900));
+      expect(ended()).toBeUndefined();
+      await clock.advance(millis(100));
+      expect(ended()).toMatchObject({ code: "CONFLICT" });
+      await handling;
+    },
+  );
+});
