@@ -1,5 +1,8 @@
+import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
+import type { Rng } from "../core/chance/rng.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { cloudDeadline, type Departure, isLive, isUnderWay } from "../core/departure/departure.ts";
 import { drainBeganAt } from "../core/departure/ledger.ts";
@@ -8,6 +11,7 @@ import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import { between, type Instant, instant, minutes, seconds } from "../core/time/time.ts";
+import { isLastcallError } from "../errors.ts";
 
 /** What was planned for the pods of a node as it began to leave, and what came of it. */
 export interface DrainRecord {
@@ -27,6 +31,9 @@ export interface PodRecord {
 export interface DrainLogOptions {
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "follow" | "budgets">;
+  /** Between two attempts. */
+  readonly clock: Pick<Clock, "sleep">;
+  readonly rng: Rng;
   /** The cluster's. */
   readonly now: () => Instant;
 }
@@ -80,8 +87,24 @@ export class DrainLog {
     if (this.#followed.size >= mostFollowed || this.#records.has(uid)) return;
     const follow = new AbortController();
     this.#followed.set(uid, follow);
-    // Whoever may not list pods has no record of them, and is told of the right elsewhere.
-    this.#follow(departure, follow.signal).catch(() => follow.abort());
+    void this.#followWhileEarly(uid, follow.signal);
+  }
+
+  /** Tries again after a fault that may pass. The page says elsewhere which right is missing. */
+  async #followWhileEarly(uid: string, signal: AbortSignal): Promise<void> {
+    const { fleet, clock, rng } = this.#options;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      const departure = fleet.departure(uid);
+      if (departure === undefined || !isUnderWay(departure) || !this.#isEarly(departure)) return;
+      const over = new AbortController();
+      try {
+        return await this.#follow(departure, AbortSignal.any([signal, over.signal]));
+      } catch (error) {
+        over.abort();
+        if (!isLastcallError(error) || !error.retryable) return;
+        await clock.sleep(backoffMs(attempt, rng), signal).catch(() => undefined);
+      }
+    }
   }
 
   /** A drain that had long begun when the board saw it may have lost pods already. */

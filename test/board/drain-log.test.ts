@@ -2,9 +2,12 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { DrainLog } from "../../src/board/drain-log.ts";
 import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { type Instant, instant, plus, seconds } from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 const beganAt = instant(Date.UTC(2026, 10, 20));
 const after = (count: number): Instant => plus(beganAt, seconds(count));
@@ -31,6 +34,7 @@ let tell: (change: FleetChange) => void;
 let podsChanged: () => void;
 let over: AbortController;
 let log: DrainLog;
+let clock: ManualClock;
 
 beforeEach(() => {
   [phase, at, here, follows] = ["Scheduled", beganAt, [podOf("a"), podOf("b")], []];
@@ -64,7 +68,8 @@ beforeEach(() => {
     },
   };
   over = new AbortController();
-  log = new DrainLog({ fleet: fleet as Fleet, pods, now: () => at });
+  clock = new ManualClock();
+  log = new DrainLog({ fleet: fleet as Fleet, pods, now: () => at, clock, rng: seededRng(1) });
   log.follow(over.signal);
 });
 afterEach(() => over.abort());
@@ -127,7 +132,22 @@ it("follows no drain that has gone on for a while when it is first heard of", as
 });
 
 it("has no record where the pods may not be seen", async () => {
-  budgets = () => Promise.reject(new Error("forbidden"));
+  budgets = () => Promise.reject(new LastcallError("RIGHT_MISSING", "Cannot list budgets"));
+  await turn("Draining");
+  await clock.advance(seconds(30));
+  expect(log.of("d1")).toBeUndefined();
+  expect(follows).toEqual(["follow n1", "leave n1"]);
+});
+
+it("begins again after a fault of the API server, while the drain is young", async () => {
+  let faults = 2;
+  budgets = async () => {
+    if (faults-- > 0) throw new LastcallError("API_UNREACHABLE", "Cannot list budgets: refused");
+    return [];
+  };
   await turn("Draining");
   expect(log.of("d1")).toBeUndefined();
+  await clock.advance(seconds(1));
+  expect(log.of("d1")?.pods).toHaveLength(2);
+  expect(follows).toEqual(["follow n1", "leave n1", "follow n1", "leave n1", "follow n1"]);
 });

@@ -75,7 +75,7 @@ export async function startBoard(options: BoardServerOptions): Promise<ServedBoa
     writes: new KubeOperatorWrites(api),
   });
   const policyObjects = () => listAll(api, policiesPath);
-  const drainLog = new DrainLog({ fleet, pods, now });
+  const drainLog = new DrainLog({ fleet, pods, now, clock: io.clock, rng });
   const { get, post } = boardRoutes({
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
     counted: options.counted,
