@@ -8,6 +8,7 @@ import {
   type Millis,
   millis,
   minus,
+  minutes,
   plus,
   seconds,
 } from "../../src/core/time/time.ts";
@@ -114,5 +115,41 @@ describe("The time of a cluster", () => {
     expect(asked.length).toBeGreaterThan(1);
     over.abort();
     await running;
+  });
+
+  it("wakes whoever sleeps until one of its instants, as a demo is paused and sped up", async () => {
+    const clock = new ManualClock();
+    const at = minus(clock.now(), hours(30));
+    let modelClock = { at: formatInstant(at), rate: 60 };
+    const { api } = serverOf(() => ({ status: 200, body: { modelClock } }));
+    const cluster = new ClusterClock(api, clock);
+    await cluster.find(signal);
+    let isAwake = false;
+    const sleeping = cluster.sleepUntil(plus(at, minutes(10))).then(() => {
+      isAwake = true;
+    });
+    await clock.advance(seconds(5));
+    modelClock = { at: formatInstant(plus(at, minutes(5))), rate: 0 };
+    await cluster.find(signal);
+    await clock.advance(minutes(30));
+    expect(isAwake).toBe(false);
+    modelClock = { ...modelClock, rate: 600 };
+    await cluster.find(signal);
+    await clock.advance(seconds(1));
+    await sleeping;
+    expect(cluster.now()).toBeGreaterThanOrEqual(plus(at, minutes(10)));
+  });
+
+  it("leaves sleeping to this computer's clock where that is right", async () => {
+    const until: Instant[] = [];
+    class WatchedClock extends ManualClock {
+      override async sleepUntil(at: Instant): Promise<void> {
+        until.push(at);
+      }
+    }
+    const clock = new WatchedClock();
+    const at = plus(clock.now(), minutes(1));
+    await new ClusterClock(serverOf(() => version()).api, clock).sleepUntil(at);
+    expect(until).toEqual([at]);
   });
 });

@@ -9,6 +9,9 @@ const patienceMs = seconds(2);
 /** Between two questions to a cluster that has a time of its own. */
 const pauseMs = millis(500);
 
+/** A sleeper until an instant looks at its clock as often. */
+const lookAgainMs = seconds(1);
+
 /** An answer tells its time in whole seconds, and takes some time itself. */
 const skewMs = seconds(5);
 
@@ -51,8 +54,16 @@ export class ClusterClock implements Clock {
     return this.#clock.sleep(span, signal);
   }
 
-  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
-    return this.sleep(between(this.now(), at), signal);
+  async sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    for (;;) {
+      // This computer's time: its own clock knows when somebody sets it.
+      if (this.#told === undefined) return this.#clock.sleepUntil(at, signal);
+      const leftMs = between(this.now(), at);
+      if (leftMs <= 0) return;
+      // A demo is paused or sped up, and this computer's clock found right again, meanwhile.
+      const spanMs = Math.min(lookAgainMs, Math.ceil(leftMs / this.rate()));
+      await this.#clock.sleep(millis(spanMs), signal);
+    }
   }
 
   /** Asks once; a cluster that says nothing has this computer's time. */
