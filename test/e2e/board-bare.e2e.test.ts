@@ -56,6 +56,8 @@ test("says in a sentence for each definition that it is missing, and shows every
   await expect.poll(() => page.locator("table.staying a.name").allTextContents()).toEqual(names);
   await show("timeline");
   await expect.poll(() => page.locator(".drawing g.lane").count()).toBe(names.length);
+  // Nothing is known of policies, so nothing is said of them.
+  expect(await page.locator("section.cards").count()).toBe(0);
   await show("outcomes");
   await page.getByText("Nothing has departed").first().waitFor();
   await show("node/n2");

@@ -92,8 +92,10 @@ interface CardsProps extends TimelineProps {
   readonly onAsk: (policy: string | undefined) => void;
 }
 
-function Cards({ view, onAct, asked, onAsk }: CardsProps): VNode {
+function Cards({ view, onAct, asked, onAsk }: CardsProps): VNode | null {
   const { words, picture } = view;
+  // Which policies there are may be unknown: the page says elsewhere which right is missing.
+  if (picture.policies.length === 0 && !hasNoPolicy(picture)) return null;
   return (
     <section aria-label={words.policy} class="cards">
       {picture.policies.map((one) => (
