@@ -101,6 +101,15 @@ export function newKey(): string {
   return crypto.randomUUID();
 }
 
+/** Selects the text that an element shows, so that a key copies it. */
+export function selectText(id: string): void {
+  const element = document.getElementById(id);
+  if (element instanceof HTMLTextAreaElement) {
+    element.focus();
+    element.select();
+  } else if (element !== null) getSelection()?.selectAllChildren(element);
+}
+
 /** False where the browser does not let the page write there. */
 export async function copyText(text: string): Promise<boolean> {
   try {

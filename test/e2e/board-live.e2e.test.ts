@@ -284,4 +284,13 @@ test("the policy of a what-if is taken along as it stands there", async () => {
   // What is edited after that is not what has been copied.
   await area.fill(edited.replace("30h", "20h"));
   await expect.poll(() => copy.textContent()).toBe("Copy");
+  // Where the browser keeps the clipboard from pages, the text is selected for the keyboard.
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await copy.click();
+  await page.locator(".what-if").getByText("Selected: press Ctrl+C (⌘C) to copy it.").waitFor();
+  const selected = await area.evaluate((element) => {
+    const { selectionStart, selectionEnd, value } = element as HTMLTextAreaElement;
+    return document.activeElement === element && value.slice(selectionStart, selectionEnd);
+  });
+  expect(selected).toBe(edited.replace("30h", "20h"));
 });

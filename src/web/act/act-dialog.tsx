@@ -3,7 +3,6 @@ import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { Instant } from "../../core/time/time.ts";
 import {
   after,
-  copyText,
   focusOn,
   hasFocus,
   localOfInstant,
@@ -11,6 +10,7 @@ import {
   nextHour,
   postJson,
 } from "../browser.ts";
+import { CopyButton } from "../copy-button.tsx";
 import { HoldNote } from "../departures-page.tsx";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
@@ -20,6 +20,8 @@ import { Sentence } from "../words/sentence.tsx";
 import type { Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-times.ts";
+
+const commandId = "act-command";
 
 /** What the viewer has begun to do. */
 export type Intent =
@@ -308,7 +310,6 @@ function PreviewText({
 }): VNode {
   const { words, language } = view;
   const { says, refusal, drain, command } = preview;
-  const [isCopied, setCopied] = useState(false);
   const pods = drain?.pods ?? [];
   const ends = pods.map((pod) => pod.startSeconds + pod.graceSeconds);
   const cut = pods.filter((pod) => pod.cut).length;
@@ -357,17 +358,8 @@ function PreviewText({
         )}
       </ul>
       <p class="command">
-        <code>{command}</code>
-        <button
-          type="button"
-          onClick={() => {
-            copyText(command)
-              .then(setCopied)
-              .catch(() => setCopied(false));
-          }}
-        >
-          {isCopied ? words.copied : words.copy}
-        </button>
+        <code id={commandId}>{command}</code>
+        <CopyButton view={view} text={command} shownBy={commandId} />
       </p>
     </>
   );

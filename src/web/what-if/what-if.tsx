@@ -1,6 +1,6 @@
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { SupposedPicture, WhatIfFacts } from "../../board/what-if.ts";
-import { copyText } from "../browser.ts";
+import { CopyButton } from "../copy-button.tsx";
 import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
 import { PolicyStanding } from "../timeline/policy-standing.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
@@ -10,6 +10,7 @@ import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppos
 
 /** More moved departures than that are seen on the timeline. */
 const mostMoved = 200;
+const yamlId = "what-if-yaml";
 
 export interface WhatIfProps {
   readonly view: PageView;
@@ -41,6 +42,7 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
           <label>
             {words.policyYaml}
             <textarea
+              id={yamlId}
               rows={18}
               spellcheck={false}
               autocomplete="off"
@@ -54,7 +56,7 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
             <button type="button" disabled={!isEdited} onClick={() => setEdited(undefined)}>
               {words.reset}
             </button>
-            <CopyButton view={view} text={text} />
+            <CopyButton view={view} text={text} shownBy={yamlId} />
           </div>
         </div>
         <div id="what-if-answer" role="status">
@@ -78,21 +80,6 @@ function supposed(facts: WhatIfFacts, policy: string, text: string): WhatIfResul
   } catch (error) {
     return { kind: "Mistakes", mistakes: [error instanceof Error ? error.message : String(error)] };
   }
-}
-
-function CopyButton({ view, text }: { readonly view: PageView; readonly text: string }): VNode {
-  const { words } = view;
-  const [copied, setCopied] = useState<string | undefined>(undefined);
-  const copy = (): void => {
-    copyText(text)
-      .then((isDone) => setCopied(isDone ? text : undefined))
-      .catch(() => setCopied(undefined));
-  };
-  return (
-    <button type="button" onClick={copy}>
-      {copied === text ? words.copied : words.copy}
-    </button>
-  );
 }
 
 function Answer({ view, made }: { readonly view: PageView; readonly made: WhatIfResult }): VNode {

@@ -179,6 +179,7 @@ export const english: Words = {
   close: "Close",
   copy: "Copy",
   copied: "Copied",
+  selected: "Selected: press Ctrl+C (⌘C) to copy it.",
   sending: "Sending",
   noAnswer: "The board did not answer, so it is not known whether it was done.",
   drainTakes: (span) => `The drain takes about ${span}`,

@@ -175,6 +175,7 @@ export const japanese: Words = {
   close: "閉じる",
   copy: "コピー",
   copied: "コピーしました",
+  selected: "選択しました。Ctrl+C（⌘C）でコピーできます。",
   sending: "送信中",
   noAnswer: "ボードが応答しないため、実行されたか不明です。",
   drainTakes: (span) => `ドレインは約 ${span}`,

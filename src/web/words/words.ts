@@ -167,6 +167,7 @@ export interface Words {
   readonly close: string;
   readonly copy: string;
   readonly copied: string;
+  readonly selected: string;
   readonly sending: string;
   readonly noAnswer: string;
   readonly drainTakes: (span: string) => string;
