@@ -4,35 +4,35 @@ import type { Instant } from "../core/time/time.ts";
 import type { ErrorCode } from "../errors.ts";
 
 /**
- * Carries out the actions of one kind. Made by `src/actions` for what is spoken to over HTTP, and
- * by `src/cloud/aws` for AWS; the fake of `test/support/fake-action-runner.ts`; contract suite:
+ * Runs the actions of one kind. Implemented by `src/actions` for HTTP receivers and by
+ * `src/cloud/aws` for AWS; faked by `test/support/fake-action-runner.ts`; contract suite:
  * `test/contract/action-runner.contract.ts`.
  *
- * Every call may come twice, also from another process: the next leader goes on with an action that
- * it finds begun. All but messages are therefore idempotent. A fault is a `LastcallError`, whose
- * `retryable` says whether another attempt can help; an abort rejects with the signal's reason. No
- * message names a secret.
+ * Every call may be repeated, also by another process: a new leader resumes the actions it finds
+ * started. Everything except sending a message is therefore idempotent. Failures are
+ * `LastcallError`s, and `retryable` says whether another attempt can succeed; an abort rejects with
+ * the signal's reason. No message contains a secret.
  */
 export interface ActionRunner<Kind extends ActionKind = ActionKind> {
   /**
-   * What is wrong with an action as it stands in a policy, as far as that can be found out before a
-   * departure: an unknown ARN, a missing permission or Secret, a host that is not allowed.
-   * Templates are not rendered here. Changes nothing. Throws where nobody can be asked now.
+   * Finds what is wrong with an action in a policy before any departure needs it: an unknown ARN, a
+   * missing permission or Secret, a host that is not allowed. Does not render templates and changes
+   * nothing. Throws if the receiver cannot be reached now.
    */
   check(how: ActionOf<Kind>, signal: AbortSignal): Promise<ActionProblem | undefined>;
 
   /**
-   * Looks up what `apply` will change and gives what it takes to undo that, which is written into
-   * the status before `apply` is called. Changes nothing. Undefined: there is nothing to undo.
+   * Looks up what `apply` will change and returns the record that undoes it, which is written to
+   * the status before `apply` is called. Changes nothing. Undefined if there is nothing to undo.
    */
   prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined>;
 
-  /** Does it. `task.undo` is what `prepare` gave, here or in a process before this one. */
+  /** Performs the action. `task.undo` was returned by `prepare`, maybe in an earlier process. */
   apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone>;
 
   /**
-   * Puts back what `apply` may have changed, wholly or in part; what is as it was already, or is
-   * gone, is success. Called only with an undo record.
+   * Reverts what `apply` changed, even if it changed only part of it. Succeeds if nothing has to be
+   * reverted or the target is gone. Called only with an undo record.
    */
   undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone>;
 }
@@ -45,22 +45,22 @@ export interface ActionTask<Kind extends ActionKind = ActionKind> {
   readonly target: ActionTarget;
   /** The name of the Departure, for messages and log lines. */
   readonly departure: string;
-  /** The same at each attempt, in any process, and at no other action: for idempotency. */
+  /** Idempotency key: the same for every attempt in any process, different for other actions. */
   readonly key: string;
   /**
-   * When this attempt is aborted at the latest. A runner that only waits for the end of something
-   * it has done ends in time itself, and says how far it has come.
+   * This attempt is aborted at this instant. A runner that only waits for something to finish ends
+   * before it and reports how far that has got.
    */
   readonly endsAt: Instant;
-  /** What earlier actions of the departure came to, oldest first: a message may answer one. */
+  /** Results of the departure's earlier actions, oldest first: a message may reply to one. */
   readonly earlier: readonly EarlierAction[];
 }
 
 export interface PreparedTask<Kind extends ActionKind = ActionKind> extends ActionTask<Kind> {
   readonly undo: Fields | undefined;
   /**
-   * Has a record kept in the place of `undo`, before `apply` changes what it has found meanwhile;
-   * absent at an undo.
+   * Replaces the stored `undo` record. `apply` calls it before it changes anything that `prepare`
+   * did not find. Absent during an undo.
    */
   readonly keep?: ((undo: Fields) => Promise<void>) | undefined;
 }
@@ -71,32 +71,32 @@ export interface EarlierAction {
   readonly reference: string;
 }
 
-/** The machine that the departure is about. */
+/** The machine that departs. */
 export interface ActionTarget {
   readonly node: string;
   readonly nodeUid: string;
   readonly providerID: string | undefined;
   /** The machine as its cloud names it: `i-0abc` on EC2, a name on the others. */
   readonly instanceId: string | undefined;
-  /** Asked of the cluster where an action needs them. */
+  /** Looked up in the cluster only if an action needs them. */
   readonly addresses: (signal: AbortSignal) => Promise<MachineAddresses>;
 }
 
 export interface MachineAddresses {
-  /** The machine's own. */
+  /** Addresses of the machine itself. */
   readonly node: readonly string[];
-  /** Those of the pods on it that have an address of their own. */
+  /** Addresses of its pods that are not on the host network. */
   readonly pods: readonly string[];
 }
 
 export interface ActionDone {
   /** What was done, in a few words: `out of 3 target groups`. */
   readonly detail: string;
-  /** What the receiver calls it; kept in the status. */
+  /** The receiver's identifier for it, kept in the status. */
   readonly reference?: string | undefined;
 }
 
-/** What is wrong with an action, before any departure. */
+/** A problem with an action that was found before any departure. */
 export interface ActionProblem {
   readonly code: ErrorCode;
   /** The field under the action: `sns.topicArn`. */
@@ -106,21 +106,21 @@ export interface ActionProblem {
 }
 
 /**
- * The runner of a kind, loaded when it is first asked for; undefined where this process has none.
+ * Returns the runner of a kind and loads it on first use; undefined if this process has none.
  */
 export type ActionRunners = <Kind extends ActionKind>(
   kind: Kind,
 ) => Promise<ActionRunner<Kind> | undefined>;
 
-/** What the controller carries actions out with. */
+/** What the controller needs to run actions. */
 export interface ActionPorts {
   readonly runners: ActionRunners;
-  /** Asks the cluster for the addresses of a node and of the pods on it. */
+  /** Looks up the addresses of a node and of its pods in the cluster. */
   readonly addresses: (node: string, signal: AbortSignal) => Promise<MachineAddresses>;
 }
 
-/** Reads one key of a Secret in the namespace of Lastcall, each time afresh. */
+/** Reads one key of a Secret in Lastcall's namespace. Does not cache. */
 export interface SecretReader {
-  /** Throws `SECRET_MISSING` where there is no such Secret or key, or it may not be read. */
+  /** Throws `SECRET_MISSING` if the Secret or the key does not exist or cannot be read. */
   read(ref: SecretRef, signal: AbortSignal): Promise<string>;
 }

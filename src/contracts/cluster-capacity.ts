@@ -3,28 +3,28 @@ import type { Amounts } from "../core/cluster/placement.ts";
 import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 
-/** What the cluster has room for: asked before a planned departure, never under a notice. */
+/** Free capacity in the cluster. Used before a planned departure, never under a notice. */
 export interface ClusterCapacity {
-  /** What is promised on one node: one list of its pods. */
+  /** The resource requests on one node, from one list of its pods. */
   loadOn(nodeName: string, signal: AbortSignal): Promise<Amounts>;
-  /** What is promised on each node: one list of all pods, of which one page at a time is held. */
+  /** The resource requests on every node, from one list of all pods, page by page. */
   loads(signal: AbortSignal): Promise<NodeLoads>;
-  /** The same pods, with where their volumes can be reached as far as that can be found out. */
+  /** Adds to each pod where its volumes can be attached, as far as that is known. */
   withVolumes(pods: readonly PodFacts[]): Promise<readonly PodFacts[]>;
 }
 
 /**
- * The pods that keep room for those of a leaving node, in the controller's own namespace. Both
- * writes are idempotent: what is there already was made, and what is gone was removed.
+ * Pods in the controller's namespace that reserve capacity for the pods of a departing node. Both
+ * writes are idempotent: creating an existing pod and removing a missing one succeed.
  */
 export interface Placeholders {
-  /** All of them, whosever they are. */
+  /** The placeholders of all departures. */
   list(): Promise<readonly PlaceholderFacts[]>;
-  /** Lists and then watches those of one Departure until the signal aborts. */
+  /** Lists, then watches, the placeholders of one Departure until the signal aborts. */
   follow(departureUid: string, signal: AbortSignal): FollowedPlaceholders;
-  /** Throws `LastcallError`: no PriorityClass, a quota, a missing right, no answer. */
+  /** Throws `LastcallError` for a missing PriorityClass or right, a quota, or no response. */
   create(placeholder: NewPlaceholder): Promise<void>;
-  /** Deletes by name, without grace. Throws `LastcallError` where there was no answer. */
+  /** Deletes by name, without a grace period. Throws `LastcallError` if there is no response. */
   remove(name: string): Promise<void>;
 }
 
@@ -34,18 +34,18 @@ export interface FollowedPlaceholders {
   onChange(listener: () => void): () => void;
 }
 
-/** The volumes that are attached to one node. */
+/** The volumes attached to one node. */
 export interface VolumeAttachments {
-  /** Lists and then watches until the signal aborts. */
+  /** Lists, then watches, until the signal aborts. */
   follow(nodeName: string, signal: AbortSignal): FollowedVolumes;
   /**
-   * `namespace/name` of the claim that a persistent volume is bound to; undefined: none, or gone.
+   * `namespace/name` of the claim bound to a persistent volume; undefined if there is none.
    */
   claimOf(volume: string): Promise<string | undefined>;
 }
 
 export interface FollowedVolumes {
-  /** Rejects where the cluster does not let us look. */
+  /** Rejects if listing volume attachments is forbidden. */
   synced(): Promise<void>;
   volumes(): readonly AttachedVolume[];
   onChange(listener: () => void): () => void;

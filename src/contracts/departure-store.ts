@@ -5,31 +5,31 @@ import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**
- * Departures as they are kept in the cluster. Every write names the resourceVersion it was decided
- * upon (fencing): `Conflict` means that somebody has written since, and that the caller looks
+ * Stores Departures in the cluster. Every write carries the resourceVersion that the decision was
+ * based on (fencing): on `Conflict` somebody else has written since, and the caller has to read
  * again.
  */
 export interface DepartureStore {
   create(departure: NewDeparture): Promise<StoreResult>;
-  /** Moves a departure that has not begun. */
+  /** Reschedules a departure that has not started. */
   move(departure: Departure, to: DepartureMove): Promise<StoreResult>;
-  /** The first notice for a planned departure makes it the cloud's: its cause, and its deadline. */
+  /** Turns a planned departure into an interruption: sets the notice's cause and deadline. */
   notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult>;
-  /** A notice has overtaken the instant for which it was planned: it names none any more. */
+  /** Clears the planned instant, which a notice has superseded. */
   dropInstant(departure: Departure): Promise<StoreResult>;
-  /** The cloud has taken the notice back. */
+  /** Marks that the cloud has cancelled the notice. */
   withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
-  /** Replaces the status. In a rush it stands back for cordons and evictions. */
+  /** Replaces the status. During a burst it yields to cordons and evictions. */
   record(departure: Departure, write: StatusWrite): Promise<StoreResult>;
-  /** Reads one afresh. */
+  /** Reads one from the API server, not from the watch cache. */
   read(name: string): Promise<StoreResult>;
   remove(departure: Departure): Promise<StoreResult>;
 }
 
 export interface StatusWrite {
-  /** Asked as the request goes out, which in a rush is a while after it was made. */
+  /** Evaluated when the request is sent, which during a burst can be well after the call. */
   readonly status: () => DepartureStatus;
-  /** Once it aborts the write goes ahead of the evictions that wait. */
+  /** When it aborts, the write overtakes pending evictions. */
   readonly hurry?: AbortSignal | undefined;
 }
 

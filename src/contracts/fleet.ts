@@ -5,7 +5,7 @@ import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.t
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { Millis } from "../core/time/time.ts";
 
-/** The watched part of the world: what the controller decides upon. */
+/** The watched objects that the controller bases its decisions on. */
 export interface FleetView {
   readonly nodes: readonly NodeFacts[];
   readonly policies: readonly Policy[];
@@ -13,7 +13,7 @@ export interface FleetView {
   readonly departures: readonly Departure[];
 }
 
-/** What has changed in one turn: nodes by name, departures by uid. */
+/** The changes of one event-loop turn: nodes by name, departures by uid. */
 export interface FleetChange {
   readonly nodes: ReadonlySet<string>;
   readonly departures: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface FleetChange {
 }
 
 /**
- * How long a watch has received nothing; a quiet one gets a bookmark about every minute.
+ * How long a watch has received nothing. An idle watch gets a bookmark about every minute.
  */
 export interface WatchSilence {
   readonly kind: "nodes" | "departures" | "policies";
@@ -31,35 +31,35 @@ export interface WatchSilence {
 /** Watches nodes, policies and departures. Made by `src/kube/fleet.ts`. */
 export interface Fleet {
   /**
-   * Watches until the signal aborts. Rejects with `LastcallError` where going on is pointless:
-   * `CRD_MISSING`, `RIGHT_MISSING`.
+   * Watches until the signal aborts. Rejects with a `LastcallError` if continuing is pointless:
+   * `CRD_MISSING` or `RIGHT_MISSING`.
    */
   run(signal: AbortSignal): Promise<void>;
-  /** Resolves when every watch has had its first complete list. */
+  /** Resolves when every watch has received its first complete list. */
   synced(signal: AbortSignal): Promise<void>;
-  /** The newest picture; cheap where nothing has changed since the last one. */
+  /** The current state. Cheap if nothing has changed since the last call. */
   view(): FleetView;
-  /** One node of it by name, one departure by uid, and the policies, without the rest. */
+  /** Single lookups that do not build the whole view: nodes by name, departures by uid. */
   node(name: string): NodeFacts | undefined;
   departure(uid: string): Departure | undefined;
   policies(): readonly Policy[];
-  /** The node of a machine, by its providerID or the last part of that. */
+  /** The node of a machine, by its providerID or the last segment of it. */
   nodeOf(machine: string): NodeFacts | undefined;
-  /** The departures that a node has, and had, by the node's uid. */
+  /** All departures of a node, live and ended, by the node's uid. */
   departuresOf(nodeUid: string): readonly Departure[];
-  /** The departure that has a name, of whichever node. */
+  /** The departure of this name, whichever node it belongs to. */
   departureNamed(name: string): Departure | undefined;
-  /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
+  /** Calls the listener once per turn that has changes. Returns the function that unsubscribes. */
   onChange(listener: (change: FleetChange) => void): () => void;
-  /** Of each watch, for health and metrics. */
+  /** The silence of each watch, for health checks and metrics. */
   silences(): readonly WatchSilence[];
 }
 
-/** Asks what the gates of the policies depend upon outside the watched fleet. */
+/** Looks up what the policies' gates depend on outside the watched fleet. */
 export interface GateSource {
   /**
-   * Answers for every one of these policies with such gates; never throws: no answer is `Unknown`.
-   * An answer may be some seconds old.
+   * Returns an answer for every policy that has such gates. Never throws: what cannot be looked up
+   * is `Unknown`. An answer may be a few seconds old.
    */
   ask(
     policies: readonly Policy[],
@@ -67,14 +67,14 @@ export interface GateSource {
   ): Promise<Readonly<Record<string, GateAnswer>>>;
 }
 
-/** Where the status of policies is written; for people's eyes, so that it never fails an act. */
+/** Writes the status of policies. It informs people, so a failed write never fails an act. */
 export interface PolicyStatusSink {
-  /** Writes what differs from what was written last; policies from a file have no status. */
+  /** Writes only what has changed since the last write. Policies from a file have no status. */
   write(statuses: readonly PolicyStatus[]): Promise<void>;
   /**
-   * Says of these policies, in `Feasible`, that nobody knows; until the next status is written.
+   * Sets the condition `Feasible` of these policies to Unknown until their next status is written.
    */
   unplanned(policies: readonly string[], problem: string): Promise<void>;
-  /** Takes a condition that comes at its own pace; it goes with the status, now and from now on. */
+  /** Adds a condition that is found independently of a plan; later writes keep it. */
   add(policy: string, condition: PolicyCondition): Promise<void>;
 }

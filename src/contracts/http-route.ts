@@ -1,4 +1,4 @@
-/** What is read of a request; only GET is answered at all. */
+/** The part of a request that routes read. Only GET requests reach a route. */
 export interface HttpRequest {
   readonly accept: string;
 }
@@ -9,15 +9,15 @@ export interface RouteAnswer {
   readonly text: string;
 }
 
-/** An answer that has no end of its own, such as server-sent events. */
+/** A response without an end, such as server-sent events. */
 export interface HttpStream {
   readonly type: string;
-  /** Begins to send; gives what is to be called once the client has gone. */
+  /** Starts sending. Returns the function to call when the client has disconnected. */
   readonly open: (client: StreamClient) => () => void;
 }
 
 export interface StreamClient {
-  /** A client that does not read is cut off instead: what it has not read is kept for nobody. */
+  /** Disconnects a client that does not read, instead of buffering for it. */
   send(text: string): void;
 }
 
@@ -27,15 +27,15 @@ export type Route = (
 
 export type Routes = Readonly<Record<string, Route>>;
 
-/** Both in PEM. */
+/** A TLS certificate and its key, both in PEM. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
 
 /**
- * Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port), by TLS where there is a key
- * pair. Throws PORT_TAKEN and USAGE.
+ * Serves routes on an address such as `:9101` (every interface) or `127.0.0.1:0` (a free port).
+ * Uses TLS if there is a key pair. Throws PORT_TAKEN and USAGE.
  */
 export type Serve = (
   address: string,
@@ -43,5 +43,5 @@ export type Serve = (
   pair?: KeyPair,
 ) => Promise<{ readonly port: number; close(): Promise<void> }>;
 
-/** More than this unread is a client that has stopped reading. */
+/** A client with more unread bytes than this is considered stuck. */
 export const mostUnreadBytes = 16_384;

@@ -1,30 +1,29 @@
 import type { Instant, Millis } from "../core/time/time.ts";
 
 /**
- * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in
- * `src/kube` is written against these two methods, so that the model cluster (in this process)
- * and a real API server (over HTTPS) are the same thing to it. Contract suite:
- * `test/contract/kube-api.contract.ts`.
+ * The transport to the Kubernetes API: one request or one watch. Everything in `src/kube` uses only
+ * these two methods, so that it runs unchanged on the in-process model cluster and on a real API
+ * server over HTTPS. Contract suite: `test/contract/kube-api.contract.ts`.
  */
 export interface KubeApi {
   /**
-   * Sends one request and gives back whatever the server answered, errors included: a status of
-   * 404 or 429 is an answer. Throws `LastcallError` only when there was no answer
-   * (`API_UNREACHABLE`, also when the connection was lost after sending) or the signal aborted.
+   * Sends one request and returns the server's response, whatever its status: 404 and 429 are
+   * responses. Throws a `LastcallError` only if there was no response (`API_UNREACHABLE`, also if
+   * the connection was lost after sending) or the signal aborted.
    */
   send(request: KubeRequest): Promise<KubeAnswer>;
 
   /**
    * Opens a watch and yields its events until the server ends it, the connection drops (the
-   * iteration then just ends) or the signal aborts. An answer other than 200 is yielded as one
-   * `ERROR` event that carries the Status object; the caller decides what to do about it. Throws
-   * `LastcallError` `API_UNREACHABLE` where it could not be opened at all, or where its connection
-   * was found dead though nobody had closed it.
+   * iteration then simply ends) or the signal aborts. A status other than 200 is yielded as one
+   * `ERROR` event with the Status object; the caller decides what to do about it. Throws
+   * `API_UNREACHABLE` if the watch cannot be opened or its connection is found dead without having
+   * been closed.
    */
   watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent>;
 }
 
-/** Requests without watches: all that an act needs, and all that the agent's small client has. */
+/** Requests without watches, which is all that single acts and the agent need. */
 export type KubeSender = Pick<KubeApi, "send">;
 
 export type KubeMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -36,8 +35,9 @@ export type PatchType =
   | "application/apply-patch+yaml";
 
 /**
- * Who goes first in a rush. `First`: a cordon, since every pod that still comes must leave again;
- * `Later`: a record, or a view that can wait a moment. Everything else, evictions too, is `Now`.
+ * The priority of a request during a burst. `First`: cordons, because every pod that is still
+ * scheduled to the node has to leave again. `Later`: records and reads that can wait. `Now`:
+ * everything else, including evictions.
  */
 export type Urgency = "First" | "Now" | "Later";
 
@@ -48,48 +48,48 @@ export interface KubeRequest {
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
   /**
-   * Instead of `body`: asked as the request goes out, for what depends on the time that is left by
-   * then. In a rush it waits for its turn first. Where this throws, nothing is sent.
+   * Instead of `body`: evaluated when the request is sent, for values that depend on the remaining
+   * time. During a burst, requests are queued first. If it throws, nothing is sent.
    */
   readonly bodyAtTurn?: (() => unknown) | undefined;
   /** For PATCH only. */
   readonly patchType?: PatchType | undefined;
   /** Default `Now`. */
   readonly urgency?: Urgency | undefined;
-  /** Once it aborts the request is `Now`, though it waits already. */
+  /** When it aborts, a queued request becomes `Now`. */
   readonly hurry?: AbortSignal | undefined;
   /**
-   * The instant after which its answer is of no use, and until which it may wait for its turn. Of
-   * those that wait with one urgency the soonest goes first, after those that do not say.
+   * The instant after which the response is useless. Within one urgency, queued requests are sent
+   * in this order, after those without `dueAt`.
    */
   readonly dueAt?: Instant | undefined;
   /**
-   * On success nobody reads what was written: the API server is asked for its metadata alone, and
-   * the answer's `body` is undefined.
+   * The caller does not need the written object: the API server returns its metadata only, and the
+   * response's `body` is undefined.
    */
   readonly ignoresBody?: true | undefined;
-  /** How long the answer is waited for, where that is not for the API's own limits to say. */
+  /** Response timeout, in place of the client's default. */
   readonly timeoutMs?: Millis | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface KubeAnswer {
   readonly status: number;
-  /** The parsed JSON body; the text itself where the server sent text/plain. */
+  /** The parsed JSON body, or the text of a text/plain response. */
   readonly body: unknown;
-  /** `Retry-After` in seconds, where the server sent one. */
+  /** The `Retry-After` header in seconds. */
   readonly retryAfterSeconds?: number | undefined;
-  /** The server's own time, by its `Date` header, to the second; where it sent one. */
+  /** The server's time by its `Date` header, in whole seconds. */
   readonly serverAt?: Instant | undefined;
 }
 
 export interface KubeWatchRequest {
   readonly path: string;
   /**
-   * `watch=1` is added; `resourceVersion`, `fieldSelector`, `timeoutSeconds` … are the caller's.
+   * `watch=1` is added. `resourceVersion`, `fieldSelector`, `timeoutSeconds` are up to the caller.
    */
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Of opening it. Default `Now`. */
+  /** The priority of opening the watch. Default `Now`. */
   readonly urgency?: Urgency | undefined;
   readonly signal: AbortSignal;
 }

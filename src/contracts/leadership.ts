@@ -1,20 +1,21 @@
 import type { Millis } from "../core/time/time.ts";
 
 /**
- * Who acts. One replica leads at a time; a replica that cannot be sure any more acts no more.
- * Made by `src/kube/lease/leader-lease.ts`; a controller without leader election leads always.
+ * Leader election. At most one replica leads at a time; a replica that is no longer sure stops
+ * acting. Implemented by `src/kube/lease/leader-lease.ts`; without leader election the controller
+ * always leads.
  */
 export interface Leadership {
   /**
-   * Whether this replica may act now. Asked again just before each act: it turns false by the
-   * clock alone, before another replica can take the lead.
+   * Whether this replica may act now. Checked again just before each act: it becomes false by the
+   * clock alone, before another replica can take over.
    */
   isLeader(): boolean;
 
   /**
-   * Seeks the lead, leads, and seeks it again when it is lost, until the signal aborts; then it
-   * ends the duty, gives the lead up and resolves. Also resolves when the duty ends by itself.
-   * Rejects with what the duty threw, or with `LastcallError` where the lead can never be had
+   * Campaigns, leads, and campaigns again after losing the lead, until the signal aborts; then it
+   * stops the duty, releases the lead and resolves. Also resolves when the duty ends by itself.
+   * Rejects with the duty's error, or with a `LastcallError` if leading is impossible
    * (`RIGHT_MISSING`, `NOT_FOUND` for the namespace).
    */
   run(duty: LeaderDuty, signal: AbortSignal): Promise<void>;
@@ -22,23 +23,23 @@ export interface Leadership {
 
 export interface LeaderDuty {
   /**
-   * The work of the leader. `signal` aborts when the lead is lost (its reason is `LEASE_LOST`) or
-   * given up; the lead is not sought again before the promise has settled.
+   * The leader's work. `signal` aborts when the lead is lost (reason `LEASE_LOST`) or released. The
+   * replica does not campaign again before the promise has settled.
    */
   onLeading(signal: AbortSignal): Promise<void>;
-  /** Told when another replica is seen to lead; undefined when nobody does. */
+  /** Called when another replica is seen leading; undefined if no replica leads. */
   onHolder?(identity: string | undefined): void;
 }
 
 /**
- * What the controllers' Lease shows to somebody who does not stand for it. Whether its holder lives
- * is judged by how long the version stays the same here, never by the instants that are written in
- * it.
+ * The controllers' Lease as seen by an observer that does not campaign. Whether the holder is alive
+ * is judged by how long the version stays unchanged here, never by the timestamps in the Lease,
+ * which another machine's clock wrote.
  */
 export interface ObservedLease {
   readonly version: string;
-  /** False: it was given up, and nobody has taken it. */
+  /** False if it was released and not acquired again. */
   readonly held: boolean;
-  /** How long after a renewal another may take it. */
+  /** How long after a renewal another replica may acquire it. */
   readonly durationMs: Millis;
 }

@@ -4,22 +4,22 @@ import type { Cause } from "../core/policy/cause.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**
- * Writes on Node objects. Each write tests who the node is in the same request (uid, providerID,
- * bootID), so that between the look and the act no other machine can take the name.
+ * Writes to Node objects. Each write checks the node's identity (uid, providerID, bootID) in the
+ * same request, so that another machine that has taken over the name is never changed.
  */
 export interface NodeMarks {
-  /** Reads one node afresh; undefined where there is none of that name. */
+  /** Reads one node from the API server; undefined if it does not exist. */
   read(name: string): Promise<NodeFacts | undefined>;
-  /** Cordon, taint, annotation and load-balancer label in one write; then the condition. */
+  /** Sets cordon, taint, annotation and load-balancer label in one write, then the condition. */
   cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
   /**
-   * Takes back what `mark` wrote, where the annotation names `departure`. A node that was cordoned
-   * before we came stays cordoned: `mark` keeps that in the same write.
+   * Reverts what `cordon` wrote if the annotation names `departure`. A node that was cordoned
+   * before stays cordoned: `cordon` records that in the same write.
    */
   uncordon(node: UnmarkTarget): Promise<MarkResult>;
   /**
-   * Adds or removes the taint by which the scheduler prefers other nodes. A node that departs, or
-   * whose machine is another by now, is left as it is.
+   * Adds or removes the `PreferNoSchedule` taint of nodes that depart soon. A node that is already
+   * departing, or has another machine behind it, is left unchanged.
    */
   markSoon(node: NodeIdentity, to: SoonStanding): Promise<MarkResult>;
   /** Deletes the Node object, with its uid as precondition. */
@@ -32,16 +32,16 @@ export interface DepartingMark {
   readonly cause: Cause;
   /** For the node condition `Departing`: one sentence with the deadline. */
   readonly message: string;
-  /** In a rush the soonest goes first. */
+  /** Its deadline: during a burst, requests are sent in this order. */
   readonly dueAt?: Instant | undefined;
   /**
-   * Only what stands already is written again: a node without the departure's mark gets none, and
-   * is `Gone`.
+   * Only refreshes existing marks: a node without this departure's marks is left unchanged, and
+   * the result is `Gone`.
    */
   readonly renews?: boolean | undefined;
   /**
-   * The node as a watch has shown it. The mark is then tried without a look before it; where any of
-   * this is no longer so, the server refuses, and the node is read as ever.
+   * The node as last seen by a watch, which saves a read: the patch tests these values, and if the
+   * server refuses it because they are stale, the node is read and patched again.
    */
   readonly seen?: NodeFacts | undefined;
 }
@@ -54,9 +54,9 @@ export interface UnmarkTarget {
 
 export type MarkResult =
   | { readonly kind: "Done" }
-  /** No node of that name, or its uid is another: for us it is gone. */
+  /** No node of that name exists, or it has another uid. */
   | { readonly kind: "Gone" }
-  /** The node is there with another machine or boot behind it; nothing was written. */
+  /** The node has another machine or boot behind it; nothing was written. */
   | { readonly kind: "Mismatch"; readonly found: Exclude<IdentityMatch, "Same"> }
-  /** The mark of another departure is on it, of this name; nothing was written. */
+  /** The node carries the marks of another departure, named here; nothing was written. */
   | { readonly kind: "NotOurs"; readonly departure: string };

@@ -4,28 +4,28 @@ import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 
-/** The pods of one node at a time, and how they are asked to leave. */
+/** Reads and evicts the pods of one node at a time. */
 export interface NodePods {
-  /** The pods of the node now, by one list with a field selector. */
+  /** Lists the pods of the node with a field selector. */
   list(nodeName: string): Promise<readonly PodFacts[]>;
-  /** Lists and then watches the pods of one node until the signal aborts. */
+  /** Lists, then watches, the pods of one node until the signal aborts. */
   follow(nodeName: string, options: FollowOptions): FollowedPods;
-  /** The pods that have ended as Failed, of one node or of all. */
+  /** Lists the pods in phase Failed, of one node or of all nodes. */
   failed(nodeName: string | undefined, signal: AbortSignal): Promise<readonly FailedPod[]>;
-  /** Every PodDisruptionBudget of the cluster, by one list. */
+  /** Lists every PodDisruptionBudget of the cluster. */
   budgets(): Promise<readonly BudgetFacts[]>;
-  /** The eviction API with the pod's uid as precondition; never throws for an answer. */
+  /** Evicts with the pod's uid as precondition. Never throws for a response of the server. */
   evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /**
-   * Sets the condition `DisruptionTarget` on the pod's status, as the eviction API does, so that
-   * what watches the pod's end (a Job's podFailurePolicy) knows it for a disruption. Takes half a
-   * second at most and never throws; gives what kept it from that.
+   * Sets the condition `DisruptionTarget` on the pod's status, as the eviction API does, so that a
+   * Job's podFailurePolicy recognizes the disruption. Takes at most half a second and never throws;
+   * returns the reason if it failed.
    */
   markDisrupted(pod: PodIdentity, options: MarkDisruptedOptions): Promise<string | undefined>;
-  /** A plain delete with the uid as precondition: past every budget. */
+  /** Deletes with the uid as precondition, regardless of budgets. */
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /**
-   * A rollout restart of the workload behind the owner, once a pod: a second one changes nothing.
+   * Restarts the rollout of the owner's workload, at most once for each pod.
    */
   restartOwner(
     pod: PodIdentity,
@@ -35,33 +35,33 @@ export interface NodePods {
 }
 
 export interface FollowOptions {
-  /** Of the list, in a rush: the soonest goes first. */
+  /** The deadline of the list request: during a burst, requests are sent in this order. */
   readonly dueAt?: Instant | undefined;
-  /** Between two attempts, where one fails. Default 10 s, or what the server asks for. */
+  /** The longest pause between failed attempts. Default 10 s, or what the server asks for. */
   readonly longestPauseMs?: Millis | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface LeaveOptions {
   /**
-   * Asked as the request goes out, which in a rush is a while after it was made; undefined: the
-   * pod's own grace. It throws where the pod need not leave any more.
+   * Evaluated when the request is sent, which during a burst can be well after the call. Undefined:
+   * the pod's own grace period. Throws if the pod no longer has to leave.
    */
   readonly graceSeconds: () => number | undefined;
-  /** In a rush the soonest goes first. */
+  /** Its deadline: during a burst, requests are sent in this order. */
   readonly dueAt?: Instant | undefined;
 }
 
 export interface MarkDisruptedOptions {
   readonly reason: ForceReason;
-  /** In a rush the soonest goes first. */
+  /** Its deadline: during a burst, requests are sent in this order. */
   readonly dueAt?: Instant | undefined;
 }
 
 export interface RestartOptions {
-  /** Called as the request goes out. It throws where the restart is not wanted any more. */
+  /** Called when the request is sent. Throws if the restart is no longer needed. */
   readonly onTurn: () => void;
-  /** In a rush the soonest goes first. */
+  /** Its deadline: during a burst, requests are sent in this order. */
   readonly dueAt?: Instant | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { PodIdentity } from "../core/cluster/pod.ts";
 
-/** Where log lines go. `event` is a stable name, `fields` are data; no secret belongs in either. */
+/** Structured log. `event` is a stable name, `fields` are data; neither may contain a secret. */
 export interface Log {
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
@@ -11,8 +11,8 @@ export interface Log {
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /**
- * The metrics of contract.md section 4, and gauges of the audit and of the plan beside them. No
- * label holds a node, pod or event id.
+ * The names of all metrics. No label contains a node, pod or event id, so that the number of series
+ * does not grow with the fleet.
  */
 export const metricNames = {
   counters: [
@@ -49,7 +49,7 @@ export type MetricLabels = Readonly<Record<string, string>>;
 
 export interface Metrics {
   count(name: CounterName, labels: MetricLabels): void;
-  /** Replaces every series of the gauge, so that what is gone is not shown for ever. */
+  /** Replaces every series of the gauge, so that stale series disappear. */
   set(name: GaugeName, series: readonly { labels: MetricLabels; value: number }[]): void;
   observe(name: HistogramName, value: number): void;
 }
@@ -71,7 +71,7 @@ const aboutBudget = ["Node", "Pod", "PodDisruptionBudget"] as const;
 
 const aboutPolicy = ["DeparturePolicy"] as const;
 
-/** Every Event that is written, by its stable reason. */
+/** Every Event that Lastcall writes, by its stable reason. */
 export const clusterEvents = {
   PolicyInvalid: {
     ...{ type: "Warning", about: aboutPolicy },
@@ -151,7 +151,7 @@ export const clusterEvents = {
 
 export type EventReason = keyof typeof clusterEvents;
 
-/** A Kubernetes Event: the same reason about the same thing is counted up. */
+/** A Kubernetes Event. Repeats of one reason about one object increment its count. */
 export interface ClusterEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: EventReason;
@@ -160,11 +160,11 @@ export interface ClusterEvent {
 }
 
 export interface EventSink {
-  /** Never throws and never blocks: an Event that cannot be written is counted and dropped. */
+  /** Never throws or blocks: an Event that cannot be written is counted and dropped. */
   emit(event: ClusterEvent): void;
 }
 
-/** The ways in which a component says what it does. */
+/** Log, Events and metrics of a component. */
 export interface Telemetry {
   readonly log: Log;
   readonly events: EventSink;

@@ -3,12 +3,12 @@ import type { Clock } from "./clock.ts";
 
 type SleepTime = { readonly span: Millis } | { readonly until: Instant };
 
-/** A reason of our own: the default one takes a stack trace each time. */
+/** A constant abort reason: the default one captures a stack trace each time. */
 const awake = "awake";
 
 /**
- * What a loop sleeps on: it wakes by `wake` or when its time has come, whichever is first. A
- * wake-up between two sleeps counts for the next one, so that none is missed.
+ * What a loop sleeps on: it wakes up on `wake` or when its time is up, whichever comes first. A
+ * `wake` between two sleeps ends the next sleep at once, so that none is missed.
  */
 export class Wakeup {
   readonly #clock: Clock;
@@ -25,14 +25,14 @@ export class Wakeup {
   }
 
   /**
-   * Tells what it woke of; without a span only a wake-up ends it. An abort ends it too, and rejects
-   * nothing.
+   * Returns what ended the sleep; without a span only `wake` does. An abort ends it as well and
+   * does not reject.
    */
   sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
     return this.#sleep(span === undefined ? undefined : { span }, signal);
   }
 
-  /** The same until an instant; rejects with the signal's reason when it aborts. */
+  /** Sleeps until an instant. Rejects with the signal's reason when it aborts. */
   async sleepUntil(until: Instant | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
     signal.throwIfAborted();
     const time = until === undefined ? undefined : { until };

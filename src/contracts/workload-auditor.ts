@@ -2,24 +2,24 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PolicyCondition } from "../core/plan/policy-status.ts";
 
 /**
- * Judges whether workloads are ready for the nodes of a policy. Made in `src/cli` over `src/audit`,
- * which the controller may not know.
+ * Judges whether workloads are ready for the nodes of a policy. Assembled in `src/cli` from
+ * `src/audit`, which the controller does not import.
  */
 export interface WorkloadAuditor {
   /**
-   * Reads all workloads once and judges them against the nodes of each target; one verdict a
-   * target, in their order. Throws LastcallError where they cannot be read.
+   * Reads all workloads once and judges them against the nodes of each target. Returns one verdict
+   * per target, in order. Throws a `LastcallError` if they cannot be read.
    */
   judge(targets: readonly AuditTarget[], signal: AbortSignal): Promise<readonly WorkloadVerdict[]>;
 }
 
 export interface AuditTarget {
   readonly policy: string;
-  /** The nodes under the policy; with none there is nothing to judge against. */
+  /** The policy's nodes. With none there is nothing to judge against. */
   readonly nodes: readonly NodeFacts[];
 }
 
-/** What the audit came to for one policy: for its status, and as numbers for metrics. */
+/** The result for one policy: a condition for its status and numbers for metrics. */
 export interface WorkloadVerdict {
   readonly policy: string;
   readonly condition: PolicyCondition;
@@ -29,7 +29,7 @@ export interface WorkloadVerdict {
     readonly severity: string;
     readonly count: number;
   }[];
-  /** By platform: workloads that get less than they ask for, and all others. */
+  /** By platform: workloads whose grace period is cut, and the others. */
   readonly workloads: readonly {
     readonly platform: string;
     readonly cut: number;

@@ -1,16 +1,17 @@
 import type { Instant } from "../../core/time/time.ts";
 
 /**
- * What a person writes by hand, as themselves. Each write says what they saw when they decided,
- * and fails as `Changed` where that is not so any more; it carries the version that was read, so
- * that of two at once one is refused. What the server refuses is thrown as `LastcallError`.
+ * What a person does on the board, with their own rights. Each write states what the person saw and
+ * results in `Changed` if that is no longer so; it carries the resourceVersion that was read, so
+ * that only one of two concurrent writes succeeds. A refusal by the server is thrown as a
+ * `LastcallError`.
  */
 export interface OperatorWrites {
-  /** The node's annotation `lastcall.dev/hold`; null takes it away. */
+  /** Sets the node's annotation `lastcall.dev/hold`; null removes it. */
   hold(node: HeldNode, value: string | null): Promise<OperatorResult>;
-  /** `gates.freezeUntil` of a policy; null takes it away. */
+  /** Sets `gates.freezeUntil` of a policy; null removes it. */
   freeze(policy: FrozenPolicy, until: Instant | null): Promise<OperatorResult>;
-  /** Deletes a Departure, by which its controller takes it back. */
+  /** Deletes a Departure, which makes the controller roll it back. */
   withdraw(departure: NamedDeparture): Promise<OperatorResult>;
 }
 
@@ -33,5 +34,5 @@ export interface NamedDeparture {
 
 export type OperatorResult =
   | { readonly kind: "Done" }
-  /** Somebody has changed it since; `found` says what is there now. */
+  /** Somebody else has changed it since; `found` is the current value. */
   | { readonly kind: "Changed"; readonly found: string };

@@ -1,7 +1,7 @@
-/** A request that has shown whose it is: the guard has looked at cookie, Host and Origin before. */
+/** An authenticated request: cookie, Host and Origin have been checked. */
 export interface PageRequest {
   readonly query: URLSearchParams;
-  /** What a stream that was cut had last, by the browser's own word. */
+  /** The last event that an interrupted stream received, as sent by the browser. */
   readonly lastEventId: string | undefined;
   /** The parsed JSON of a POST. */
   readonly body: unknown;
@@ -13,17 +13,17 @@ export interface PageAnswer {
   readonly json: unknown;
 }
 
-/** An answer that has no end of its own: server-sent events. */
+/** A response without an end: server-sent events. */
 export interface PageStream {
   readonly type: string;
-  /** Begins to send; gives what is to be called once the page has gone. */
+  /** Starts sending. Returns the function to call when the page has disconnected. */
   readonly open: (page: PageStreamClient) => () => void;
 }
 
 export interface PageStreamClient {
   /**
-   * A message in parts, which are taken one by one as the page reads, so that a large picture is
-   * nowhere in one piece. A page that does not read is cut off.
+   * Sends a message in parts, pulled one by one as the page reads, so that a large picture is never
+   * in memory as a whole. Disconnects a page that does not read.
    */
   send(parts: Iterable<string>): void;
 }
@@ -37,7 +37,7 @@ export interface PageRoutes {
   readonly post: Readonly<Record<string, PageRoute>>;
 }
 
-/** A file of the page; nothing in it is secret. */
+/** A static file of the page; it contains no secrets. */
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;
@@ -47,17 +47,17 @@ export interface PageFile {
 export type PageText = Readonly<Record<"en" | "ja", string>>;
 
 export interface PageServerOptions {
-  /** Of loopback, such as `127.0.0.1:8087`; where the port is taken one of the next is. */
+  /** A loopback address, e.g. `127.0.0.1:8087`. If its port is taken, the next free one is used. */
   readonly address: string;
   readonly routes: PageRoutes;
-  /** How to come by an address, told to whoever has none: `run lastcall board again`. */
+  /** How to get a valid address, shown to visitors without one: `run lastcall board again`. */
   readonly entry: PageText;
-  /** By path; `/` is the page itself. */
+  /** By path; `/` is the page. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
 export interface PageServer {
-  /** Lets one browser in; another address each time that the one before has been used. */
+  /** An address that lets one browser in; a new one once the previous address has been used. */
   url(): string;
   close(): Promise<void>;
 }

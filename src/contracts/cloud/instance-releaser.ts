@@ -2,40 +2,40 @@ import type { ReleaseMode } from "../../core/policy/policy.ts";
 import type { Instant } from "../../core/time/time.ts";
 
 /**
- * The cloud's side of a planned departure. One implementation a cloud and the model cloud of
+ * Releases the machines of planned departures. Implemented for each cloud and by the model cloud of
  * `src/sim`; contract suite: `test/contract/instance-releaser.contract.ts`.
  */
 export interface InstanceReleaser {
   /**
-   * Looks the machine of `providerID` up. `Absent` means the cloud answered that there is none;
-   * a cloud that does not answer throws `LastcallError` with `retryable: true`.
+   * Looks up the machine of `providerID`. `Absent` means that the cloud responded that it does not
+   * exist; if the cloud does not respond, throws a retryable `LastcallError`.
    */
   describe(providerID: string, signal: AbortSignal): Promise<MachineState>;
 
   /**
-   * Asks whether the machine could be released in this mode, and changes nothing: the machine is
-   * looked up, and the permission is asked for where the cloud tells. Throws `LastcallError`: with
-   * `retryable` where the cloud cannot be asked now, without where asking again cannot help.
+   * Checks without any change whether the machine could be released in this mode: looks up the
+   * machine and, if the cloud supports it, the permission. Throws a `LastcallError` that is
+   * `retryable` only if the cloud cannot be reached now.
    */
   check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability>;
 
   /**
-   * Releases the machine and waits until it is gone, in any of the modes but None. Idempotent: the
-   * same `requestId` asks for the same thing once, a machine that is already gone is success, and a
-   * machine whose id differs from `machineId` is not touched (`Replaced`). Throws `LastcallError`;
-   * `retryable` says whether asking again can help. An abort rejects with the signal's reason and
-   * leaves the cloud to finish; the same request takes it up again.
+   * Releases the machine and waits until it is gone. Idempotent: repeating a `requestId` releases
+   * once, a machine that is already gone is a success, and a machine whose id differs from
+   * `machineId` is left alone (`Replaced`). Throws a `LastcallError`; `retryable` says whether
+   * another call can succeed. An abort rejects with the signal's reason while the cloud goes on;
+   * calling again with the same request resumes waiting.
    */
   release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
 }
 
-/** A machine and the mode in which it is to go: what decides who releases it. */
+/** A machine and its release mode, which together determine the releaser. */
 export interface ReleasedMachine {
   readonly providerID: string;
   readonly mode: ReleaseMode;
 }
 
-/** Who releases such machines; undefined where there is nobody. */
+/** Selects the releaser of a machine; undefined if there is none. */
 export type ReleaserChoice = (machine: ReleasedMachine) => InstanceReleaser | undefined;
 
 export type MachineState =
@@ -43,11 +43,11 @@ export type MachineState =
   | {
       readonly kind: "Present";
       /**
-       * The cloud's own id of this machine; a machine recreated under the same name has another.
+       * The cloud's id of this machine. A machine recreated under the same name has another one.
        */
       readonly id: string;
       readonly bornAt: Instant | undefined;
-      /** It is at work, and nobody has had it go, as far as its cloud tells. */
+      /** It is running, and nobody has requested its end, as far as the cloud shows. */
       readonly running: boolean;
     };
 
@@ -56,40 +56,39 @@ export type ReleaseQuestion = Pick<ReleaseRequest, "providerID" | "mode">;
 export type Releasability =
   | {
       readonly kind: "Possible";
-      /** `Unknown`: the cloud does not tell; only the release itself will. */
+      /** `Unknown`: only the release itself will show it. */
       readonly permission: "Granted" | "Unknown";
     }
   | {
       readonly kind: "Impossible";
-      /** What stands in the way and what to do about it: a sentence without its period. */
+      /** What prevents it and how to fix that: a sentence without its period. */
       readonly problem: string;
     };
 
 export interface ReleaseRequest {
   readonly providerID: string;
-  /** The id that `describe` gave before the release began. */
+  /** The id that `describe` returned before the release started. */
   readonly machineId: string;
   readonly mode: Exclude<ReleaseMode, "None">;
-  /** A UUID; the Departure's uid, so that a restarted controller asks the same question. */
+  /** A UUID: the Departure's uid, so that a restarted controller repeats the same request. */
   readonly requestId: string;
   /**
-   * Called between the last look at the machine and the request that releases it, and again before
-   * each further attempt, so that nothing but that request follows it. What it throws ends the
-   * release.
+   * The final check, called immediately before each request that releases the machine. If it
+   * throws, the release fails with its error.
    */
   readonly lastLook: () => Promise<LastLookResult>;
 }
 
 /**
- * What the last look at the node came to. `Clear`: the machine may go now; `Waited`: it may, but
- * time has passed, and the machine is to be looked at again first; `Keep`: it is not to go.
+ * The result of the final check. `Clear`: release the machine now. `Waited`: release it, but look
+ * up the machine again first, because time has passed. `Keep`: do not release it.
  */
 export type LastLookResult = "Clear" | "Waited" | "Keep";
 
 export type ReleaseResult =
   | { readonly kind: "Released" }
   | { readonly kind: "AlreadyGone" }
-  /** Another machine has taken the name: the one meant is gone, and the new one was left alone. */
+  /** The machine is gone and another one has its name, which was left alone. */
   | { readonly kind: "Replaced" }
-  /** The last look said so; the cloud was asked for nothing. */
+  /** The final check said so; the cloud received no request. */
   | { readonly kind: "Kept" };
