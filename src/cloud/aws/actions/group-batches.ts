@@ -7,39 +7,39 @@ import { untilAborted } from "./concurrent.ts";
 import { keyOfTarget, type Target } from "./traffic-groups.ts";
 
 export interface GroupBatchesOptions<Answer> {
-  /** One request about targets of one group. */
+  /** Sends one request for targets of one group. */
   send(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer>;
   readonly clock: Clock;
-  /** How long the first waits for others; absent: not at all. */
+  /** How long the first caller waits for others; absent: not at all. */
   readonly lingerMs?: Millis;
   /**
-   * What is asked too often is asked again, for as long as anybody waits for it. Absent: the askers
-   * are told.
+   * Retries throttled requests, with this jitter, for as long as a caller waits. Absent: throttling
+   * is an error of the callers.
    */
-  readonly patience?: Rng;
+  readonly retryThrottled?: Rng;
 }
 
-/** A request that is under way holds up the next one for its group no longer than this. */
-const longestBehindMs: Millis = millis(100);
+/** A request in flight delays the next one for its group by at most this. */
+const mostDelayMs: Millis = millis(100);
 
 /**
- * Of target groups AWS lets an account change four in a second, and twenty at once:
+ * AWS throttles changes of target groups per account, to four a second with bursts of twenty:
  * https://docs.aws.amazon.com/elasticloadbalancing/latest/userguide/elb-api-throttling.html.
  */
-const busyMs = { firstMs: seconds(1), mostMs: seconds(8) };
-/** Who is asked to wait for longer asks again after so long all the same. */
-const longestAskedMs: Millis = minutes(1);
+const throttledMs = { firstMs: seconds(1), mostMs: seconds(8) };
+/** The longest `Retry-After` that is honored. */
+const longestRetryAfterMs: Millis = minutes(1);
 
-interface Asker<Answer> {
+/** A caller that waits for a request about its targets. */
+interface Waiter<Answer> {
   readonly targets: readonly Target[];
   readonly signal: AbortSignal;
   readonly answer: PromiseWithResolvers<Answer>;
 }
 
 /**
- * Gives what is known of one machine, where what is asked of many at a time is one request: the
- * first goes out alone, and those that come while it is under way together. `find` may be asked
- * about as many as there are.
+ * Looks up single machines with batched requests: the first call is sent alone, and the calls that
+ * arrive while it is in flight are sent as one. `find` accepts any number of machines.
  */
 export function machineBatches<Found extends { readonly instanceId: string }>(
   find: (instanceIds: readonly string[], signal: AbortSignal) => Promise<readonly Found[]>,
@@ -60,24 +60,28 @@ export function machineBatches<Found extends { readonly instanceId: string }>(
 }
 
 /**
- * Requests about groups, where what many machines want of one group at a time becomes one request:
- * a whole zone may be taken at once, and the API throttles by the request.
+ * Batches requests by target group: concurrent calls for targets of one group become one request. A
+ * whole zone may be interrupted at once, and the API throttles by request.
  */
 export class GroupBatches<Answer> {
   readonly #options: GroupBatchesOptions<Answer>;
-  /** Who waits for the next request about a group; there is an entry while one is under way. */
-  readonly #lines = new Map<string, Asker<Answer>[]>();
-  /** The requests that have gone out and are not answered, whoever still waits for them. */
-  readonly #underWay = new Map<string, Set<Promise<void>>>();
-  /** How often in a row a group was asked about too often, and for how long it wants none more. */
-  readonly #refused = new Map<string, { readonly times: number; readonly askedMs: number }>();
+  /** The waiters for each group's next request. An entry exists while the group is served. */
+  readonly #queues = new Map<string, Waiter<Answer>[]>();
+  /** The requests in flight, including those that nobody waits for any more. */
+  readonly #inFlight = new Map<string, Set<Promise<void>>>();
+  /** Consecutive throttled requests of a group, and the last `Retry-After`. */
+  readonly #throttled = new Map<
+    string,
+    { readonly times: number; readonly retryAfterMs: number }
+  >();
 
   constructor(options: GroupBatchesOptions<Answer>) {
     this.#options = options;
   }
 
   /**
-   * The answer may be about others' targets, too. Rejects with the signal's reason when it aborts.
+   * Sends a request for the targets, possibly together with those of other callers, whom the answer
+   * then covers as well. Rejects with the signal's reason when it aborts.
    */
   ask(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
@@ -85,62 +89,65 @@ export class GroupBatches<Answer> {
     return untilAborted(answer.promise, signal);
   }
 
-  #join(group: string, askers: Asker<Answer>[]): void {
-    const line = this.#lines.get(group);
-    if (line !== undefined) {
-      line.push(...askers);
+  #join(group: string, waiters: Waiter<Answer>[]): void {
+    const queue = this.#queues.get(group);
+    if (queue !== undefined) {
+      queue.push(...waiters);
       return;
     }
-    this.#lines.set(group, askers);
-    void this.#serve(group, askers);
+    this.#queues.set(group, waiters);
+    void this.#serve(group, waiters);
   }
 
   /**
-   * Resolves when no request about the group is under way: one whose asker has gone may still come
-   * into effect. Rejects with the signal's reason when it aborts.
+   * Resolves when no request for the group is in flight: a request whose caller has given up may
+   * still take effect. Rejects with the signal's reason when it aborts.
    */
   async settled(group: string, signal: AbortSignal): Promise<void> {
-    await untilAborted(Promise.all(this.#underWay.get(group) ?? []), signal);
+    await untilAborted(Promise.all(this.#inFlight.get(group) ?? []), signal);
   }
 
-  async #serve(group: string, line: Asker<Answer>[]): Promise<void> {
+  async #serve(group: string, queue: Waiter<Answer>[]): Promise<void> {
     const { clock } = this.#options;
-    while (line.length > 0) {
+    while (queue.length > 0) {
       const restMs = this.#restMs(group);
       if (restMs !== undefined) await clock.sleep(restMs);
-      // Whoever has gone meanwhile wants nothing sent any more.
-      const askers = line.splice(0).filter(({ signal }) => !signal.aborted);
-      if (askers.length === 0) {
-        this.#refused.delete(group);
+      // Nothing is sent for callers that have given up.
+      const waiters = queue.splice(0).filter(({ signal }) => !signal.aborted);
+      if (waiters.length === 0) {
+        this.#throttled.delete(group);
         continue;
       }
-      const sent = this.#follow(group, this.#send(group, askers));
-      // Nobody ends the sleep: an abort costs more than the timer, thousands of times in a burst.
-      await Promise.race([sent, clock.sleep(longestBehindMs)]);
+      const sent = this.#follow(group, this.#send(group, waiters));
+      // The sleep is not aborted: that costs more than the timer, thousands of times in a burst.
+      await Promise.race([sent, clock.sleep(mostDelayMs)]);
     }
-    this.#lines.delete(group);
+    this.#queues.delete(group);
   }
 
   #restMs(group: string): Millis | undefined {
-    const { lingerMs, patience } = this.#options;
-    const refused = this.#refused.get(group);
-    if (patience === undefined || refused === undefined) return lingerMs;
-    const { times, askedMs } = refused;
-    return millis(Math.min(askedMs, longestAskedMs) + backoffMs(times - 1, patience, busyMs));
+    const { lingerMs, retryThrottled } = this.#options;
+    const refused = this.#throttled.get(group);
+    if (retryThrottled === undefined || refused === undefined) return lingerMs;
+    const { times, retryAfterMs } = refused;
+    return millis(
+      Math.min(retryAfterMs, longestRetryAfterMs) +
+        backoffMs(times - 1, retryThrottled, throttledMs),
+    );
   }
 
   async #follow(group: string, sent: Promise<void>): Promise<void> {
-    const all = this.#underWay.get(group) ?? new Set();
-    this.#underWay.set(group, all.add(sent));
+    const all = this.#inFlight.get(group) ?? new Set();
+    this.#inFlight.set(group, all.add(sent));
     await sent;
     all.delete(sent);
-    if (all.size === 0) this.#underWay.delete(group);
+    if (all.size === 0) this.#inFlight.delete(group);
   }
 
   /** Never rejects. */
-  async #send(group: string, askers: readonly Asker<Answer>[]): Promise<void> {
+  async #send(group: string, waiters: readonly Waiter<Answer>[]): Promise<void> {
     const targets = new Map(
-      askers.flatMap((asker) => asker.targets.map((one) => [keyOfTarget(one), one] as const)),
+      waiters.flatMap((waiter) => waiter.targets.map((one) => [keyOfTarget(one), one] as const)),
     );
     try {
       const answer = await this.#options.send(
@@ -148,23 +155,23 @@ export class GroupBatches<Answer> {
         [...targets.values()],
         new AbortController().signal,
       );
-      this.#refused.delete(group);
-      for (const asker of askers) asker.answer.resolve(answer);
+      this.#throttled.delete(group);
+      for (const waiter of waiters) waiter.answer.resolve(answer);
     } catch (error) {
-      const { code, retryAfterMs: askedMs = 0 } = asFault(error);
-      if (this.#options.patience && code === "CLOUD_RATE_LIMITED") {
-        const { times = 0 } = this.#refused.get(group) ?? {};
-        this.#refused.set(group, { times: times + 1, askedMs });
-        this.#join(group, [...askers]);
+      const { code, retryAfterMs = 0 } = asFault(error);
+      if (this.#options.retryThrottled && code === "CLOUD_RATE_LIMITED") {
+        const { times = 0 } = this.#throttled.get(group) ?? {};
+        this.#throttled.set(group, { times: times + 1, retryAfterMs });
+        this.#join(group, [...waiters]);
         return;
       }
-      this.#refused.delete(group);
-      // A target that is refused must not hold up the others; a missing right is missing for all.
-      if (askers.length > 1 && code === "CLOUD_REFUSED") {
-        await Promise.all(askers.map((asker) => this.#send(group, [asker])));
+      this.#throttled.delete(group);
+      // A refused target must not fail the others; a missing permission affects all of them.
+      if (waiters.length > 1 && code === "CLOUD_REFUSED") {
+        await Promise.all(waiters.map((waiter) => this.#send(group, [waiter])));
         return;
       }
-      for (const asker of askers) asker.answer.reject(error);
+      for (const waiter of waiters) waiter.answer.reject(error);
     }
   }
 }

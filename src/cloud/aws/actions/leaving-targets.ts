@@ -94,11 +94,11 @@ export function linesOf(
   return {
     deregister: new GroupBatches({
       send: (id, targets, signal) => kind.deregister(id, targets, signal),
-      ...{ clock, patience: rng },
+      ...{ clock, retryThrottled: rng },
     }),
     register: new GroupBatches({
       send: (id, targets, signal) => kind.register(id, targets, signal),
-      ...{ clock, patience: rng },
+      ...{ clock, retryThrottled: rng },
     }),
     look: new GroupBatches({
       send: (id, targets, signal) => kind.lingering(id, targets, signal),

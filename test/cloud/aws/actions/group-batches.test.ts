@@ -12,7 +12,7 @@ function targets(...ids: readonly string[]): readonly Target[] {
 }
 
 /** Batches whose requests the test answers. */
-function stage({ lingerMs, patience }: { lingerMs?: number; patience?: () => number } = {}) {
+function stage({ lingerMs, retryThrottled }: { lingerMs?: number; retryThrottled?: () => number } = {}) {
   const clock = new ManualClock();
   const sent: { readonly text: string; readonly end: PromiseWithResolvers<string> }[] = [];
   const batches = new GroupBatches<string>({
@@ -23,7 +23,7 @@ function stage({ lingerMs, patience }: { lingerMs?: number; patience?: () => num
     },
     clock,
     ...(lingerMs === undefined ? {} : { lingerMs: millis(lingerMs) }),
-    ...(patience === undefined ? {} : { patience }),
+    ...(retryThrottled === undefined ? {} : { retryThrottled }),
   });
   const texts = () => sent.map(({ text }) => text);
   return { clock, batches, sent, texts };
@@ -89,7 +89,7 @@ describe("requests about a group", () => {
   });
 
   it("are asked again, later and later, where they are too many, with those that have come", async () => {
-    const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+    const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
     const busy = new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it");
     const first = batches.ask("web", targets("a"), never);
     sent[0]?.end.reject(busy);
@@ -115,7 +115,7 @@ describe("requests about a group", () => {
   ])(
     "are asked again no sooner than after the %i ms that were asked for, or a minute: %i",
     async (retryAfterMs, againMs) => {
-      const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+      const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
       const asked = batches.ask("web", targets("a"), never);
       const problem = "Cannot: a test throttles it";
       sent[0]?.end.reject(new LastcallError("CLOUD_RATE_LIMITED", problem, { retryAfterMs }));
@@ -128,7 +128,7 @@ describe("requests about a group", () => {
   );
 
   it("go out at once after one that was too many, where nobody waits for that any more", async () => {
-    const { clock, batches, sent, texts } = stage({ patience: () => 1 });
+    const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
     const gone = new AbortController();
     const asked = batches.ask("web", targets("a"), gone.signal);
     sent[0]?.end.reject(new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it"));
