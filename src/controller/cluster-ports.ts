@@ -10,18 +10,18 @@ import type { DepartureStore } from "../contracts/departure-store.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 
-/** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
+/** The executor's dependencies. Assembled by the command, or by tests with the model cluster. */
 export interface ClusterPorts {
   readonly marks: NodeMarks;
   readonly pods: NodePods;
   readonly store: DepartureStore;
   readonly placeholders: Placeholders;
-  /** These two only look. */
+  /** These two are read-only. */
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
   readonly releaserFor: ReleaserChoice;
-  /** Absent: no group is told anything. */
+  /** Absent: lifecycle hooks are not completed. */
   readonly hooks?: LifecycleHooks | undefined;
-  /** Absent: no action can be carried out. */
+  /** Absent: actions cannot be run. */
   readonly actionPorts?: ActionPorts | undefined;
 }

@@ -28,11 +28,11 @@ import { WorkloadWatch } from "./workload-watch.ts";
 export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
-  /** Where the cloud can be asked how old its machines are. */
+  /** Looks up launch times in the cloud, where that is possible. */
   readonly launchTimes?: LaunchTimes | undefined;
-  /** Where else notices come from; heard while this replica leads. */
+  /** Sources of notices outside the cluster, used while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
-  /** After this a hook of a machine that has not become a node is abandoned; absent: never. */
+  /** Abandons the launch hook of a machine that has not become a node; absent: never. */
   readonly joinWithinMs?: Millis | undefined;
   readonly ports: ClusterPorts;
   readonly policyStatus: PolicyStatusSink;
@@ -42,19 +42,19 @@ export interface ControllerOptions {
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** The uid of the pod that runs this controller, where it is one. */
+  /** The uid of the controller's own pod, if it runs in one. */
   readonly self?: string | undefined;
-  /** How long before its departure a node gets the soft taint; absent: none has it. */
+  /** How long before its departure a node gets the `PreferNoSchedule` taint; absent: never. */
   readonly departingSoonMs?: Millis | undefined;
-  /** Leaves the Failed pods of machines that are gone to whoever else collects them. */
+  /** Does not remove the Failed pods of machines that are gone. */
   readonly keepsFailedPods?: boolean | undefined;
-  /** Says every decision, writes nothing. */
+  /** Logs every decision and writes nothing. */
   readonly dryRun: boolean;
 }
 
 /**
- * The controller: watches all the time, acts only while it leads. All state is in the cluster, so
- * that taking the lead is nothing but beginning to act on what is there.
+ * The controller. It always watches, and acts only while it leads. All state is in the cluster, so
+ * a new leader simply starts to act on what is there.
  */
 export class Controller {
   readonly #options: ControllerOptions;
@@ -65,7 +65,7 @@ export class Controller {
     this.health = new Health(options.clock);
   }
 
-  /** Runs until the signal aborts; rejects when watching has become pointless (Fleet.run). */
+  /** Runs until the signal aborts. Rejects if watching becomes pointless (`Fleet.run`). */
   async run(signal: AbortSignal): Promise<void> {
     const { fleet, leadership } = this.#options;
     const own = new AbortController();
@@ -87,12 +87,12 @@ export class Controller {
       if (!signal.aborted) throw error;
     } finally {
       own.abort(signal.reason);
-      // The watches end first: without this the connection is closed before the lead is given up.
+      // Keeps the connection open until the lead is released, since the watches end first.
       await Promise.allSettled([watching, leading]);
     }
   }
 
-  /** One time of leading: ends when its signal aborts, after the runs have stopped. */
+  /** One term as leader. Ends when the signal aborts and all runs have stopped. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
@@ -149,13 +149,13 @@ export class Controller {
       over.abort();
       await Promise.all([...listening, auditing, checking, sweeping]);
       await activeDepartures.settled();
-      // What is now is the next leader's to show.
+      // From now on the next leader reports the gauges.
       for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
       this.health.stoodDown();
     }
   }
 
-  /** The same for what is wrong with actions, which is said before the first notice. */
+  /** Checks the actions, so that problems are reported before the first notice. */
   async #checkActions(signal: AbortSignal): Promise<void> {
     const { fleet, ports, policyStatus, telemetry, clock, dryRun } = this.#options;
     const { actionPorts } = ports;
@@ -174,7 +174,7 @@ export class Controller {
     await sweep.run(signal).catch(() => undefined);
   }
 
-  /** Beside the planReconciler and never in its way: whatever ends it, departures go on. */
+  /** Audits workloads in the background: if it fails, departures go on. */
   async #watchWorkloads(signal: AbortSignal): Promise<void> {
     const { audit, fleet, policyStatus, telemetry, clock, dryRun } = this.#options;
     if (audit === undefined) return;
@@ -186,9 +186,9 @@ export class Controller {
 }
 
 /**
- * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a
- * kind is said. A feed that rejects, which none should, is counted like any other fault: neither
- * the others nor the rotation end with it.
+ * Starts every feed. Errors are counted, and logged once a minute for each kind. A feed that
+ * rejects, which none should, counts as an error and stops neither the other feeds nor the
+ * controller.
  */
 function listenToFeeds(
   feeds: readonly NoticeFeed[],

@@ -37,7 +37,7 @@ import { fencedHooks } from "./notice/fenced-hooks.ts";
 export interface ExecutorOptions {
   readonly ports: ClusterPorts;
   readonly telemetry: Telemetry;
-  /** False as soon as another replica may lead. */
+  /** False as soon as another replica might lead. */
   readonly mayAct: () => boolean;
 }
 
@@ -48,9 +48,9 @@ interface RefusedRestart {
 }
 
 /**
- * The only file that acts upon the cluster and the cloud. Each act looks first whether we still
- * lead, and each names whom it means (uid, resourceVersion, machine id), so that the wrong node
- * cannot be met. Every act is idempotent.
+ * Performs all writes to the cluster and the cloud. Each act first checks that we still lead, and
+ * identifies its target (uid, resourceVersion, machine id), so that it cannot hit the wrong node.
+ * Every act is idempotent.
  */
 export class Executor {
   readonly #ports: ClusterPorts;
@@ -63,7 +63,7 @@ export class Executor {
     this.#mayAct = options.mayAct;
   }
 
-  /** Creates a Departure; one that is there already is left as it is. */
+  /** Creates a Departure. Does nothing if it exists. */
   async schedule(departure: NewDeparture): Promise<void> {
     this.#assertLeading();
     const result = await this.#ports.store.create(departure);
@@ -94,17 +94,17 @@ export class Executor {
     await this.#ports.store.move(departure, to);
   }
 
-  /** Forces a departure, or brings its deadline forward. */
+  /** Applies a notice to a departure: its cause, and an earlier deadline. */
   async notice(departure: Departure, update: NoticeUpdate): Promise<void> {
     await this.#writeSpec(departure, (current) => {
-      // The notice would be lost with what is being withdrawn: its reporter tries again.
+      // The notice would be lost with the withdrawal: its reporter retries.
       if (current !== departure && isUndoing(current)) return undefined;
       const news = current === departure ? update : noticeUpdate(current, update);
       return news && this.#ports.store.notice(current, news);
     });
   }
 
-  /** Withdraws the notice of a departure. One that another notice has changed by now stays. */
+  /** Withdraws the notice of a departure, unless another notice has changed it since. */
   async withdraw(departure: Departure, at: Instant): Promise<void> {
     const { source, deadlineAt } = departure;
     await this.#writeSpec(departure, (current) => {
@@ -114,7 +114,7 @@ export class Executor {
     });
   }
 
-  /** Takes away the instant for which a departure was planned, once it is under way by a notice. */
+  /** Clears the planned instant of a departure that is under way by a notice. */
   async dropInstant(departure: Departure): Promise<void> {
     await this.#writeSpec(departure, (current) =>
       current === departure || isOvertaken(current)
@@ -124,8 +124,8 @@ export class Executor {
   }
 
   /**
-   * Writes until nobody else has written in between. On a conflict the departure is read again; it
-   * is left alone where it has ended, and where `write` finds nothing to write any more.
+   * Writes, and on a conflict reads the departure again and retries. Does nothing if it has ended,
+   * or if `write` finds nothing left to write.
    */
   async #writeSpec(
     departure: Departure,
@@ -144,8 +144,9 @@ export class Executor {
   }
 
   /**
-   * Gives a notice to the departure that has its node. "Orphan": none has, the mark is left over.
-   * Throws a retryable `CONFLICT` while that one is withdrawn: the notice would be, too.
+   * Hands a notice over to the departure that owns the node. `Orphan`: no such departure exists,
+   * and the mark is left over. Throws a retryable `CONFLICT` while that departure is being
+   * withdrawn, because the notice would be withdrawn with it.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     this.#assertLeading();
@@ -162,14 +163,14 @@ export class Executor {
     return "Done";
   }
 
-  /** Whether a departure is still to be carried out, by a fresh look at it. */
+  /** Whether a departure still exists and has not ended, by a read of the API server. */
   async isLive(departure: Departure): Promise<boolean> {
     const found = await this.#ports.store.read(departure.name);
     if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
     return isLive(found.departure) && found.departure.deletionAt === undefined;
   }
 
-  /** Deletes the record of a departure that ended long ago. */
+  /** Deletes a Departure that ended long ago. */
   async forget(departure: Departure): Promise<void> {
     this.#assertLeading();
     assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
@@ -177,9 +178,9 @@ export class Executor {
   }
 
   /**
-   * Writes the status. `change` is asked at first, again as the write goes out, which in a rush is
-   * a while later, and after a conflict of the departure as it is then; it answers undefined when
-   * that leaves nothing to write. Undefined comes back too when the Departure is gone.
+   * Writes the status. `change` is evaluated first, again when the request is sent, which in a
+   * burst can be later, and after a conflict on the departure as read then. It returns undefined if
+   * there is nothing to write. The result is undefined if the Departure is gone.
    */
   async record(
     departure: Departure,
@@ -201,13 +202,13 @@ export class Executor {
     }
   }
 
-  /** `seen`: the node as the watch shows it, which spares a look where it is still so. */
+  /** `seen` is the node as the watch shows it, which saves a read if it is current. */
   async cordon(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
     this.#assertLeading();
     return this.#ports.marks.cordon(departure.node, { ...markOf(departure), seen });
   }
 
-  /** Writes the marks again where they stand: cause or deadline are others now. */
+  /** Refreshes existing marks after a change of cause or deadline. */
   async renewMarks(departure: Departure): Promise<void> {
     this.#assertLeading();
     await this.#ports.marks.cordon(departure.node, { ...markOf(departure), renews: true });
@@ -233,7 +234,7 @@ export class Executor {
     return answer;
   }
 
-  /** What waits for its turn may go out long after it was asked for: it looks again then. */
+  /** Checks again that we lead when a queued request is sent, which may be much later. */
   #fenced<T>(atTurn: () => T): () => T {
     return () => {
       this.#assertLeading();
@@ -241,7 +242,7 @@ export class Executor {
     };
   }
 
-  /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
+  /** Deletes a pod regardless of its budget, which is always counted and logged. */
   async remove(
     pod: PodIdentity,
     { reason, ...options }: LeaveOptions & { readonly reason: ForceReason },
@@ -271,7 +272,7 @@ export class Executor {
     return answer;
   }
 
-  /** It is asked for once a pod and drain, so that each time is worth a line. */
+  /** Logs a refused restart. Each pod asks for one once per drain, so this is rare. */
   #restartRefused({ pod, owner, answer }: RefusedRestart): void {
     const code: ErrorCode = answer.status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
     this.telemetry.metrics.count("lastcall_errors_total", { code });
@@ -284,13 +285,13 @@ export class Executor {
     });
   }
 
-  /** A pod of our own that keeps room for one that will leave. */
+  /** Creates a placeholder that reserves capacity for a pod that will leave. */
   async createPlaceholder(placeholder: NewPlaceholder): Promise<void> {
     this.#assertLeading();
     await this.#ports.placeholders.create(placeholder);
   }
 
-  /** A pod that has ended with a machine before this one; its containers are gone long since. */
+  /** Deletes a Failed pod that an earlier machine of the node left behind. */
   removeFailed(pod: PodIdentity): Promise<EvictionAnswer> {
     this.#assertLeading();
     const graceSeconds = this.#fenced(() => undefined);
@@ -302,12 +303,12 @@ export class Executor {
     await this.#ports.placeholders.remove(name);
   }
 
-  /** Whom to ask about such machines; undefined where there is no cloud. Only looks. */
+  /** The releaser to check such machines with; undefined if there is none. Read-only. */
   checkerFor(machine: ReleasedMachine): Pick<InstanceReleaser, "check"> | undefined {
     return this.#ports.releaserFor(machine);
   }
 
-  /** The machine as its cloud, or its owner, knows it now. Only looks. */
+  /** Looks up the machine in its cloud or at its owner. Read-only. */
   describe(machine: ReleasedMachine, signal: AbortSignal): Promise<MachineState> {
     return this.#releaser(machine).describe(machine.providerID, signal);
   }
@@ -325,7 +326,7 @@ export class Executor {
     return this.#releaser(request).release(request, signal);
   }
 
-  /** The groups that wait, told only while we lead; undefined where none is told anything. */
+  /** The lifecycle hooks, used only while we lead; undefined if none are configured. */
   get hooks(): LifecycleHooks | undefined {
     const { hooks } = this.#ports;
     if (hooks === undefined) return undefined;
@@ -333,7 +334,7 @@ export class Executor {
     return fencedHooks(hooks, { telemetry: this.telemetry, assertMayAct });
   }
 
-  /** After its machine: removes the Node object; one that a new machine has is uncordoned. */
+  /** Deletes the Node object of a released machine; uncordons it if a new machine has it. */
   async removeNode(departure: Departure): Promise<void> {
     this.#assertLeading();
     const result = await this.#ports.marks.remove(departure.node);
@@ -341,15 +342,15 @@ export class Executor {
     await this.uncordon({ node: departure.node, departure: departure.name });
   }
 
-  /** The scheduler is to prefer other nodes, or no longer. */
+  /** Adds or removes the taint that makes the scheduler prefer other nodes. */
   async markSoon(node: NodeFacts, to: SoonStanding): Promise<void> {
     this.#assertLeading();
     await this.#ports.marks.markSoon(node, to);
   }
 
   /**
-   * Uncordons a node whose departure no longer exists. The watch may lag behind, so that a
-   * departure just made is not seen yet: it is looked for afresh first.
+   * Uncordons a node whose departure no longer exists. Reads the departure first, because the watch
+   * may not show one that was just created.
    */
   async clearOrphan(node: NodeFacts, departure: string): Promise<void> {
     const found = await this.#ports.store.read(departure);
@@ -359,7 +360,7 @@ export class Executor {
     this.telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
   }
 
-  /** Each of its calls looks first whether we still lead; undefined where nobody can do such. */
+  /** The runner of a kind, fenced by our lead; undefined if this process has none. */
   async actionRunner(kind: ActionKind): Promise<ActionRunner | undefined> {
     const runner = await this.#ports.actionPorts?.runners(kind);
     return runner && fencedRunner(runner, () => this.#assertLeading());

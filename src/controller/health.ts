@@ -1,13 +1,13 @@
 import type { Clock } from "../contracts/clock.ts";
 
-/** A pass in which nothing has come to an end for longer hangs. */
+/** A pass without any progress for longer than this hangs. */
 const stillLimitMs = 2 * 60_000;
 /**
- * A loop that has begun no pass for longer has stopped; it looks every ten minutes at the latest.
+ * A loop that has started no pass for longer than this has stopped; it resyncs every ten minutes.
  */
 const idleLimitMs = 15 * 60_000;
 
-/** Whether the loops still turn. A replica that does not lead has nothing to turn and is well. */
+/** Whether the loops are alive. A replica that does not lead has none and is healthy. */
 export class Health {
   readonly #clock: Clock;
   #beganMs: number | undefined;
@@ -26,8 +26,8 @@ export class Health {
   }
 
   /**
-   * Something that the pass has waited for is over, well or ill. A slow API server makes a pass
-   * long, which a restart would not mend.
+   * The pass has made progress: a request has ended, even if it failed. A slow API server makes a
+   * pass long, which a restart would not fix.
    */
   passMoved(): void {
     this.#movedMs = this.#clock.monotonic();
@@ -37,7 +37,7 @@ export class Health {
     this.#endedMs = this.#clock.monotonic();
   }
 
-  /** The lead is gone: no pass is due any more. */
+  /** We no longer lead, so no pass is due. */
   stoodDown(): void {
     this.#beganMs = undefined;
     this.#endedMs = undefined;
@@ -47,7 +47,7 @@ export class Health {
     this.#synced = true;
   }
 
-  /** What is wrong, in a sentence; undefined when nothing is. */
+  /** The problem in a sentence; undefined if healthy. */
   problem(): string | undefined {
     const nowMs = this.#clock.monotonic();
     if (this.#beganMs === undefined) return undefined;

@@ -11,7 +11,7 @@ import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
-/** Placeholders are swept by their own runs; this is for those that a crash has left. */
+/** Runs remove their own placeholders; this sweep is for those that a crash has left. */
 const sweepEveryMs: Millis = minutes(10);
 
 export interface SweepOptions {
@@ -20,7 +20,7 @@ export interface SweepOptions {
   readonly clock: Clock;
 }
 
-/** Deletes placeholders without a live departure: when the lead is taken, and now and then. */
+/** Deletes placeholders without a live departure: after becoming leader, then periodically. */
 export class PlaceholderSweep {
   readonly #options: SweepOptions;
   #sweptMs = Number.NEGATIVE_INFINITY;
@@ -29,7 +29,7 @@ export class PlaceholderSweep {
     this.#options = options;
   }
 
-  /** `departures` is asked after the list, so that it is the newer of the two. */
+  /** `departures` is called after the list, so that it is the newer of the two. */
   async run(departures: () => readonly Departure[]): Promise<void> {
     const { placeholders, executor, clock } = this.#options;
     if (clock.monotonic() - this.#sweptMs < sweepEveryMs) return;
@@ -42,10 +42,10 @@ export class PlaceholderSweep {
   }
 }
 
-/** How old a Node is when it is looked at: new ones have better to do, and nobody waits for it. */
+/** The age at which a Node is checked; it is busy before that, and there is no hurry. */
 const lookAfterMs: Millis = seconds(30);
 const lookEveryMs: Millis = seconds(30);
-/** More nodes than this are looked at by one list of the failed pods of all nodes. */
+/** For more nodes than this, the failed pods of all nodes are listed at once. */
 const mostLists = 20;
 
 export interface FailedPodSweepOptions {
@@ -56,20 +56,20 @@ export interface FailedPodSweepOptions {
 }
 
 /**
- * Removes the Failed pods that a shut-down machine has left behind, once its name belongs to
- * another one: Kubernetes collects such pods only where the name is gone. Each Node is looked at
- * once in a term of leading, for a machine that is gone leaves nothing more behind.
+ * Removes the Failed pods that a terminated machine has left behind once another machine has its
+ * name: Kubernetes garbage-collects such pods only if the Node is gone. Checks each Node once per
+ * term, because a machine that is gone leaves no further pods.
  */
 export class FailedPodSweep {
   readonly #options: FailedPodSweepOptions;
-  /** The uids of the nodes that were looked at. */
+  /** The uids of the nodes that were checked. */
   #done: ReadonlySet<string> = new Set();
 
   constructor(options: FailedPodSweepOptions) {
     this.#options = options;
   }
 
-  /** Runs until the signal aborts, beside everything else and never in its way. */
+  /** Runs in the background until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { executor, clock } = this.#options;
     for (;;) {
@@ -77,7 +77,7 @@ export class FailedPodSweep {
       try {
         await this.#look(signal);
       } catch (error) {
-        // The next turn tries again.
+        // The next round retries.
         signal.throwIfAborted();
         executor.telemetry.log.warn("failed-pods-not-removed", { error: messageOf(error) });
       }
@@ -96,7 +96,7 @@ export class FailedPodSweep {
     }
   }
 
-  /** A policy that only says what it would do has nothing removed either. */
+  /** Whether to check the node. A policy in dry run removes nothing. */
   #isDue(node: NodeFacts): boolean {
     const { fleet, clock } = this.#options;
     const { uid, createdAt } = node;
@@ -120,7 +120,7 @@ export class FailedPodSweep {
     }
   }
 
-  /** Throws what time may mend, so that the next turn asks again; a refusal is said once. */
+  /** Throws retryable errors, so that the next round retries; logs a refusal once. */
   async #remove(pod: FailedPod): Promise<void> {
     const { executor } = this.#options;
     const answer = await executor.removeFailed(pod);

@@ -37,32 +37,32 @@ import { SoonTaints } from "./soon-taints.ts";
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
-  /** Where the cloud can be asked how old its machines are. */
+  /** Looks up launch times in the cloud, where that is possible. */
   readonly launchTimes?: LaunchTimes | undefined;
   readonly activeDepartures: ActiveDepartures;
   readonly executor: Executor;
   readonly checks: ReleaseChecks;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
-  /** Logs every decision and carries none out. */
+  /** Logs every decision and performs none. */
   readonly dryRun: boolean;
-  /** How long before its departure a node gets the soft taint; absent: none has it. */
+  /** How long before its departure a node gets the `PreferNoSchedule` taint; absent: never. */
   readonly departingSoonMs?: Millis | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
 }
 
-/** Decisions of a pass are carried out so many at a time. */
+/** How many decisions of a pass are performed concurrently. */
 const actsAtOnce = 16;
-/** A pass that failed is tried again after this, or when something changes. */
+/** A failed pass is retried after this, or when something changes. */
 const failedAgainMs = minutes(1);
-/** Even a quiet fleet is looked at this often. */
+/** Resync interval of a fleet without changes. */
 const quietMs: Millis = millis(10 * 60_000);
 
 /**
- * The planned side: observe, decide, act, again and again. It looks when something has changed or
- * an instant of the plan is reached, and holds nothing in between. The re-check before each act is
- * the executor's and the marks' own.
+ * Reconciles planned departures: observe, decide, act. A pass runs when something has changed or an
+ * instant of the plan is reached; no state is kept in between. The executor and the node marks
+ * check each act again.
  */
 export class PlanReconciler {
   readonly #options: PlanReconcilerOptions;
@@ -71,9 +71,9 @@ export class PlanReconciler {
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
   readonly #faults = new Sampler();
-  /** What the last pass logged of the decisions that do nothing. */
+  /** The decisions without effect that the last pass logged. */
   #logged: ReadonlySet<string> = new Set();
-  /** What deciding took in the last pass. */
+  /** The duration of the last pass's decision. */
   #decidingMs: Millis = millis(0);
 
   constructor(options: PlanReconcilerOptions) {
@@ -116,8 +116,8 @@ export class PlanReconciler {
   }
 
   /**
-   * A defect of ours, or an input that nobody thought of, must not end the process: the notices are
-   * handled beside the plan, and a restart would meet the same.
+   * A defect or an unexpected input must not end the process: notices are handled independently of
+   * the plan, and a restart would fail in the same way.
    */
   #passFailed(error: unknown, signal: AbortSignal): Instant {
     signal.throwIfAborted();
@@ -141,8 +141,7 @@ export class PlanReconciler {
       gates.ask(gatesToAsk(before, clock.now()), signal),
       this.#launchTimes?.learn(before, signal),
     ]);
-    // The answers may have taken their time: what has come meanwhile is asked about as well, and
-    // all is decided on the newest picture.
+    // The answers may have taken a while: looks up what is new, and decides on the newest state.
     await this.#launchTimes?.learn(fleet.view(), signal);
     health.passMoved();
     const decidesSince = clock.monotonic();
@@ -166,7 +165,7 @@ export class PlanReconciler {
     return earliest(verdict.askAgainAt, soonAt);
   }
 
-  /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */
+  /** Writes the status in the background. It informs people: an error stops nothing. */
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
     const { policyStatus } = this.#options;
     this.#reporter.tellInvalid(plan);
@@ -191,7 +190,7 @@ export class PlanReconciler {
       .catch((fault: unknown) => this.#statusNotWritten(fault));
   }
 
-  /** By the newest picture: a departure that has begun since keeps its placeholders. */
+  /** Sweeps by the newest state: a departure that has started since keeps its placeholders. */
   async #sweep(signal: AbortSignal): Promise<void> {
     const { fleet, activeDepartures, sweep, dryRun } = this.#options;
     if (dryRun) return;
@@ -218,7 +217,7 @@ export class PlanReconciler {
     await Promise.all(Array.from({ length: actsAtOnce }, worker));
   }
 
-  /** A decision that does nothing, or in a dry run, is logged instead: once until it changes. */
+  /** Logs a decision without effect, or any in a dry run, once until it changes. */
   #doesSomething(decision: Decision, logged: Set<string>): boolean {
     if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
@@ -237,7 +236,7 @@ export class PlanReconciler {
     return false;
   }
 
-  /** What would happen around a departure, where a decision makes or begins one. */
+  /** The actions that would run around a departure that a decision creates or starts. */
   #actionsOf(decision: Decision): string | undefined {
     if (decision.kind !== "Schedule" && decision.kind !== "Begin") return undefined;
     const { policy: name, cause } =
@@ -282,7 +281,7 @@ export class PlanReconciler {
     const { executor, clock } = this.#options;
     const { departure } = decision;
     let written: DepartureStatus | undefined;
-    // What somebody has changed since, such as a notice, is decided again on the next picture.
+    // If somebody has changed it since, such as a notice, the next pass decides again.
     await executor.record(departure, (fresh) => {
       const isSame = fresh === departure;
       written = isSame ? statusAfter(fresh, { ...decision, at: clock.now() }) : undefined;
@@ -296,8 +295,8 @@ export class PlanReconciler {
   }
 
   /**
-   * What keeps a machine from being released is seldom for Lastcall to mend: people are to see it,
-   * and that a node will not be there any more at the time that they asked for.
+   * Emits an Event for a problem that only people can fix: a machine that cannot be released, or a
+   * node that is requested to leave after its deadline.
    */
   #sayProblem({ event, departure, reason, explain }: Extract<Decision, { kind: "Note" }>): void {
     if (event !== "Blocked") return;
@@ -311,7 +310,7 @@ export class PlanReconciler {
     return policyFor(departure, this.#nodeOf(departure), policies);
   }
 
-  /** What ends a departure that is taken up; undefined: it goes on. */
+  /** The result that ends a departure instead of resuming it; undefined if it continues. */
   #endOf(departure: Departure, { policies }: Snapshot): PhaseResult | undefined {
     if (!hasLostPolicy(departure, this.#nodeOf(departure), policies)) return undefined;
     const detail = `its policy ${departure.policy ?? ""} is deleted, or cannot be read`;
@@ -333,7 +332,7 @@ export class PlanReconciler {
   }
 }
 
-/** What makes a decision the same as the last one; its sentence may name the instant of asking. */
+/** Identifies a decision, without its sentence, which may name the current time. */
 function keyOf(decision: Decision): string {
   const { kind, reason } = decision;
   if (kind === "Schedule") return `${kind} ${reason} ${decision.order.departAt}`;
@@ -349,26 +348,25 @@ function earlierOf(a: Instant | undefined, b: Instant): Instant {
   return a === undefined || b < a ? b : a;
 }
 
-/** Changes come in bursts; a pass after the first of them waits at least so long for the others. */
-const gatherMs: Millis = millis(20);
-/** From the end of a pass to the next at the least. */
+/** Changes come in bursts: a pass waits at least so long after the first one. */
+const batchMs: Millis = millis(20);
+/** The shortest pause between two passes. */
 const leastMs: Millis = millis(200);
-/** Nobody who asks for a departure should wait for longer. */
+/** The longest delay of a requested departure. */
 const mostMs: Millis = seconds(5);
-/** For each second of deciding so many of rest. */
+/** How many times longer than the decision the pause after it is. */
 const restShare = 9;
 
 /**
- * How long a pass that a change has asked for waits for further ones, where the pass before was
- * deciding for `decidingMs` and has been over for `restedMs`. In a fleet in which something changes
- * all the time, deciding then takes a tenth of a core (more only where a pass is over half a
- * second), and the fast side is not kept waiting by pass upon pass. In a quiet one nobody waits for
- * what was rested already.
+ * How long a pass waits for further changes, if the pass before took `decidingMs` to decide and
+ * ended `restedMs` ago. In a fleet that changes all the time, deciding thereby takes a tenth of a
+ * core (more only if a pass takes over half a second), and notices are not delayed by one pass
+ * after another. In a quiet fleet the time since the last pass counts as waited.
  */
 export function gatherAfter(before: {
   readonly decidingMs: Millis;
   readonly restedMs: Millis;
 }): Millis {
   const restMs = Math.min(mostMs, Math.max(leastMs, before.decidingMs * restShare));
-  return millis(Math.max(gatherMs, restMs - before.restedMs));
+  return millis(Math.max(batchMs, restMs - before.restedMs));
 }

@@ -24,60 +24,60 @@ export interface ReleaseCheckOptions {
   readonly clock: Clock;
 }
 
-/** What there is to ask about: the machines that could leave now, and those of the plan. */
+/** What to check: the machines that could leave now, and those of the plan. */
 export interface ReleaseNeed {
   readonly asks: readonly ReleasabilityQuestion[];
   readonly plan: FleetPlan;
   readonly departures: readonly Departure[];
 }
 
-/** A fleet of thousands costs its cloud no more than so many questions at a time. */
+/** How many checks run concurrently, which bounds the load on the cloud's API. */
 const atOnce = 4;
-/** A cloud that has not answered by then counts as one that cannot be reached. */
+/** A cloud that does not respond within this time counts as unreachable. */
 const answerWithinMs: Millis = seconds(10);
-/** So long a departure may begin on a good answer. */
+/** How long a positive answer allows a departure to start. */
 const goodForMs: Millis = seconds(30);
-/** A problem is looked at again after this. */
+/** A problem is checked again after this. */
 const problemForMs: Millis = minutes(1);
-/** One machine of each policy and cloud is asked about so often although none is due. */
+/** How often one machine of each policy and cloud is checked even if none is due. */
 const sampledForMs: Millis = minutes(10);
 
 interface Entry {
   readonly question: ReleasabilityQuestion;
   readonly answer: ReleaseAnswer;
-  /** When a problem is to be looked at again, by the monotonic clock. */
+  /** When to check a problem again (monotonic). */
   readonly againMs: number;
 }
 
 /**
- * What the clouds say of machines that are to leave, asked before their nodes are touched. The pass
- * never waits for it: it goes on with what is known and is called when there is more. A problem
- * counts until a later answer is better, a good answer only for a moment.
+ * Checks with the clouds that machines can be released, before their nodes are touched. A pass
+ * never waits for it: it uses the known answers and runs again when there are new ones. A problem
+ * counts until a later answer is positive; a positive answer counts only for a moment.
  */
 export class ReleaseChecks {
   readonly #options: ReleaseCheckOptions;
   readonly #listeners = new Set<() => void>();
   readonly #entries = new Map<string, Entry>();
   readonly #sampledUntilMs = new Map<string, number>();
-  /** Clouds that did not answer; new questions to them wait. */
+  /** Clouds that did not respond, whose next checks wait. */
   readonly #pausedUntilMs = new Map<string, number>();
-  /** Problems that the log has been told of, by cloud. */
+  /** Logged problems, by cloud. */
   readonly #logged = new Map<string, string>();
   #isAsking = false;
-  /** There was more to ask while a round was under way. */
-  #hasMissed = false;
+  /** More checks were requested during a round. */
+  #hasMore = false;
 
   constructor(options: ReleaseCheckOptions) {
     this.#options = options;
   }
 
-  /** Calls back when an answer came that changes what can be decided; gives the way to stop it. */
+  /** Calls the listener when an answer changes a decision. Returns the unsubscribe function. */
   onNews(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What is known now of the machines behind the nodes. */
+  /** The known answers for the machines of the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
     const { executor } = this.#options;
     const answers = answersByName(nodes, (node) => {
@@ -88,13 +88,13 @@ export class ReleaseChecks {
     return answers;
   }
 
-  /** Asks about some of the machines that are worth it, one round at a time. */
+  /** Starts a round of checks, unless one is running. */
   ask(need: ReleaseNeed, signal: AbortSignal): void {
     if (this.#isAsking) {
-      this.#hasMissed = need.asks.length > 0;
+      this.#hasMore = need.asks.length > 0;
       return;
     }
-    this.#hasMissed = false;
+    this.#hasMore = false;
     const round = this.#nextRound(need);
     if (round.length === 0) return;
     this.#isAsking = true;
@@ -102,13 +102,12 @@ export class ReleaseChecks {
       .catch((error: unknown) => this.#failed(error, signal))
       .finally(() => {
         this.#isAsking = false;
-        if (this.#hasMissed && !signal.aborted) this.#tellNews();
+        if (this.#hasMore && !signal.aborted) this.#tellNews();
       });
   }
 
   /**
-   * Asks about one machine whose departure is about to begin: nobody decides before there is an
-   * answer.
+   * Checks one machine whose departure is about to start, and waits for the answer.
    */
   async askNow(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
     const answer = await askAboutRelease(question, this.#options, signal);
@@ -141,7 +140,7 @@ export class ReleaseChecks {
     return [...distinct.values()];
   }
 
-  /** So that what is missing is said at the start, and not when the first machine is due. */
+  /** One machine per policy and cloud, so that problems are reported at the start. */
   #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleasabilityQuestion> {
     const nowMs = this.#options.clock.monotonic();
     const samples = new Map<string, ReleasabilityQuestion>();
@@ -157,7 +156,7 @@ export class ReleaseChecks {
     return samples;
   }
 
-  /** Those that were looked at longest ago come first, so that all have their turn. */
+  /** The problems to check again, least recently checked first. */
   #staleProblems({ plan, departures }: ReleaseNeed): readonly ReleasabilityQuestion[] {
     const planned = plan.policies.flatMap((one) => one.departures.map(({ node }) => node.uid));
     const live = departures.filter(isLive).map(({ node }) => node.uid);
@@ -194,7 +193,7 @@ export class ReleaseChecks {
     return before.reason === answer.reason && before.detail === answer.detail ? "Known" : "News";
   }
 
-  /** One good answer tells of the others as well that it is worth asking. */
+  /** Notes whether the cloud responds: one positive answer resumes the other checks. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
     const nowMs = this.#options.clock.monotonic();
     const { log } = this.#options.executor.telemetry;
@@ -225,7 +224,7 @@ export class ReleaseChecks {
 }
 
 /**
- * Asks the cloud about one machine, and not for long; that it does not answer is an answer, too.
+ * Checks one machine with a timeout. No response is an answer as well.
  */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
@@ -281,7 +280,7 @@ function unexpected(providerID: string, error: unknown): LastcallError {
   );
 }
 
-/** The cloud by the providerID's scheme, as `gce`. */
+/** The cloud, by the scheme of the providerID, such as `gce`. */
 function cloudOf({ providerID = "" }: NodeFacts): string {
   return providerID.slice(0, Math.max(0, providerID.indexOf(":")));
 }

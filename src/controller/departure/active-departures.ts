@@ -9,22 +9,22 @@ import type { RunOptions } from "./step.ts";
 
 type First = Parameters<DepartureRun["run"]>[1];
 
-/** A planned run that failed is not taken up again before this has passed. */
+/** How long a failed planned run rests before it is resumed. */
 const restMs: Millis = minutes(1);
 
-/** One under a notice not before its backoff, and this at most. */
+/** The longest rest under a notice, where the backoff applies. */
 const noticedRestMs: Millis = seconds(1);
 
-/** How a run that failed rests: until when, by the monotonic clock, and after how many failures. */
+/** The rest of a failed run: its end (monotonic) and the number of failures so far. */
 interface Rest {
   readonly untilMs: number;
   readonly failures: number;
 }
 
-/** Told when a run that failed has rested and is to be taken up again. */
+/** Called when a failed run has rested and has to be resumed. */
 export type RestedListener = (uid: string) => void;
 
-/** The departures under way, each in a run of its own; none waits for another. */
+/** The departures under way. Each has its own run, and none waits for another. */
 export class ActiveDepartures {
   readonly #options: RunOptions;
   readonly #runs = new Map<string, DepartureRun>();
@@ -40,7 +40,7 @@ export class ActiveDepartures {
     this.#options = options;
   }
 
-  /** Begins a departure, or takes one up again; one that is running already is left to itself. */
+  /** Starts or resumes a departure. Does nothing if it is running already. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.has(departure) || this.#isResting(departure)) return;
     const node = this.#fleet.node(departure.node.name);
@@ -59,12 +59,12 @@ export class ActiveDepartures {
     this.#running.add(run);
   }
 
-  /** Whether a departure has a run, which knows more of it than the watch shows. */
+  /** Whether a departure has a run, whose state is newer than the watch's. */
   has({ uid }: Departure): boolean {
     return this.#runs.has(uid);
   }
 
-  /** Hands each run what the watch has seen of it last, and drops what is known of deleted ones. */
+  /** Passes the watch's state to every run, and forgets deleted departures. */
   observe(): void {
     this.#options.runningDrains.forget(this.#options.view().departures);
     for (const uid of this.#rests.keys()) {
@@ -73,7 +73,7 @@ export class ActiveDepartures {
     for (const uid of this.#runs.keys()) this.#observeOne(uid);
   }
 
-  /** The same for the runs that a change concerns: in a burst each change is about one of many. */
+  /** Does the same only for runs that a change concerns, since in a burst that is one of many. */
   observeChanged({ nodes, departures }: FleetChange): void {
     const touched = [...nodes].flatMap((name) => [...(this.#byNode.get(name) ?? [])]);
     for (const uid of new Set([...touched, ...departures])) this.#observeOne(uid);
@@ -83,14 +83,14 @@ export class ActiveDepartures {
     const open = this.#runs.get(uid);
     if (open === undefined) return;
     const departure = this.#fleet.departure(uid);
-    // A run is opened on what the watch has shown, so that what is missing has been deleted.
+    // The watch had shown the departure when its run was opened: if it is missing, it was deleted.
     if (departure === undefined) open.abandon();
     else open.observe(departure, this.#fleet.node(departure.node.name));
   }
 
   /**
-   * The departures with what the runs know beyond the watch, so that nothing is decided on a
-   * picture that is older than our own last write.
+   * Returns the departures with the state of their runs, so that no decision is based on a state
+   * older than our own last write.
    */
   overlay(departures: readonly Departure[]): readonly Departure[] {
     if (this.#runs.size === 0) return departures;
@@ -100,7 +100,7 @@ export class ActiveDepartures {
     });
   }
 
-  /** Resolves when every run has come to rest; for a clean stop. */
+  /** Resolves when every run has ended, for a clean shutdown. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -118,8 +118,8 @@ export class ActiveDepartures {
   }
 
   /**
-   * A run that failed is taken up again by whoever listens here. No fault of a moment may cost a
-   * notice its time: under one that is within a second.
+   * Calls the listener when a failed run has to be resumed. Under a notice that is within a second,
+   * so that a transient error does not use up its time.
    */
   onRested(listener: RestedListener): () => void {
     this.#onRested.add(listener);
@@ -129,7 +129,7 @@ export class ActiveDepartures {
   #isResting(departure: Departure): boolean {
     const rest = this.#rests.get(departure.uid);
     const leftMs = (rest?.untilMs ?? 0) - this.#options.clock.monotonic();
-    // One that failed before its notice came does not rest on.
+    // A run that failed before a notice arrived stops resting.
     return rest !== undefined && leftMs > 0 && !(isNoticed(departure) && leftMs > noticedRestMs);
   }
 
@@ -141,7 +141,7 @@ export class ActiveDepartures {
     if (signal.aborted) return;
     const { log, metrics } = this.#options.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-    // Whoever leads now takes the run up from the Departure.
+    // The new leader resumes the run from the Departure.
     if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
     log.error("run-failed", { departure: departure.name, code, error: messageOf(error) });

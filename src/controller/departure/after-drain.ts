@@ -9,9 +9,8 @@ import { awaitDetached } from "../action/action-steps.ts";
 import { type DrainEnd, isCloudsToTake, type StepContext, targetOf } from "./step.ts";
 
 /**
- * Waits until the volumes of the pods that have left are detached, so that the machine does not go
- * with them and their new pods need not wait for a forced detach; as long as there is time. A fault
- * in looking holds nothing up.
+ * Waits until the volumes of the evicted pods are detached, so that their replacements do not have
+ * to wait for a forced detach. Ends when time is up, or if attachments cannot be read.
  */
 export async function awaitVolumes(context: StepContext, signal: AbortSignal): Promise<undefined> {
   const { telemetry, departure } = context;
@@ -26,7 +25,7 @@ export async function awaitVolumes(context: StepContext, signal: AbortSignal): P
   }
 }
 
-/** Gives what is still attached when time is up. Rejects where the cluster does not let us look. */
+/** Returns the volumes still attached when time is up. Rejects if they cannot be listed. */
 async function untilDetached(
   end: DrainEnd,
   context: StepContext,
@@ -49,7 +48,7 @@ async function untilDetached(
       const left = awaitedVolumes(attached, end.staying);
       if (left.length === 0 || clock.now() >= volumesUntil(end, context, emptyAt)) return left;
       await report("VolumeWait", namesOf(left));
-      // The limit is another where a notice has come meanwhile.
+      // A notice that has arrived meanwhile changes the limit.
       await wakeup.sleepUntil(volumesUntil(end, context, emptyAt), signal);
     }
   } finally {
@@ -59,8 +58,8 @@ async function untilDetached(
 }
 
 /**
- * The notice's deadline; else the drain's own timeout, which begins again where it is none, or a
- * job or a long grace has outlasted it.
+ * The notice's deadline, otherwise the end of the drain's timeout. The timeout starts again if the
+ * drain had no limit, or a job or long grace period has exceeded it.
  */
 function volumesUntil({ rule }: DrainEnd, context: StepContext, emptyAt: Instant): Instant {
   const departure = context.departure();
@@ -76,7 +75,7 @@ function namesOf(volumes: readonly AttachedVolume[]): string {
   return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
 }
 
-/** A volume is bound to one claim for good, so that it is asked for once. */
+/** Looks up each volume's claim once, because a volume is never bound to another claim. */
 async function withClaims(
   followed: FollowedVolumes,
   about: { readonly claims: Map<string, string | undefined>; readonly context: StepContext },
@@ -94,11 +93,10 @@ async function withClaims(
 }
 
 /**
- * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
- * as long as the policy says that this takes; it forwards what they still send to it. Counted from
- * the drain's beginning, which the status holds, so that a restart does not begin again. An action
- * that takes it out of its target groups knows better when they are done, and is waited for
- * instead.
+ * Waits for `loadBalancerDelay` before a machine is released, because load balancers still send
+ * requests to the node until they have noticed its cordon. Counts from the start of the drain, as
+ * recorded in the status, so that a restart does not extend it. A `deregisterTargets` action knows
+ * when connections are drained, and is awaited instead.
  */
 export async function awaitLoadBalancers(
   context: StepContext,
@@ -114,7 +112,7 @@ export async function awaitLoadBalancers(
     for (;;) {
       signal.throwIfAborted();
       const departure = context.departure();
-      // Asked again after each wait: a notice may leave the machine to the cloud.
+      // Evaluated after each wait: a notice may leave the machine to the cloud.
       if (isCloudsToTake(context)) return;
       const beganAt = drainBeganAt(departure.status) ?? clock.now();
       const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
@@ -128,7 +126,7 @@ export async function awaitLoadBalancers(
   }
 }
 
-/** Ends the phase Draining with what the drain came to. */
+/** Ends the phase Draining with the result of the drain. */
 export async function drained(context: StepContext): Promise<PhaseResult> {
   const { verdict, account, detail } = drainEndOf(context);
   switch (verdict) {
@@ -142,6 +140,6 @@ export async function drained(context: StepContext): Promise<PhaseResult> {
 }
 
 function drainEndOf({ memory }: StepContext): DrainEnd {
-  assert(memory.drained !== undefined, "what comes after a drain comes after one");
+  assert(memory.drained !== undefined, "the steps after a drain run after it has ended");
   return memory.drained;
 }

@@ -12,7 +12,7 @@ import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
 
-/** Pods that leave have room elsewhere first, where the policy wants it and there is time. */
+/** Reserves capacity for the pods of the node, if the policy asks for it and there is time. */
 export async function reserveCapacity(
   context: StepContext,
   signal: AbortSignal,
@@ -26,12 +26,12 @@ export async function reserveCapacity(
   telemetry.reservationTimedOut(departure(), detail);
   const told = { reason: "ReplacementTimeout", detail } as const;
   if (onTimeout !== "Proceed") return { event: "GaveUp", ...told };
-  // It goes on without the room, but not past what else comes before a drain.
+  // Continues without the capacity, but not past the other steps before the drain.
   memory.missed = told;
   return undefined;
 }
 
-/** Room that cannot even be looked for is room that was not found: the policy says what follows. */
+/** Treats an error as capacity that was not found: the policy decides what follows. */
 async function reservationEnd(context: StepContext, signal: AbortSignal): Promise<ReservationEnd> {
   try {
     return await new CapacityReservation(context).run(signal);
@@ -43,7 +43,7 @@ async function reservationEnd(context: StepContext, signal: AbortSignal): Promis
 }
 
 /**
- * Past the drain nobody needs the room any more. What fails here is swept by the plan reconciler.
+ * Removes the remaining placeholders after the drain. The plan reconciler sweeps those that fail.
  */
 export async function freeCapacity(context: StepContext): Promise<undefined> {
   const { departure, telemetry } = context;
@@ -65,7 +65,7 @@ async function removePlaceholders({
 }
 
 interface ReservationEnd {
-  /** `Pressed`: a notice has come, and there is no time for room. */
+  /** `Pressed`: a notice has arrived, and there is no time left to reserve capacity. */
   readonly verdict: "Ready" | "TimedOut" | "Pressed";
   readonly detail: string;
 }
@@ -78,9 +78,9 @@ interface Seen {
 }
 
 /**
- * Makes room before a drain: asks core which placeholders to create, creates them, and looks again
- * when a pod changes, until all of them run or time is up. It keeps nothing: begun again after a
- * restart it goes on from the placeholders that are there.
+ * Reserves capacity before a drain: lets core decide which placeholders to create, creates them,
+ * and repeats when a pod changes, until all of them run or time is up. It has no state of its own:
+ * after a restart it continues from the placeholders that exist.
  */
 class CapacityReservation {
   readonly #context: StepContext;
@@ -97,7 +97,7 @@ class CapacityReservation {
     const { pods, placeholders, clock } = this.#context;
     const node = targetOf(this.#context);
     const departure = this.#context.departure();
-    // The watches end with the making, not with whatever called it.
+    // The watches end with the reservation, not with the caller's signal.
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
     const nodePods = pods.follow(node.name, { signal: stop });
@@ -117,7 +117,7 @@ class CapacityReservation {
       const sinceAt = reasonSince(departure.status, "ReplacementWait") ?? clock.now();
       machine.trust(nodePods.pods());
       const reach = await this.#placements(nodePods.pods());
-      // Where the machine is another's by now, the drain finds that out before it begins.
+      // If the machine has been replaced, the drain detects that before it starts.
       const ownPods = () => machine.ownOf(nodePods.pods()).map(reach);
       const seen = { pods: ownPods, budgets, followed, sinceAt };
       return await this.#untilThere(seen, signal);
@@ -160,7 +160,7 @@ class CapacityReservation {
     });
   }
 
-  /** Does what the step says; what fails is tried again after a pause. Gives when to look again. */
+  /** Performs a step. Returns when to evaluate again, which is sooner after an error. */
   async #carryOut(step: ReservationStep, signal: AbortSignal): Promise<Instant> {
     const { executor, clock, rng } = this.#context;
     const results = await Promise.allSettled([
@@ -175,7 +175,7 @@ class CapacityReservation {
     return earlier(step.endsAt, plus(clock.now(), backoffMs(this.#attempts, rng)));
   }
 
-  /** Where volumes can be reached is asked once: volumes do not move. */
+  /** Looks up once where volumes can be attached, because volumes do not move. */
   async #placements(pods: readonly PodFacts[]): Promise<(pod: PodFacts) => PodFacts> {
     const placements = new Map<string, PodPlacement | undefined>();
     for (const { uid, placement } of await this.#context.capacity.withVolumes(pods)) {

@@ -6,7 +6,7 @@ import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { StepContext } from "./step.ts";
 
-/** Cordons and marks the node, in one patch that tests who it is. */
+/** Cordons and marks the node in one patch that checks its identity. */
 export async function cordon(
   context: StepContext,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export async function cordon(
   }
 }
 
-/** A node leaves once. What the cloud has said is not lost with the departure that came second. */
+/** Yields to the departure that owns the node, and hands a notice over to it. */
 async function yieldTo(
   owner: string,
   context: StepContext,
@@ -56,21 +56,21 @@ export async function uncordon(
   await retry(() => executor.uncordon({ node, departure: name }), signal);
 }
 
-/** Ends a roll-back, with the reason that began it. */
+/** Ends a roll-back with the reason that started it. */
 export async function rolledBack({ departure }: StepContext): Promise<PhaseResult> {
   return { event: "RolledBack", reason: departure().status.reason ?? "RolledBackByRule" };
 }
 
 /**
- * Keeps what people see of a departure in step with it, when a notice comes to one that is under
- * way or was planned for later: the marks on its node, and its instant. Nothing waits for it, and
- * what fails is tried again at the next look.
+ * Updates the node's marks and the planned instant when a notice arrives for a departure that is
+ * under way or planned for later. Nothing waits for these writes; failed ones are retried at the
+ * next change.
  */
 export class MarkUpkeep {
   readonly #executor: Executor;
   readonly #telemetry: DepartureTelemetry;
   readonly #busy = new Set<string>();
-  /** What the mark was made or renewed for last; the taint alone does not tell the deadline. */
+  /** The notice of the last marks; the taint alone does not show the deadline. */
   #markedFor: string | undefined;
 
   constructor(executor: Executor, telemetry: DepartureTelemetry) {
@@ -79,7 +79,7 @@ export class MarkUpkeep {
   }
 
   /**
-   * `departure` as its run knows it, `seen` as the watch shows it: what that has is in the cluster.
+   * `departure` is the run's state; `seen` is the watch's, which is what the cluster has.
    */
   look(departure: Departure, seen: Departure, node: NodeFacts | undefined): void {
     if (isOvertaken(seen)) {
@@ -104,7 +104,7 @@ export class MarkUpkeep {
   }
 }
 
-/** What the cloud has said of it, by which news is known. */
+/** Identifies the current notice, to detect a new one. */
 export function noticeOf({ cause, deadlineAt, noticedAt }: Departure): string {
   return `${cause} ${deadlineAt} ${noticedAt}`;
 }

@@ -20,10 +20,10 @@ import { explain } from "../../core/reason/explain.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 
-/** Events are few: of many pods with one trouble so many are named. */
+/** Events name at most so many pods with the same problem. */
 const namedPods = 10;
 
-/** What a departure says while it goes on: log lines, Events and metrics, in one place. */
+/** Log lines, Events and metrics of one departure. */
 export class DepartureTelemetry {
   readonly #telemetry: Telemetry;
   readonly #clock: Clock;
@@ -44,7 +44,7 @@ export class DepartureTelemetry {
     this.#count(after);
   }
 
-  /** Its machine is gone, and it had not begun: an autoscaler may have taken it, so no Event. */
+  /** The machine is gone before the start: an autoscaler may have taken it, so no Event. */
   lostUnbegun(departure: Departure): void {
     this.#log("Scheduled", departure);
     this.#count(departure);
@@ -74,7 +74,7 @@ export class DepartureTelemetry {
     this.#telemetry.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
   }
 
-  /** Says each pod that is held up, that is deleted past its budget or will be cut short, once. */
+  /** Reports each pod once that is blocked, forced, or whose grace period is truncated. */
   drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
     for (const held of step.blocked) {
       const { namespace, name } = held.pod;
@@ -93,13 +93,13 @@ export class DepartureTelemetry {
     }
   }
 
-  /** Says which pods went with the machine past the end of the drain. */
+  /** Reports pods that were lost with the machine after the end of the drain. */
   leftBehind(departure: Departure, { drain }: Pick<DepartureStatus, "drain">): void {
     const pods = drain?.notClean?.filter(({ outcome }) => outcome === "LeftBehind") ?? [];
     for (const pod of pods.slice(0, namedPods)) this.#sayUnclean(departure, pod);
   }
 
-  /** Says what came of a pod that did not end cleanly, and which audit rule foretells it. */
+  /** Reports a pod that did not terminate cleanly, and the audit rule that predicts it. */
   #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
     const what =
       outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
@@ -133,7 +133,7 @@ export class DepartureTelemetry {
     });
   }
 
-  /** What goes on inside a phase. */
+  /** Logs progress within a phase. */
   reported({ node, name, status }: Departure): void {
     const { phase, reason, message } = status;
     this.#telemetry.log.info("departure-message", {
@@ -145,7 +145,7 @@ export class DepartureTelemetry {
     });
   }
 
-  /** Says before the cordon which pods their budgets will hold; of many only the first. */
+  /** Reports before the cordon the first pods that their budgets will block. */
   impossible(departure: Departure, pods: readonly PlannedPod[]): void {
     for (const pod of pods.slice(0, namedPods)) {
       const { namespace, name, uid, budgets } = pod;
@@ -157,7 +157,7 @@ export class DepartureTelemetry {
     }
   }
 
-  /** Says before the cordon which pods may find no place elsewhere; of many only the first. */
+  /** Reports before the cordon the first pods that fit on no other node. */
   unplaced(departure: Departure, unplaced: readonly UnplacedPod[]): void {
     for (const { pod, detail } of unplaced.slice(0, namedPods)) {
       const { namespace, name, uid } = pod;
@@ -179,7 +179,7 @@ export class DepartureTelemetry {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
-  /** Pods that came late are drained by themselves, and a departure has one drain to tell of. */
+  /** Reports the end of the drain, once: late pods are drained separately. */
   drainEnded(
     departure: Departure,
     { verdict, endedAt }: { readonly verdict: DrainVerdict; readonly endedAt: Instant },
@@ -195,7 +195,7 @@ export class DepartureTelemetry {
     metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - endedAt) / 1000);
   }
 
-  /** One action has come to its end, or was undone; with the records of all as they are now. */
+  /** Reports an action that has ended or was undone. `all` are the records of all actions. */
   actionEnded(departure: Departure, record: ActionRecord, all: readonly ActionRecord[]): void {
     const { metrics, log } = this.#telemetry;
     const { name, kind, state, result, detail, attempts, seconds } = record;

@@ -37,16 +37,17 @@ import { longestPause } from "./retry.ts";
 import { type DrainEnd, type StepContext, targetOf } from "./step.ts";
 
 /**
- * Answers and changes of pods come in bursts, and a step looks at every pod: so long after the
- * first of a burst the others are waited for. Of a drain of 110 pods this halves the time.
+ * Pod changes and eviction responses arrive in bursts, and each step evaluates every pod: a step
+ * waits so long for more of them. For a drain of 110 pods this halves the time.
  */
-const gatherMs: Millis = millis(20);
+const batchMs: Millis = millis(20);
 
-/** How long a drain under a notice waits for the budgets. */
-const budgetsWaitMs: Millis = millis(500);
+/** How long a drain under a notice waits for the list of budgets. */
+const budgetsTimeoutMs: Millis = millis(500);
 
 /**
- * The pods leave. What the drain came to is in the memory of the run; one that is undone ends here.
+ * Drains the node and stores the result in the run's memory. Ends the phase only if the drain has
+ * to be rolled back.
  */
 export async function drain(
   context: StepContext,
@@ -63,8 +64,8 @@ export async function drain(
     telemetry.drainEnded(context.departure(), end);
     runningDrains.leave(departure);
     memory.drained = end;
-    const isUndone = end.verdict === "TimedOut" && end.rule.onTimeout !== "Proceed";
-    if (!isUndone) return undefined;
+    const isRolledBack = end.verdict === "TimedOut" && end.rule.onTimeout !== "Proceed";
+    if (!isRolledBack) return undefined;
     return { event: "GaveUp", reason: "DrainTimeout", detail: end.detail };
   } finally {
     stop();
@@ -72,15 +73,16 @@ export async function drain(
 }
 
 /**
- * Whether pods that left before a drain was taken up may have had volumes of their own. A look at
- * them lists all of the cluster, so that in a burst of notices one is not worth it without a sign.
+ * Whether pods that left before a drain was resumed may have had persistent volumes. Looking up
+ * attachments lists those of the whole cluster, which a burst of notices cannot afford without a
+ * reason.
  */
 function mayHaveHadVolumes(departure: Departure, counted: DrainCounts | undefined): boolean {
   const hasWaited = reasonSince(departure.status, "VolumeWait") !== undefined;
   return hasWaited || (counted !== undefined && !isNoticed(departure));
 }
 
-interface Begun {
+interface StartedDrain {
   readonly followed: FollowedPods;
   readonly machine: MachineCheck;
   readonly budgets: readonly BudgetFacts[];
@@ -88,26 +90,26 @@ interface Begun {
 }
 
 /**
- * One node's drain: follows its pods, asks core what to do now, does it, and looks again when a
- * pod changes, an answer comes or the next instant is reached. Nothing is held while it waits, and
- * a drain begun again after a restart goes on from the pods as they are.
+ * Drains one node: watches its pods, lets core decide the next acts, performs them, and repeats
+ * when a pod changes, a response arrives or the next instant is reached. It occupies no worker
+ * while it waits. After a restart a drain continues from the pods that are there.
  */
 class NodeDrain {
   readonly #context: StepContext;
   readonly #node: NodeFacts;
   readonly #driver: DrainDriver;
   readonly #wakeup: Wakeup;
-  /** The policy's rule as it is for this departure, when the drain began. */
+  /** The policy's drain rule for this departure, as of the start of the drain. */
   readonly #rule: DrainRule;
-  /** What was counted before this drain, by one that it goes on with. */
+  /** The counters of the interrupted drain that this one resumes. */
   readonly #countedBefore: DrainCounts | undefined;
   #reportAgainAt: Instant | undefined;
   #heldBy: string | undefined;
   #volumes: DrainEnd["volumes"];
-  #begun: Begun | undefined;
-  /** When this drain began or was taken up; by the monotonic clock. */
+  #started: StartedDrain | undefined;
+  /** When this drain started or was resumed (monotonic). */
   readonly #startedAtMs: number;
-  /** Since when nothing is left to do, if that is so. */
+  /** Since when nothing is left to do. */
   #doneAt: Instant | undefined;
 
   constructor(context: StepContext) {
@@ -127,7 +129,7 @@ class NodeDrain {
     });
   }
 
-  /** A notice may have come, or its deadline have moved: the next step counts with it. */
+  /** Triggers the next step, which considers a new notice or deadline. */
   wake(): void {
     this.#wakeup.wake();
   }
@@ -135,7 +137,7 @@ class NodeDrain {
   async run(signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
     const { pods, clock, memory } = this.#context;
     const departure = this.#departure;
-    // The watch ends with the drain, not with whatever called it.
+    // The watch ends with the drain, not with the caller's signal.
     const done = new AbortController();
     const followed = pods.follow(this.#node.name, {
       dueAt: this.#dueAt(),
@@ -152,11 +154,11 @@ class NodeDrain {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
       const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());
-      const isTakenUp = this.#countedBefore !== undefined;
-      const there = isTakenUp ? thereBefore(followed.pods(), startedAt) : followed.pods();
+      const isResumed = this.#countedBefore !== undefined;
+      const there = isResumed ? thereBefore(followed.pods(), startedAt) : followed.pods();
       memory.beganWith ??= new Set(there.map(({ uid }) => uid));
-      this.#begun = { followed, machine, budgets, startedAt };
-      return await this.#untilOver(this.#begun, signal);
+      this.#started = { followed, machine, budgets, startedAt };
+      return await this.#untilOver(this.#started, signal);
     } finally {
       this.#driver.end();
       stop();
@@ -165,52 +167,53 @@ class NodeDrain {
   }
 
   /**
-   * Once the node is gone: the watch that tells of its pods may lag behind the one that tells of
-   * it, and whoever left in time has not gone with the machine.
+   * Recounts the pods once the node is gone: the pod watch may lag behind the node watch, and pods
+   * that left in time must not count as lost with the machine.
    */
   async countAgain(): Promise<void> {
     const { pods, memory } = this.#context;
-    if (this.#begun === undefined || memory.counts?.left === 0) return;
+    if (this.#started === undefined || memory.counts?.left === 0) return;
     const there = await pods.list(this.#node.name);
-    this.#step({ ...this.#begun, followed: { ...this.#begun.followed, pods: () => there } });
+    const followed = { ...this.#started.followed, pods: () => there };
+    this.#step({ ...this.#started, followed });
   }
 
-  async #untilOver(begun: Begun, signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
+  async #untilOver(started: StartedDrain, signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
     const { clock } = this.#context;
     for (;;) {
       signal.throwIfAborted();
-      if (begun.machine.lost !== undefined) return begun.machine.lost;
-      const step = this.#step(begun);
+      if (started.machine.lost !== undefined) return started.machine.lost;
+      const step = this.#step(started);
       const { verdict, counts } = step;
       this.#doneAt = verdict === "Done" ? (this.#doneAt ?? clock.now()) : undefined;
-      const bindsMs = this.#bindsFor();
+      const bindsMs = this.#bindingLeftMs();
       if (verdict === "Done" && bindsMs > 0) {
         await this.#wakeup.sleepUntil(plus(clock.now(), bindsMs), signal);
         continue;
       }
-      if (verdict !== "Running") return this.#end({ verdict, counts }, begun);
+      if (verdict !== "Running") return this.#end({ verdict, counts }, started);
       this.#heldBy = explainHeld(step.blocked);
       for (const act of step.acts) void this.#carryOut(act, signal);
       const wakeAt = earliest(step.askAgainAt, this.#reportAgainAt);
       const woken = await this.#wakeup.sleepUntil(wakeAt, signal);
-      if (woken === "Woken") await clock.sleep(gatherMs, signal);
+      if (woken === "Woken") await clock.sleep(batchMs, signal);
     }
   }
 
   /**
-   * For how long a scheduler that does not know of the cordon yet may still bind pods to the node.
-   * They have to leave as well before the node counts as drained, since that completes a lifecycle
-   * hook. A controller that takes a drain up may have done so right after the cordon.
+   * How much longer a scheduler that has not seen the cordon may still bind pods to the node. Those
+   * pods have to leave as well before the node counts as drained, because that completes a
+   * lifecycle hook. A resumed drain may have been cordoned just before.
    */
-  #bindsFor(): Millis {
+  #bindingLeftMs(): Millis {
     const { memory, clock } = this.#context;
     const { cordonedAtMs = this.#startedAtMs } = memory;
     return millis(Math.max(0, cordonedAtMs + bindingMs - clock.monotonic()));
   }
 
   /**
-   * Budgets are a forecast: the eviction API asks them itself. Under a notice a drain goes without
-   * them where they cannot be read at once.
+   * Lists the budgets. They only serve the forecast, since the eviction API enforces them: under a
+   * notice, a drain proceeds without them if they cannot be read at once.
    */
   async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
     const { pods, clock, executor } = this.#context;
@@ -223,8 +226,8 @@ class NodeDrain {
     const answered = new AbortController();
     const asked = pods.budgets().catch((error: unknown) => without(messageOf(error)));
     const late = clock
-      .sleep(budgetsWaitMs, AbortSignal.any([signal, answered.signal]))
-      .then(() => without(`no answer came within ${budgetsWaitMs} ms`));
+      .sleep(budgetsTimeoutMs, AbortSignal.any([signal, answered.signal]))
+      .then(() => without(`no answer came within ${budgetsTimeoutMs} ms`));
     late.catch(() => undefined);
     try {
       return await Promise.race([asked, late]);
@@ -233,7 +236,7 @@ class NodeDrain {
     }
   }
 
-  #step({ followed, machine, budgets, startedAt }: Begun): DrainStep {
+  #step({ followed, machine, budgets, startedAt }: StartedDrain): DrainStep {
     const departure = this.#departure;
     const livePods = followed.pods();
     const ownPods = machine.ownOf(livePods);
@@ -241,7 +244,7 @@ class NodeDrain {
     const since = { beganAt: startedAt, noticedAt: departure.noticedAt };
     const namedAt = cloudDeadline(departure);
     const deadlineAt = drainDeadline(namedAt, since);
-    // A notice may have come in mid-drain.
+    // A notice may have arrived during the drain.
     const asked = drainRuleOf(departure, { rule: this.#rule, now: startedAt });
     const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
     const knownAt = noticeKnownAt(since);
@@ -254,7 +257,7 @@ class NodeDrain {
     return step;
   }
 
-  /** The status writer writes what is new of it at its own pace, and says when to come again. */
+  /** Records the step. Returns when to report again, since the status writer is rate-limited. */
   #report(step: DrainStep, plan: DrainPlan): Instant | undefined {
     const { statusWriter, runningDrains, telemetry, memory } = this.#context;
     const departure = this.#departure;
@@ -266,14 +269,15 @@ class NodeDrain {
 
   async #carryOut(act: DrainAct, signal: AbortSignal): Promise<void> {
     const answer = await this.#driver.carryOut(act, { dueAt: this.#dueAt(), signal });
-    if (answer?.kind === "Accepted") this.#giveCapacity(act.pod);
+    if (answer?.kind === "Accepted") this.#freeCapacityFor(act.pod);
   }
 
   /**
-   * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its
-   * room, and in the moment between the replacement outranks the placeholder.
+   * Removes the placeholder of an evicted pod, whose replacement needs the capacity now. Not
+   * earlier: a pod that its budget protects keeps its reservation, and the replacement preempts a
+   * placeholder that is still there.
    */
-  #giveCapacity(pod: PodIdentity): void {
+  #freeCapacityFor(pod: PodIdentity): void {
     const { executor, telemetry } = this.#context;
     const departure = this.#departure;
     if (!hasReserved(departure.status)) return;
@@ -284,7 +288,7 @@ class NodeDrain {
 
   #end(
     { verdict, counts }: { readonly verdict: DrainEnd["verdict"]; readonly counts: DrainCounts },
-    { followed, startedAt }: Begun,
+    { followed, startedAt }: StartedDrain,
   ): DrainEnd {
     const { firstPlan: plan } = this.#driver;
     const endedAt = this.#doneAt ?? this.#context.clock.now();
@@ -299,14 +303,14 @@ class NodeDrain {
     };
   }
 
-  /** The nearest deadline goes first; a drain under no notice has its own timeout. */
+  /** The deadline that orders requests in a burst: the notice's, otherwise the drain's timeout. */
   #dueAt(): Instant {
     const departure = this.#departure;
     const beganAt = this.#beganAt ?? this.#context.clock.now();
     return cloudDeadline(departure) ?? plus(beganAt, this.#rule.timeoutMs);
   }
 
-  /** When this drain began, be it with a controller before us; undefined: it begins now. */
+  /** When this drain started, possibly under an earlier leader; undefined if it starts now. */
   get #beganAt(): Instant | undefined {
     const { lateSinceAt } = this.#context.memory;
     const beganAt = drainBeganAt(this.#departure.status);

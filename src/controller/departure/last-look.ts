@@ -6,43 +6,43 @@ import { departureDeleted, machineLost, wholeIdentity } from "./machine-check.ts
 import { runSteps, type Step, type StepContext } from "./step.ts";
 
 /**
- * A release that was asked for cannot be cancelled, so that its phase knows no such event; before
- * the request it is given up.
+ * Before the request, a deleted Departure gives up the release. The phase Releasing has no event to
+ * cancel it, because a requested release cannot be cancelled.
  */
 const takenBack: PhaseResult = { ...departureDeleted, event: "GaveUp" };
 
-/** How a drain may end whose machine goes all the same; after any other end it is kept. */
+/** The ends of a drain after which the machine is released; it is kept after any other. */
 const mayGoAfter: ReadonlySet<PhaseResult["event"]> = new Set(["Drained", "CutShort", "NodeGone"]);
 
 /**
- * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch
- * may show that later still. So the node and its pods are read afresh just before its machine goes,
- * and once more when it is gone: the request that releases it and a binding are two servers'
- * affairs, and no look comes between them. A person may have taken the Departure back by then, too.
+ * The final check before a machine is released. A scheduler that chose the node before its cordon
+ * may bind a pod later, and a watch may show that pod later still. So the node and its pods are
+ * read from the API server just before the release, and once more after it, because a pod can still
+ * be bound between that read and the cloud's request. Also detects that a person has deleted the
+ * Departure.
  */
 export class LastLook {
   readonly #context: StepContext;
-  /** How pods leave that are found. */
-  readonly #draining: readonly Step[];
-  /** Pods that a drain was over with, however it ended. */
+  /** The steps that drain late pods. */
+  readonly #drainSteps: readonly Step[];
+  /** The pods of drains that have ended, whatever the result. */
   readonly #drained = new Set<string>();
-  /** All that were there when the machine was released. */
+  /** The pods on the node when the machine was released. */
   #there: ReadonlySet<string> | undefined;
 
   constructor(context: StepContext, draining: readonly Step[]) {
     this.#context = context;
-    this.#draining = draining;
+    this.#drainSteps = draining;
   }
 
   /**
-   * What is on the node now leaves as the others did. Nobody else's machine may go in its place.
+   * Drains pods that have been bound since the drain, and checks the node's identity again.
    */
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
     const { executor, departure } = this.#context;
     const [node, isLive] = await Promise.all([this.#readNode(), executor.isLive(departure())]);
     if (!isLive) return takenBack;
-    // Where the Node is gone, there are no pods, and the machine's own id tells whether it is the
-    // one.
+    // Without the Node there are no pods, and the machine's id identifies it.
     if (node === undefined) return "Clear";
     const lost = this.#lost(node);
     if (lost !== undefined) return lost;
@@ -53,20 +53,20 @@ export class LastLook {
     }
     const { memory, clock } = this.#context;
     memory.target = node;
-    // Those that the drain before has left have had their time.
+    // Pods that an earlier drain left behind have had their time.
     const known = new Set([...this.#drained, ...(memory.drained?.staying ?? []).map(uidOf)]);
-    // The controller before this one may have drained it.
+    // An earlier leader may have drained it.
     const isDrained = memory.drained !== undefined || wasDrained(departure().status);
     const isLate = isDrained && toLeave.some(({ uid }) => !known.has(uid));
     if (isLate) memory.lateSinceAt = clock.now();
-    const result = await runSteps(this.#draining, this.#context, signal);
+    const result = await runSteps(this.#drainSteps, this.#context, signal);
     if (result?.event === "Cancelled") return takenBack;
     if (result !== undefined && !mayGoAfter.has(result.event)) return result;
     for (const { uid } of toLeave) this.#drained.add(uid);
     return "Waited";
   }
 
-  /** What was bound after the last look went with the machine: the ledger names it. */
+  /** Records pods that were bound after the final check and lost with the machine. */
   async after(): Promise<void> {
     const { telemetry, statusWriter } = this.#context;
     const before = this.#there;
@@ -77,7 +77,7 @@ export class LastLook {
       if (node === undefined) return;
       const { toLeave } = await this.#podsOn(node);
       const late = toLeave.filter(({ uid }) => !before.has(uid));
-      // The group may have been quicker: pods listed under the name may be its new machine's.
+      // The group may already have recreated the machine, with new pods under the same name.
       const now = late.length > 0 ? await this.#readNode() : undefined;
       if (late.length === 0 || (now !== undefined && this.#lost(now) !== undefined)) return;
       const { status } = await statusWriter.leftBehind(departure, late);

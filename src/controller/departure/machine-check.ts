@@ -18,19 +18,19 @@ export interface MachineCheckPorts {
 
 export interface MachineCheckOptions {
   readonly departure: Departure;
-  /** The node that leaves, as it was when its identity was tested last. */
+  /** The departing node, as of the last identity check. */
   readonly node: NodeIdentity;
   readonly tools: MachineCheckPorts;
-  /** Told when a look is over: pods may be the node's own now, or the machine is lost. */
+  /** Called after a check: new pods may belong to the node now, or the machine is lost. */
   readonly onLooked: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Pods are bound to a node by its name alone, and a watch that says whose the name is may have
- * stalled. So those that were not there when the node was tested last count as its own only after a
- * fresh look at it, and at the Departure. While the node cannot be read they are left alone, under
- * a notice too: they may be another machine's.
+ * Decides which pods belong to the departing machine. Pods are bound to a node by name only, and
+ * the watch that would show a replaced node may have stalled. So pods that appear after the last
+ * identity check count only after another read of the node and the Departure. While the node cannot
+ * be read, they are left alone, even under a notice: they may be another machine's.
  */
 export class MachineCheck {
   readonly #options: MachineCheckOptions;
@@ -44,17 +44,17 @@ export class MachineCheck {
     this.#identity = wholeIdentity(options.departure.node, options.node);
   }
 
-  /** What ends the departure, where the machine is not the one that leaves any more. */
+  /** The result that ends the departure if its machine is gone or replaced. */
   get lost(): PhaseResult | undefined {
     return this.#lost;
   }
 
-  /** Takes pods for the node's own that were listed just after it was tested. */
+  /** Accepts pods that were listed just after the identity check. */
   trust(pods: readonly PodFacts[]): void {
     for (const { uid } of pods) this.#own.add(uid);
   }
 
-  /** Those of the pods that are the node's own; where there are others, a look at it begins. */
+  /** Returns the pods known to belong to the node. Starts a check if there are others. */
   ownOf(pods: readonly PodFacts[]): readonly PodFacts[] {
     const own = pods.filter(({ uid }) => this.#own.has(uid));
     if (own.length < pods.length && !this.#isLooking && this.#lost === undefined) {
@@ -97,14 +97,15 @@ export class MachineCheck {
   }
 }
 
-/** What ends the run of a departure that a fresh look does not find any more. */
+/** The result for a Departure that no longer exists. */
 export const departureDeleted: PhaseResult = {
   ...{ event: "Cancelled", reason: "CancelledByPerson" },
   detail: "the Departure was deleted",
 };
 
 /**
- * What ends a departure whose node is read afresh and is not what it was; undefined where it is.
+ * The result that ends a departure if a fresh read shows another machine; undefined if it is the
+ * same.
  */
 export function machineLost(
   then: NodeIdentity,
@@ -115,7 +116,7 @@ export function machineLost(
   return { event: "MachineReplaced", reason: "MachineReplaced" };
 }
 
-/** A person who writes a Departure by hand may name the node's uid alone. */
+/** Completes the identity of a hand-written Departure that names only the node's uid. */
 export function wholeIdentity(named: NodeIdentity, tested: NodeIdentity): NodeIdentity {
   if (named.uid !== tested.uid) return named;
   const { providerID = tested.providerID, bootID = tested.bootID } = named;

@@ -18,29 +18,29 @@ import { machineLost } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
 
 /**
- * Under a notice a drain that begins so soon after the cordon, which tests who the node is, does
- * not look again.
+ * Under a notice, the identity check of the cordon is valid for so long, and the node is not read
+ * again.
  */
-const testedForMs = 5000;
+const identityValidMs = 5000;
 
-/** Nothing announces a change of a budget: a wait for another drain is judged again this often. */
+/** Budgets are not watched: a departure that waits for another drain is evaluated this often. */
 const askAgainMs = minutes(1);
 
-/** What a drain that began now would be. */
+/** The drain as it would be if it started now. */
 interface Outlook {
   readonly plan: DrainPlan;
   readonly pods: readonly PodFacts[];
 }
 
 /**
- * Whether nothing comes before the cordon, not even a look at the node, and no capacity is reserved
- * after it: each second counts, or the node keeps its pods.
+ * Whether to cordon first, without reading the node or reserving capacity: either every second
+ * counts, or the node keeps its pods.
  */
 export function isToCordonAtOnce({ departure, policy, clock }: StepContext): boolean {
   return isPressing(departure(), clock.now()) || reactionTo(departure(), policy) === "Cordon";
 }
 
-/** Reads the node whose pods are to leave and tests that it is the one meant. */
+/** Reads the node to drain and checks that it is still the intended machine. */
 export async function identifyNode(
   context: StepContext,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function identifyNode(
   const { departure, memory, clock, readNode } = context;
   const seen = context.node();
   const sinceMs = clock.monotonic() - (memory.cordonedAtMs ?? Number.NEGATIVE_INFINITY);
-  if (isNoticed(departure()) && sinceMs <= testedForMs && seen !== undefined) {
+  if (isNoticed(departure()) && sinceMs <= identityValidMs && seen !== undefined) {
     memory.target = seen;
     return undefined;
   }
@@ -59,20 +59,20 @@ export async function identifyNode(
 }
 
 /**
- * What comes before the cordon of a departure that has the time: pods without a place elsewhere are
- * reported, and a drain that could block another waits for it. A fault in looking holds nothing up.
+ * Before the cordon of a departure that has time: reports pods that fit on no other node, and waits
+ * for other drains that this one would compete with for a budget. Errors do not delay it.
  */
 export async function lookAhead(context: StepContext, signal: AbortSignal): Promise<undefined> {
   const { clock, statusWriter } = context;
   const departure = context.departure();
   if (isPressing(departure, clock.now())) return;
-  // Marked by us already: a controller before this one has looked, and may have made room since.
+  // Already marked: an earlier leader has looked, and may have reserved capacity since.
   const again = targetOf(context).annotations[departureAnnotation] === departure.name;
   try {
     const outlook = await planAhead(context);
     if (!again) {
       await reportImpossible(outlook, context);
-      await reportHomeless(outlook, context, signal);
+      await reportUnplaced(outlook, context, signal);
     }
     const held = departure.status.demands;
     statusWriter.recordDemands(held ?? (await takeTurn(outlook, context, signal)));
@@ -83,8 +83,8 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
 }
 
 /**
- * A wait for another drain may outlast the window, and a freeze may have come meanwhile: what is
- * planned waits for that as one that has not begun.
+ * Checks the gates again after a wait for another drain: the window may have closed meanwhile, or a
+ * freeze begun. A planned departure is then held like one that has not started.
  */
 export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
   const { departure, clock, policy, view } = context;
@@ -101,8 +101,8 @@ export async function checkGates(context: StepContext): Promise<PhaseResult | un
 }
 
 /**
- * The last question before the cordon, which may have waited for other drains. A notice waits for
- * nothing.
+ * Checks, last before the cordon, that the machine can be released. A notice that arrives meanwhile
+ * ends the check.
  */
 export async function checkRelease(
   context: StepContext,
@@ -120,7 +120,7 @@ export async function checkRelease(
   try {
     const answer = await context.askAboutRelease({ node, mode }, until);
     if (answer.kind === "Possible" || over.signal.aborted) return undefined;
-    // A controller before this one may have cordoned it, and begun what is done around that.
+    // An earlier leader may have cordoned the node and started its actions.
     await context.actions.suspend(signal);
     await uncordon(context, signal);
     return { event: "Blocked", reason: answer.reason, detail: answer.detail };
@@ -132,26 +132,26 @@ export async function checkRelease(
   }
 }
 
-/** What a budget does that no replacement makes give way. */
-const lasting: ReadonlySet<DrainReason> = new Set([
+/** Reasons that a replacement pod cannot resolve. */
+const permanentReasons: ReadonlySet<DrainReason> = new Set([
   "BudgetImpossible",
   "MultipleBudgets",
   "SingleReplica",
 ]);
 
-/** A drain that such a pod holds up ends by its timeout, or by a notice, or when somebody helps. */
+/** Reports pods that will block the drain until its timeout, a notice, or manual help. */
 async function reportImpossible(
   { plan }: Outlook,
   { departure, telemetry, report }: StepContext,
 ): Promise<void> {
-  const pods = plan.pods.filter(({ reason }) => lasting.has(reason));
+  const pods = plan.pods.filter(({ reason }) => permanentReasons.has(reason));
   if (pods.length === 0) return;
   telemetry.impossible(departure(), pods);
   await report("BudgetImpossible", firstFew(pods.map((pod) => ({ pod, detail: pod.detail }))));
 }
 
-/** Pods of the node that would have no place elsewhere as things are. */
-async function reportHomeless(
+/** Reports pods that currently fit on no other node. */
+async function reportUnplaced(
   { plan, pods }: Outlook,
   context: StepContext,
   signal: AbortSignal,
@@ -182,9 +182,8 @@ function firstFew(
 }
 
 /**
- * Resolves when the drain may run beside those that do, and counts it among them from that moment;
- * with what it holds of the budgets. Under a notice, and once the departure's own deadline has
- * come, it does not wait.
+ * Waits until the drain can run beside the running ones, and registers it. Returns what it holds of
+ * the budgets. Does not wait under a notice or past the departure's own deadline.
  */
 async function takeTurn(
   outlook: Outlook,
@@ -227,8 +226,8 @@ async function planAhead(context: StepContext): Promise<Outlook> {
 }
 
 /**
- * Ends the phase Preparing: the node is cordoned, and what had to come first is there, or is gone
- * on without.
+ * Ends the phase Preparing: the node is cordoned, and the preconditions of the drain are met or
+ * given up.
  */
 export async function prepared({ memory }: StepContext): Promise<PhaseResult> {
   return { event: "Prepared", ...(memory.missed ?? { reason: "DrainRunning" }) };

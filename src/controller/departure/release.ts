@@ -12,7 +12,7 @@ import { LastLook } from "./last-look.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
 /**
- * Waits until the machine is taken, where that is not ours to do; else leaves it to the next step.
+ * Waits until somebody else takes the machine, if it is not ours to release.
  */
 export async function awaitMachine(
   context: StepContext,
@@ -20,15 +20,15 @@ export async function awaitMachine(
 ): Promise<PhaseResult | undefined> {
   if (!isCloudsToTake(context)) return undefined;
   const departure = context.departure();
-  // That reason stays in the status: the next leader goes by it.
+  // This reason must stay in the status: the next leader depends on it.
   const hasFailed = departure.status.reason === "ReleaseFailed";
   if (!hasFailed) await context.statusWriter.setReason(departure, "AwaitingMachine");
   return untilTaken(context, signal);
 }
 
 /**
- * A node without pods is drained as soon as it is cordoned, which may be before the scheduler hears
- * of that: what it still binds is to leave by eviction, not with the machine.
+ * Waits until the scheduler has seen the cordon. A node without pods is drained at once, and pods
+ * bound after that have to leave by eviction, not with the machine.
  */
 export async function awaitBindings(
   { memory, clock }: StepContext,
@@ -39,24 +39,24 @@ export async function awaitBindings(
   if (leftMs > 0) await clock.sleep(millis(leftMs), signal);
 }
 
-/** The step that releases the machine. Pods that came late leave by the steps of `draining`. */
-export function releaseAfter(draining: readonly Step[]): Step {
+/** The step that releases the machine. Late pods are drained first, by `drainSteps`. */
+export function releaseAfter(drainSteps: readonly Step[]): Step {
   return async (context, signal) => {
     const mode = modeFor(context);
     if (mode === "None") return undefined;
-    const order = { mode, lastLook: new LastLook(context, draining) };
-    // A former leader may have sent its request just before.
+    const details = { mode, lastLook: new LastLook(context, drainSteps) };
+    // An earlier leader may have sent its request just before.
     const { machine } = context.departure().status;
     let unansweredAtMs = machine === undefined ? undefined : context.clock.monotonic();
     const attempt = async () => {
       try {
-        return await release(context, order, signal);
+        return await release(context, details, signal);
       } catch (error) {
         signal.throwIfAborted();
         if (isLastcallError(error) && error.code === "CLOUD_UNREACHABLE") {
           unansweredAtMs = context.clock.monotonic();
         }
-        const fault = await asItStands(error, { mode, context, signal, unansweredAtMs });
+        const fault = await faultOfAttempt(error, { mode, context, signal, unansweredAtMs });
         await reportFault(fault, context);
         throw fault;
       }
@@ -72,8 +72,7 @@ export function releaseAfter(draining: readonly Step[]): Step {
 }
 
 /**
- * What was written down before the first request counts: the Node may be gone, and its labels with
- * it.
+ * The mode recorded before the first request takes precedence: the Node and its labels may be gone.
  */
 function modeFor({ policy, departure, node }: StepContext): ReleaseMode {
   if (policy.instance.release === "None") return "None";
@@ -87,14 +86,13 @@ interface ReleaseDetails {
 }
 
 /**
- * Releases the machine, then takes its Node object away; in this order, never the other way round.
- * The machine's id is written into the status before the release is asked for, and the first one
- * that stands there counts: whoever tries again, after a crash or only after a fault, tells by it
- * the machine that was meant from one recreated under its name.
+ * Releases the machine, then deletes its Node object, always in this order. The machine's id is
+ * written to the status before the first request and never replaced: a retry, even after a crash,
+ * thereby distinguishes the machine from one that was recreated under its name.
  */
 async function release(
   context: StepContext,
-  order: ReleaseDetails,
+  details: ReleaseDetails,
   signal: AbortSignal,
 ): Promise<PhaseResult> {
   const { executor, statusWriter } = context;
@@ -102,16 +100,16 @@ async function release(
   const { providerID } = departure.node;
   if (providerID !== undefined) {
     const { machine } = statusWriter.newest(departure).status;
-    const asked = { providerID, mode: order.mode };
+    const asked = { providerID, mode: details.mode };
     const found = machine?.id ?? idOf(await executor.describe(asked, signal));
     if (found !== undefined) {
       const written = await statusWriter.write(departure, ({ status }) =>
         status.machine === undefined
-          ? { ...status, machine: { id: found, mode: order.mode } }
+          ? { ...status, machine: { id: found, mode: details.mode } }
           : undefined,
       );
       const machineId = written?.status.machine?.id ?? found;
-      const kept = await letGo(departure, { ...order, machineId, context }, signal);
+      const kept = await letGo(departure, { ...details, machineId, context }, signal);
       if (kept !== undefined) return kept;
     }
   }
@@ -123,13 +121,13 @@ function idOf(state: MachineState): string | undefined {
   return state.kind === "Present" ? state.id : undefined;
 }
 
-/** Gives what keeps the machine instead. */
+/** Releases the machine. Returns a result if the final check kept it instead. */
 async function letGo(
   departure: Departure,
-  order: ReleaseDetails & { readonly machineId: string; readonly context: StepContext },
+  details: ReleaseDetails & { readonly machineId: string; readonly context: StepContext },
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
-  const { mode, machineId, lastLook } = order;
+  const { mode, machineId, lastLook } = details;
   let kept: PhaseResult | undefined;
   const mayGo = async () => {
     const found = await lastLook.before(signal);
@@ -138,14 +136,14 @@ async function letGo(
     return "Keep";
   };
   const how = { mode, machineId, lastLook: mayGo };
-  await order.context.executor.release(departure, how, signal);
+  await details.context.executor.release(departure, how, signal);
   if (kept === undefined) await lastLook.after();
   return kept;
 }
 
 /**
- * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID
- * for life, so that the Node of the same uid tells it.
+ * Adds the providerID if a hand-written Departure omits it. It comes from the Node of the same uid,
+ * whose providerID never changes.
  */
 function withMachine(departure: Departure, node: NodeFacts | undefined): Departure {
   const { providerID, uid } = departure.node;
@@ -154,29 +152,30 @@ function withMachine(departure: Departure, node: NodeFacts | undefined): Departu
 }
 
 /**
- * A cloud is asked for so long. Past its machine nothing is left but the Node, of which the cluster
- * hears.
+ * Whether the cloud has been retried for long enough. Only errors of the cloud count, not those of
+ * the API server when it deletes the Node.
  */
 function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepContext): boolean {
   const untilAt = releaseTriedUntil(departure(), policy);
   return isCloudFault(error) && untilAt !== undefined && untilAt <= clock.now();
 }
 
-/** Within so long of a request a cloud shows that it has taken it. */
-const takenWithinMs = 60_000;
+/** A cloud shows within this time that it has accepted a request. */
+const visibleWithinMs = 60_000;
 
 /**
- * The fault of an attempt. One that would uncordon the node counts only where a look shows
- * that the machine stays: a request that was lost, or asked for by a former leader, may have got
- * through, and a machine on its way does not come back. A look may be too early to show it.
+ * The error of an attempt. One that would uncordon the node is confirmed first by a lookup that the
+ * machine stays: a request without a response, or of an earlier leader, may have succeeded, and a
+ * terminating machine does not come back. An early lookup is repeated, since it may not show that
+ * yet.
  */
-async function asItStands(
+async function faultOfAttempt(
   error: unknown,
   work: {
     readonly mode: Exclude<ReleaseMode, "None">;
     readonly context: StepContext;
     readonly signal: AbortSignal;
-    /** When a request had no answer last, by the monotonic clock. */
+    /** When a request last got no response (monotonic). */
     readonly unansweredAtMs: number | undefined;
   },
 ): Promise<unknown> {
@@ -195,7 +194,7 @@ async function asItStands(
     signal.throwIfAborted();
     return state?.kind === "Present" && state.id === machine.id && state.running;
   };
-  const earlyMs = unansweredAtMs + takenWithinMs - context.clock.monotonic();
+  const earlyMs = unansweredAtMs + visibleWithinMs - context.clock.monotonic();
   let stays = await isStaying();
   if (stays && earlyMs > 0) {
     await context.clock.sleep(millis(earlyMs), signal);
@@ -204,7 +203,7 @@ async function asItStands(
   return stays ? error : new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
 }
 
-/** A release may be tried again for long: people are to see why, and not each time. */
+/** Reports once why a release is being retried, which may go on for a while. */
 async function reportFault(error: unknown, { departure, report }: StepContext): Promise<void> {
   const isNew = departure().status.reason !== "ReleaseRetried";
   if (isNew && isLastcallError(error) && error.retryable) {
@@ -212,7 +211,7 @@ async function reportFault(error: unknown, { departure, report }: StepContext): 
   }
 }
 
-/** A node that the cloud takes is not uncordoned for that: the cloud is waited for. */
+/** Handles a failed release. A node that the cloud takes stays cordoned, and we wait for that. */
 async function unreleased(
   error: LastcallError,
   context: StepContext,
@@ -229,13 +228,13 @@ async function unreleased(
 }
 
 /**
- * The node's going ends this wait by interruption; so do `givenUpAt` and `awaitedUntil`, where it
- * has not gone.
+ * Waits until the machine is taken: the end of the node interrupts the phase. If that does not
+ * happen, gives up at `givenUpAt` or `awaitedUntil`.
  */
 async function untilTaken(context: StepContext, signal: AbortSignal): Promise<PhaseResult> {
   const { policy, clock } = context;
   for (;;) {
-    // Asked again after each wait: a recommendation may have come true meanwhile.
+    // Evaluated after each wait: a recommendation may have become an interruption.
     const departure = context.departure();
     const byCloud = isNoticed(departure);
     const untilAt = byCloud ? givenUpAt(departure) : awaitedUntil(departure, policy);
@@ -254,7 +253,7 @@ function notTaken({ instance, name }: Policy): string {
   return `within ${waited}, and instance.release of policy ${name} is None: let another tool delete drained machines, or set another instance.release`;
 }
 
-/** Nothing is left to do: the node's going ends the phase by interruption. */
+/** Waits for the abort that the end of the node causes. */
 function never(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);

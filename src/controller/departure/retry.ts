@@ -8,7 +8,7 @@ import { isLastcallError, type LastcallError } from "../../errors.ts";
 const longestMs: Millis = seconds(10);
 const longestUnderNoticeMs: Millis = seconds(1);
 
-/** How long to wait at most before another attempt: under a notice each second counts. */
+/** The longest pause between attempts: under a notice every second counts. */
 export function longestPause(departure: Departure): Millis {
   return isNoticed(departure) ? longestUnderNoticeMs : longestMs;
 }
@@ -17,17 +17,17 @@ export interface RetryOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly signal: AbortSignal;
-  /** Between two attempts; asked before each, since a notice may have come. Default 10 s. */
+  /** The longest pause, evaluated before each since a notice may arrive. Default 10 s. */
   readonly longestPause?: (() => Millis) | undefined;
-  /** Asked of each fault that could be tried again: whether that has gone on for long enough. */
+  /** Whether to stop retrying after this retryable error. */
   readonly isEnough?: ((error: LastcallError) => boolean) | undefined;
-  /** Told of each fault that is tried again. */
+  /** Called for each error that is retried. */
   readonly onRetry: (error: unknown) => void;
 }
 
 /**
- * Tries until it works, the signal aborts, it is enough, or a fault comes that trying again cannot
- * mend.
+ * Retries until `work` succeeds, the signal aborts, `isEnough` returns true, or an error is not
+ * retryable.
  */
 export async function retrying<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {

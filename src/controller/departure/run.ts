@@ -46,50 +46,49 @@ import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { isCloudsToTake, type RunOptions, runSteps, type Step, type StepContext } from "./step.ts";
 
-/** What a departure that has the time looks at before its cordon. */
-const looking: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
-/** What a departure that has the time makes before its drain. */
-const making: readonly Step[] = [reserveCapacity, awaitRequiredActions];
-const draining: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
-const releasing: readonly Step[] = [awaitBindings, releaseAfter(draining)];
+/** The checks before the cordon of a departure that has time. */
+const checkSteps: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
+/** The preparations before the drain of a departure that has time. */
+const prepareSteps: readonly Step[] = [reserveCapacity, awaitRequiredActions];
+const drainSteps: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
+const releaseSteps: readonly Step[] = [awaitBindings, releaseAfter(drainSteps)];
 
 /**
- * What a departure goes through, in order. The steps of its phase run one after another until one
- * of them ends the phase; a run that is taken up again begins the phase anew, and each step finds
- * out what was done already.
+ * The steps of each phase, in order. They run one after another until one of them ends the phase. A
+ * resumed run repeats its phase, and each step detects what has been done already.
  */
 function stepsOf(context: StepContext): readonly Step[] {
   switch (context.departure().status.phase) {
     case "Preparing":
       return isToCordonAtOnce(context)
         ? [beginActions, cordon, prepared]
-        : [...looking, cordon, beginActions, ...making, prepared];
+        : [...checkSteps, cordon, beginActions, ...prepareSteps, prepared];
     case "Draining":
       return isOnlyCordoned(context)
         ? [beginActions, awaitMachine]
-        : [beginActions, identifyNode, ...draining];
+        : [beginActions, identifyNode, ...drainSteps];
     case "Releasing":
-      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, ...releasing];
+      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, ...releaseSteps];
     case "RollingBack":
       return [freeCapacity, undoActions, uncordon, rolledBack];
     default:
-      // Scheduled and Held are the plan reconciler's; a run begins with the event that ends them.
+      // The plan reconciler handles Scheduled and Held; a run starts with the event that ends them.
       return [];
   }
 }
 
-/** A drain that has begun goes on, whatever the cause is by now. */
+/** Whether the policy only cordons. A drain that has started continues, whatever the cause. */
 function isOnlyCordoned({ departure, policy, memory }: StepContext): boolean {
   const hasBegun = (memory.counts ?? departure().status.drain) !== undefined;
   return !hasBegun && reactionTo(departure(), policy) === "Cordon";
 }
 
-/** Without anybody who could carry out an action nobody asks for them. */
+/** Used if this process runs no actions, so that nothing reads the addresses. */
 async function noAddresses(): Promise<MachineAddresses> {
   return { node: [], pods: [] };
 }
 
-/** A departure, the policy to carry it out by, and its node as the watch has shown it last. */
+/** A departure, its policy, and its node as last seen by the watch. */
 export interface RunSubject {
   readonly departure: Departure;
   readonly policy: Policy;
@@ -97,38 +96,38 @@ export interface RunSubject {
 }
 
 /**
- * One departure under way, from its beginning to its outcome. It keeps nothing that the Departure
- * does not say: a new leader makes a new run from the resource and goes on in the same phase.
+ * Runs one departure from its start to its outcome. All state that matters is in the Departure: a
+ * new leader creates a new run from the resource and continues in the same phase.
  */
 export class DepartureRun {
   readonly #context: StepContext;
   readonly #upkeep: MarkUpkeep;
   #departure: Departure;
-  /** How it stands once the write of its beginning, which is under way, is through. */
+  /** The status of the first phase while it is being written. */
   #beginning: DepartureStatus | undefined;
-  /** As the watch has shown it last. */
+  /** The departure as last seen by the watch. */
   #seen: Departure | undefined;
   #node: NodeFacts | undefined;
-  /** Ends the steps of the phase that it is in. */
+  /** Aborts the steps of the current phase. */
   #phase = new AbortController();
   #pending: Interruption | undefined;
   #abandoned = false;
   /**
-   * A notice has changed the cause, and the policy reacts otherwise to that: the phase begins anew.
+   * A notice has changed the cause, and the policy reacts differently to it: the phase restarts.
    */
   #isReconsidered = false;
   #policy: Policy;
-  /** Whether its node was known when its policy was chosen. */
+  /** Whether the node was known when the policy was selected. */
   #isNodeKnown: boolean;
   readonly #observers = new Set<() => void>();
-  /** What the cloud had said as its phase began. */
-  #toldBefore: string;
+  /** The cloud's notice when the phase started. */
+  #noticeBefore: string;
 
   constructor({ departure, policy, node }: RunSubject, options: RunOptions) {
     this.#departure = departure;
     this.#node = node;
     this.#policy = policy;
-    this.#toldBefore = noticeOf(departure);
+    this.#noticeBefore = noticeOf(departure);
     this.#isNodeKnown = node?.uid === departure.node.uid;
     const policyNow = () => this.#policy;
     const { executor, clock, rng } = options;
@@ -168,15 +167,15 @@ export class DepartureRun {
     return this.#departure;
   }
 
-  /** The status to decide upon: a beginning that is being written counts as written. */
+  /** The status to base decisions on: a start that is being written counts as written. */
   get newestStatus(): DepartureStatus {
     return this.#beginning ?? this.#departure.status;
   }
 
-  /** Tells the run what the watch has seen last. */
+  /** Passes what the watch has seen to the run. */
   observe(departure: Departure, node: NodeFacts | undefined): void {
     this.#node = node;
-    if (!this.#isNodeKnown && node?.uid === departure.node.uid) this.#meet(node);
+    if (!this.#isNodeKnown && node?.uid === departure.node.uid) this.#adoptPolicyOf(node);
     if (departure !== this.#seen) this.#take(departure);
     this.#upkeep.look(this.#departure, departure, node);
     const found = interruptionOf(this.#departure, node);
@@ -186,10 +185,10 @@ export class DepartureRun {
   }
 
   /**
-   * A notice may be heard before its node, which has just joined, and is acted upon at once by the
-   * defaults. From now on the policy of the node counts.
+   * A notice may arrive before the watch shows its new node, and is then handled with the defaults.
+   * From now on the node's policy applies.
    */
-  #meet(node: NodeFacts): void {
+  #adoptPolicyOf(node: NodeFacts): void {
     this.#isNodeKnown = true;
     const policy = policyFor(this.#departure, node, this.#context.view().policies);
     if (policy.name === this.#policy.name) return;
@@ -198,15 +197,15 @@ export class DepartureRun {
     this.#phase.abort();
   }
 
-  /** In a burst of notices each run hears of every change to the others: only its own is news. */
+  /** Takes over a change of this departure; a burst reports the changes of all departures. */
   #take(departure: Departure): void {
     this.#seen = departure;
     const { policy } = this.#context;
     const { resourceVersion, status, cause } = this.#departure;
     const reaction = reactionTo(this.#departure, policy);
     this.#departure = { ...departure, resourceVersion, status };
-    // A node that was only cordoned for a recommendation is drained when its interruption comes.
-    // One that leaves by plan is being drained already.
+    // A node that was only cordoned for a recommendation is drained when its interruption comes. A
+    // planned departure is being drained already.
     const isDraining = isVoluntary(cause);
     if (!isDraining && reactionTo(departure, policy) !== reaction) {
       this.#isReconsidered = true;
@@ -217,7 +216,7 @@ export class DepartureRun {
     for (const observer of this.#observers) observer();
   }
 
-  /** A departure that has begun by the plan has its notice in the timeline all the same. */
+  /** Adds a notice to the timeline of a departure that had started as planned. */
   #recordNotice(): void {
     const departure = this.#departure;
     if (!isNoticed(departure) || !isUnderWay(departure)) return;
@@ -231,22 +230,22 @@ export class DepartureRun {
       .catch((error: unknown) => telemetry.faulted("notice-not-noted", departure, error));
   }
 
-  /** The Departure was deleted: nothing more is done for it, its marks are cleared as orphans. */
+  /** Stops, because the Departure was deleted. Its node marks are cleared as orphans. */
   abandon(): void {
     this.#abandoned = true;
     this.#phase.abort();
   }
 
-  /** Runs to the end; `first` is what set it going, absent when a run is taken up again. */
+  /** Runs to the end. `first` is the event that started it, absent for a resumed run. */
   async run(signal: AbortSignal, first?: PhaseResult): Promise<void> {
     const { actions } = this.#context;
-    // A run that is taken up again has new ones: none of the old may go on beside them.
+    // A resumed run starts its own actions: none of the old ones may continue beside them.
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
     actions.open(until, first === undefined ? "Resumed" : "New");
     try {
       await this.#runPhases(signal, first);
-      // Nobody but this run knows any more what it takes to undo them.
+      // Only this run still knows how to undo them.
       if (this.#abandoned) await actions.undo(until);
       else if (!isLive(this.#departure)) await actions.finish(until);
     } finally {
@@ -263,13 +262,12 @@ export class DepartureRun {
         if (result !== undefined && !(await this.#advance(result))) return;
         result = undefined;
         if (isUnderWay(this.#departure)) continue;
-        // It is held after all: the plan reconciler begins it again, unless a notice has come
-        // meanwhile.
+        // It is held after all: the plan reconciler starts it again, unless a notice has arrived.
         if (!isNoticed(this.#departure)) return;
         result = { event: "Noticed", reason: "Noticed" };
       }
     } finally {
-      // One that a fault has stopped in mid-drain holds its budgets until it is taken up again.
+      // A drain that failed midway holds its budgets until the departure is resumed.
       const over = this.#abandoned || !mayHoldBudgets(this.#departure.status.phase);
       if (over) this.#context.runningDrains.leave(this.#departure);
       const isOn = isLive(this.#departure) && isUnderWay(this.#departure);
@@ -278,15 +276,16 @@ export class DepartureRun {
   }
 
   /**
-   * While a machine is being released by us, its node is meant to go: the release sees to it. Where
-   * the cloud is waited for, the node's going tells, or that another machine has taken it over.
+   * Whether an interruption concerns the current phase. While we release the machine, its node is
+   * expected to disappear. While we wait for the cloud, a node that disappears, or has another
+   * machine, ends the wait.
    */
   #handles(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
     if (!isCloudsToTake(this.#context)) return false;
     const { machine, reason } = this.#departure.status;
-    const letGoByUs = machine !== undefined && reason !== "ReleaseFailed";
-    return found.event !== "Withdrawn" || !letGoByUs;
+    const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
+    return found.event !== "Withdrawn" || !isReleasedByUs;
   }
 
   async #advance(result: PhaseResult): Promise<boolean> {
@@ -301,24 +300,24 @@ export class DepartureRun {
     if (after === undefined) return false;
     this.#departure = after;
     if (after.status.phase !== before.status.phase) {
-      this.#toldBefore = noticeOf(after);
+      this.#noticeBefore = noticeOf(after);
       telemetry.phaseChanged(before, after);
     }
     return true;
   }
 
   /**
-   * What a person has said since the decision keeps a departure from beginning; and a notice that
-   * came while a roll-back was coming to its end is not lost with that.
+   * A hold, a withdrawal or a later time that a person has set since the decision prevents the
+   * start. A notice that arrived at the end of a roll-back is kept.
    */
   #statusAfter(fresh: Departure, change: PhaseChange): DepartureStatus | undefined {
-    if (change.event === "Due" && isPutOff(fresh, change.at)) return undefined;
-    const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#toldBefore;
+    if (change.event === "Due" && isPostponed(fresh, change.at)) return undefined;
+    const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#noticeBefore;
     const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
     return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
   }
 
-  /** What completes its machine's lifecycle hook may have to know it after its node is gone. */
+  /** Kept for the completion of the lifecycle hook, which may follow the end of the node. */
   get #policyOfHook(): string | undefined {
     const { name, instance } = this.#policy;
     return instance.lifecycleHook === "Abandon" ? name : undefined;
@@ -334,8 +333,7 @@ export class DepartureRun {
   }
 
   /**
-   * Under a notice neither cordon nor first eviction waits for the status; it is written after
-   * them.
+   * Under a notice, cordon and first eviction do not wait for status writes, which follow them.
    */
   #isUrgent({ event }: PhaseResult): boolean {
     const isPressed = isPressing(this.#departure, this.#context.clock.now());
@@ -349,7 +347,7 @@ export class DepartureRun {
     return { ...this.#departure, status };
   }
 
-  /** What ends the departure's phase; undefined: look again. */
+  /** Runs the current phase. Undefined if it has to be evaluated again. */
   async #runPhase(signal: AbortSignal): Promise<PhaseResult | undefined> {
     this.#phase = new AbortController();
     this.#pending = undefined;
@@ -367,7 +365,7 @@ export class DepartureRun {
   }
 
   /**
-   * A watch may lag behind: that a node is gone or replaced is believed only after a fresh look.
+   * Confirms by a read of the API server that a node is gone or replaced: a watch may lag behind.
    */
   async #confirmed(found: Interruption): Promise<PhaseResult | undefined> {
     if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
@@ -378,7 +376,7 @@ export class DepartureRun {
     return found;
   }
 
-  /** What is left of a drain that ends so; a fault in looking leaves it as it was seen last. */
+  /** Recounts the remaining pods of a drain that ends early; keeps the last count on errors. */
   async #countAgain(): Promise<void> {
     const { memory, telemetry } = this.#context;
     if (this.#departure.status.phase !== "Draining") return;
@@ -388,8 +386,8 @@ export class DepartureRun {
   }
 }
 
-/** Whether somebody has had the last word on a departure that is to begin. */
-function isPutOff(departure: Departure, at: Instant): boolean {
+/** Whether a person has stopped or postponed a departure that is about to start. */
+function isPostponed(departure: Departure, at: Instant): boolean {
   const { cause, hold, departAt = at, deletionAt, withdrawnAt } = departure;
   if (deletionAt !== undefined || withdrawnAt !== undefined) return true;
   return isVoluntary(cause) && (hold || (cause === "Manual" && departAt > at));

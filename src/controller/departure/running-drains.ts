@@ -7,9 +7,9 @@ import {
 } from "../../core/departure/drain-conflict.ts";
 
 /**
- * Which drains run, so that one that could block another waits until that one is over. What each
- * asks of budgets is in its Departure's status; this knows it before the watch shows it, and knows
- * sooner that a drain is over.
+ * The drains that are running, so that a drain that would compete with another for a budget waits
+ * for it. Each drain's demands are in its Departure's status as well; this knows them before the
+ * watch shows them, and knows sooner when a drain has ended.
  */
 export class RunningDrains {
   readonly #running = new Map<string, readonly BudgetDemand[]>();
@@ -17,8 +17,8 @@ export class RunningDrains {
   readonly #listeners = new Set<() => void>();
 
   /**
-   * As in `n1-3f2a, over shop/web and shop/cache`; undefined where nothing stands in the way.
-   * `known` are all departures: one that is not among them any more holds nothing.
+   * Returns a conflict such as `n1-3f2a, over shop/web and shop/cache`; undefined if there is none.
+   * `known` are all departures: one that is no longer among them holds nothing.
    */
   conflictOf(
     departure: Departure,
@@ -33,7 +33,7 @@ export class RunningDrains {
     return found && `${found.drains.join(" and ")}, over ${found.budgets.join(" and ")}`;
   }
 
-  /** Gives what the departure holds from now on: what it asked for first counts. */
+  /** Registers a drain. Returns what it holds of the budgets, which its first plan determines. */
   enter(departure: Departure, plan: Demanding): readonly BudgetDemand[] {
     const { uid, status } = departure;
     const held = this.#running.get(uid) ?? status.demands ?? contestable(plan.demands);
@@ -53,7 +53,7 @@ export class RunningDrains {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Drops what is held of departures that are not among `known`, all there are, any more. */
+  /** Forgets drains whose departures are no longer among `known`, which are all departures. */
   forget(known: readonly Departure[]): void {
     if (this.#over.size + this.#running.size === 0) return;
     const there = new Set(known.map(({ uid }) => uid));

@@ -17,23 +17,23 @@ import { type Instant, millis, plus } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 
-/** Progress is written at most this often; what a phase ends with is always written. */
+/** Progress is written at most this often. The end of a phase is always written. */
 const progressEveryMs = 1000;
 
-/** Where a write stands in a rush of notices. */
+/** Whether a write yields to pending evictions in a burst of notices or overtakes them. */
 export type PlaceInRush = "Behind" | "Ahead";
 
 type Change = (fresh: Departure) => DepartureStatus | undefined;
 
 /**
- * The writes of one departure's status, one after another. Progress of a drain is written at its
- * own pace and beside the work; a phase change waits for its write and carries the newest counts.
+ * Writes the status of one departure, one write at a time. Progress of a drain is rate-limited and
+ * written in the background; a phase change waits for its write, which includes the newest counts.
  */
 export class StatusWriter {
   readonly #executor: Executor;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
-  /** Of those that have not been answered. */
+  /** The controllers that let pending writes overtake evictions. */
   readonly #hurries = new Set<AbortController>();
   #written: Departure | undefined;
   #unwritten: readonly PhaseChange[] = [];
@@ -42,7 +42,7 @@ export class StatusWriter {
   #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing = false;
-  /** What was written last of the drain's progress. */
+  /** The last progress written. */
   #progress: string | undefined;
 
   constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
@@ -51,34 +51,34 @@ export class StatusWriter {
   }
 
   /**
-   * Takes down what has happened, to be written with whatever is written next. For what must not
-   * wait for a write, and is found out again by a controller that takes over before it.
+   * Adds a change to the next write. For changes that must not wait for a write, and that a new
+   * leader would detect again.
    */
   writeLater(departure: Departure, change: PhaseChange): void {
     this.#written ??= departure;
     this.#unwritten = [...this.#unwritten, change];
   }
 
-  /** Has this change asked for with whatever is written from now on. */
+  /** Applies this change with every write from now on. */
   accompany(change: Change): void {
     this.#companion = change;
   }
 
-  /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
+  /** Adds what the drain demands of budgets to the next write. */
   recordDemands(demands: readonly BudgetDemand[]): void {
     if (demands.length > 0) this.#demands ??= demands;
   }
 
   /**
-   * As it was written or read last, which is newer than what a run has of it between two phases.
+   * The departure as last written or read, which may be newer than the run's copy.
    */
   newest(departure: Departure): Departure {
     return this.#written ?? departure;
   }
 
   /**
-   * Undefined when the Departure is gone. In a rush it stands back behind evictions. One that goes
-   * ahead of those that wait pulls along the writes before it.
+   * Writes a change; undefined if the Departure is gone. During a burst it yields to evictions. A
+   * write `Ahead` of pending evictions takes the writes before it along.
    */
   write(
     departure: Departure,
@@ -95,7 +95,7 @@ export class StatusWriter {
     return next;
   }
 
-  /** Writes a reason and its sentence into the status, in the phase that it is in. */
+  /** Sets the reason and message of the current phase. */
   setReason(departure: Departure, reason: Reason): Promise<Departure | undefined> {
     const message = explain(reason, {
       node: departure.node.name,
@@ -106,7 +106,7 @@ export class StatusWriter {
     );
   }
 
-  /** Writes a reason with what was found, into the timeline as well; undefined when it is gone. */
+  /** Adds a reason to status and timeline; undefined if the Departure is gone. */
   report(
     departure: Departure,
     found: { readonly reason: Reason; readonly detail?: string | undefined },
@@ -115,7 +115,7 @@ export class StatusWriter {
     return this.write(departure, (fresh) => statusWithReason(fresh, { ...found, at }));
   }
 
-  /** Writes down pods that went with the machine past the end of the drain. */
+  /** Records pods that were lost with the machine after the end of the drain. */
   async leftBehind(
     departure: Departure,
     pods: readonly PodIdentity[],
@@ -126,8 +126,8 @@ export class StatusWriter {
   }
 
   /**
-   * Takes what is new of a step and writes it, unless that was done a moment ago or is under way:
-   * then it gives when to come with the newest step again.
+   * Writes the progress of a step, at most once a second. If it is too early, returns when to call
+   * again with the newest step.
    */
   recordProgress(departure: Departure, step: DrainStep): Instant | undefined {
     this.#counts = step.counts;
@@ -142,7 +142,7 @@ export class StatusWriter {
     this.#writing = true;
     const reason: Reason = held === undefined ? "DrainRunning" : "DrainBlocked";
     const message = explain(reason, { node: departure.node.name, detail: held });
-    // Progress is for people's eyes: a fault in writing it does not stop the drain.
+    // Progress only informs people: a failed write does not stop the drain.
     void this.write(departure, ({ status }) =>
       status.phase === "Draining" ? { ...status, reason, message } : undefined,
     )
@@ -182,7 +182,7 @@ export class StatusWriter {
   }
 }
 
-/** One that the cluster knows of already, since an answer was lost, changes nothing. */
+/** Applies a change unless the cluster already has it, after a lost response. */
 function withChange(departure: Departure, change: PhaseChange): Departure {
   return { ...departure, status: statusAfter(departure, change) ?? departure.status };
 }

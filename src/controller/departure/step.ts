@@ -27,52 +27,52 @@ import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { RunningDrains } from "./running-drains.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
-/** What all runs work with. */
+/** The dependencies that all departure runs share. */
 export interface RunOptions {
   readonly executor: Executor;
   readonly pods: NodePods;
   readonly placeholders: Placeholders;
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
-  /** Absent: no action can be carried out. */
+  /** Absent if this process cannot run actions. */
   readonly actionPorts?: ActionPorts | undefined;
   readonly cordons: PendingCordons;
   readonly runningDrains: RunningDrains;
-  /** What pods took to end, over all drains. */
+  /** How long pods took to terminate, learned over all drains. */
   readonly terminations: TerminationMemory;
-  /** The watched fleet as it is now. */
+  /** The current state of the watched fleet. */
   readonly view: () => FleetView;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** The uid of the pod that runs this controller, where it is one. */
+  /** The uid of the controller's own pod, if it runs in one. */
   readonly self?: string | undefined;
-  /** Asks the cloud now, and lets the plan know what it says. */
+  /** Checks with the cloud now and shares the answer with the planner. */
   readonly askAboutRelease: (
     question: ReleasabilityQuestion,
     signal: AbortSignal,
   ) => Promise<ReleaseAnswer>;
-  /** A fresh look at one node, past the watch. */
+  /** Reads one node from the API server, not from the watch cache. */
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
 
-/** What a step works with: the tools of all runs, and the one departure. */
+/** What a step works with: the shared dependencies and this departure. */
 export interface StepContext extends RunOptions {
   readonly policy: Policy;
   readonly telemetry: DepartureTelemetry;
   readonly statusWriter: StatusWriter;
   readonly memory: RunMemory;
   readonly actions: ActionPipeline;
-  /** The departure as it is now. */
+  /** The current departure. */
   readonly departure: () => Departure;
-  /** Its node as the watch has shown it last. */
+  /** Its node as last seen by the watch. */
   readonly node: () => NodeFacts | undefined;
-  /** Writes what goes on inside the phase: status, timeline, log. */
+  /** Records progress within the phase in status, timeline and log. */
   readonly report: (reason: Reason, detail?: string) => Promise<void>;
-  /** Calls back whenever the departure was seen again; gives the way to stop it. */
+  /** Calls back each time the watch shows the departure. Returns the function to unsubscribe. */
   readonly onObserved: (listener: () => void) => () => void;
   /**
-   * Tries until it works, the signal aborts, a fault comes that trying again cannot mend, or
-   * `isEnough` says of one that it was tried for long enough.
+   * Retries until it succeeds, the signal aborts, an error is not retryable, or `isEnough` returns
+   * true for an error.
    */
   readonly retry: <T>(
     work: () => Promise<T>,
@@ -82,43 +82,44 @@ export interface StepContext extends RunOptions {
 }
 
 /**
- * What the steps of one run leave to those after them. The run of a new leader begins without it.
+ * State that steps of one run pass to later steps. It is not persisted: a new leader starts without
+ * it.
  */
 export interface RunMemory {
-  /** The node whose pods are to leave, as it was when its identity was tested last. */
+  /** The node to drain, as of the last identity check. */
   target?: NodeFacts;
-  /** What the drain goes on without, which had to come before it. */
+  /** A precondition of the drain that was not met in time; the drain proceeds without it. */
   missed?: Pick<PhaseResult, "reason" | "detail">;
-  /** When the node was cordoned, which tests its identity, too; by the monotonic clock. */
+  /** When the node was cordoned (monotonic); the cordon checks its identity as well. */
   cordonedAtMs?: number;
   /** The uids of the pods that were on the node when its first drain began. */
   beganWith?: ReadonlySet<string>;
-  /** What the drain has counted, so that one that was interrupted counts on. */
+  /** The drain's counters, so that an interrupted drain continues counting. */
   counts?: DrainCounts;
   drained?: DrainEnd;
-  /** When the drain of pods that came late began, which has a clock of its own. */
+  /** When the drain of late pods started, which is timed separately. */
   lateSinceAt?: Instant;
-  /** Counts the pods of a drain that was broken off once more, by a fresh list. */
+  /** Recounts the pods of an interrupted drain by a fresh list. */
   countAgain?: () => Promise<void>;
 }
 
 export interface DrainEnd {
   readonly verdict: Exclude<DrainVerdict, "Running">;
-  /** When there was nothing left to do. */
+  /** When nothing was left to do. */
   readonly endedAt: Instant;
-  /** The rule that it went by. */
+  /** The drain rule that was applied. */
   readonly rule: DrainRule;
-  /** The first that held it up. */
+  /** The first thing that blocked it. */
   readonly detail?: string | undefined;
-  /** What came of it beside what its first plan said. */
+  /** The result compared with the first plan. */
   readonly account?: string | undefined;
-  /** Whether any pod that was on the node had a volume of its own. */
+  /** Whether any pod of the node had a persistent volume. */
   readonly volumes: "Some" | "None";
-  /** The pods that are still there: those that a drain leaves alone. */
+  /** The remaining pods, which a drain does not evict. */
   readonly staying: readonly PodFacts[];
 }
 
-/** One step of a phase; what it gives ends the phase, and undefined leads to the next step. */
+/** One step of a phase. A result ends the phase; undefined continues with the next step. */
 export type Step = (context: StepContext, signal: AbortSignal) => Promise<PhaseResult | undefined>;
 
 export async function runSteps(
@@ -134,15 +135,15 @@ export async function runSteps(
   return undefined;
 }
 
-/** The node that an earlier step has identified. */
+/** The node that an earlier step identified. */
 export function targetOf({ memory }: StepContext): NodeFacts {
   assert(memory.target !== undefined, "a node is identified before its pods are asked to leave");
   return memory.target;
 }
 
 /**
- * The machine is not ours to release: the policy leaves it to others, or the cloud takes it, where
- * the policy does not want it released before, or that could not be done.
+ * Whether somebody else ends the machine: the policy leaves the release to others, or the cloud
+ * takes the machine and the policy does not release it before, or could not.
  */
 export function isCloudsToTake({ departure, policy }: StepContext): boolean {
   if (policy.instance.release === "None") return true;

@@ -2,7 +2,7 @@ import type { HookEnd, LifecycleHooks } from "../../contracts/cloud/lifecycle-ho
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 
-/** What an answer of a group counts as. */
+/** The metric label of each result. */
 const results: Readonly<Record<HookEnd, string>> = {
   ...{ Completed: "Done", Over: "Over", NotFound: "NotFound" },
 };
@@ -13,7 +13,7 @@ const events = {
   ExtendHook: "hook-extended",
 } as const;
 
-/** The same groups, each of whose acts asks first whether it may be done, and is counted. */
+/** Wraps lifecycle hooks: checks before each call that it is allowed, and counts it. */
 export function fencedHooks(
   hooks: LifecycleHooks,
   tools: { readonly telemetry: Telemetry; readonly assertMayAct: () => void },

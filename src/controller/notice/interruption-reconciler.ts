@@ -28,18 +28,18 @@ interface InterruptionOptions {
 }
 
 /**
- * After a change all is looked at once more, so that what has failed is tried again; after this.
+ * After a change, all departures are evaluated once more after this time, which retries failures.
  */
-const lookAgainMs: Millis = seconds(1);
-/** Even without a change all is looked at this often. */
+const retryAfterMs: Millis = seconds(1);
+/** Resync interval without changes. */
 const quietMs: Millis = seconds(30);
 
 /**
- * The fast side: a Departure that a notice has made begins at once, in the turn in which the watch
- * shows it, whatever the plan reconciler is doing. What the cloud only advises is that one's to
- * begin, within budgets, waves and gates; here it ends, where the policy leaves the node at work.
- * Runs under way hear of every change here. Only what has changed is looked at in that turn: in a
- * fleet of 65,000 nodes some change at any time.
+ * The fast path: starts the Departure of an interruption as soon as the watch shows it,
+ * independently of the plan reconciler. The plan reconciler starts advisory departures, within
+ * budgets, waves and gates; this one only ends them if the policy keeps the node running. Also
+ * passes every change to the active runs. Evaluates only what has changed, because in a fleet of
+ * 65,000 nodes something always changes.
  */
 export function followInterruptions(options: InterruptionOptions, signal: AbortSignal): () => void {
   const { fleet, clock } = options;
@@ -74,7 +74,7 @@ async function lookAround(
   const { clock } = options;
   for (;;) {
     const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
-    if (woken === "Woken") await clock.sleep(lookAgainMs, signal);
+    if (woken === "Woken") await clock.sleep(retryAfterMs, signal);
     lookAtAll(options, signal);
   }
 }
@@ -107,7 +107,7 @@ function lookAt(departure: Departure, options: InterruptionOptions, signal: Abor
     activeDepartures.open(departure, { policy, signal });
   }
   if (!isLive(departure) || !isNoticed(departure)) return;
-  // It has begun, whatever the watch shows: the ledger follows on, and its end is the run's own.
+  // It has started, whatever the watch shows, and its run ends it.
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
@@ -124,7 +124,7 @@ function handle(
   signal: AbortSignal,
 ): void {
   const { departure, policy } = notice;
-  if (whyNot(departure, policy) === undefined) {
+  if (reasonNotToStart(departure, policy) === undefined) {
     if (isWaitingAdvice(departure, clock.now())) return;
     const detail = earlierPlan(departure, clock.now());
     const first = { event: "Noticed", reason: "Noticed", detail } as const;
@@ -139,8 +139,8 @@ function handle(
   let left: DepartureStatus | undefined;
   executor
     .record(departure, (now) => {
-      // Judged again where somebody wrote in between: it may be an interruption's by now.
-      const why = whyNot(now, policy);
+      // Evaluated again after a conflict: it may be an interruption by now.
+      const why = reasonNotToStart(now, policy);
       left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
       return left;
     })
@@ -154,7 +154,7 @@ function handle(
     );
 }
 
-/** What `Notify` does beyond `Ignore`. */
+/** Emits the Event by which `Notify` differs from `Ignore`. */
 function notify({ node, cause }: Departure, left: DepartureStatus, executor: Executor): void {
   executor.emit({
     type: "Warning",
@@ -164,7 +164,7 @@ function notify({ node, cause }: Departure, left: DepartureStatus, executor: Exe
   });
 }
 
-/** What a notice overtakes stays in the ledger. */
+/** The superseded planned instant, kept in the timeline. */
 function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
   const isAhead = departAt !== undefined && departAt > now;
   return isAhead ? `it was to leave at ${formatInstant(departAt)}` : undefined;
@@ -174,8 +174,11 @@ function isToBegin({ status }: Departure): boolean {
   return status.phase === "Scheduled" || status.phase === "Held";
 }
 
-/** Why a departure ends before it has begun; undefined where it begins, or has. */
-function whyNot(departure: Departure, policy: Policy): Omit<PhaseChange, "at"> | undefined {
+/** Why a departure ends without starting; undefined if it starts or has started. */
+function reasonNotToStart(
+  departure: Departure,
+  policy: Policy,
+): Omit<PhaseChange, "at"> | undefined {
   if (!isToBegin(departure)) return undefined;
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };

@@ -18,16 +18,16 @@ export interface LifecycleHookCompleterOptions {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
-  /** How long a new instance may take to become a ready node; absent: nobody ends one. */
+  /** How long a new instance may take to become a Ready node; absent: without limit. */
   readonly joinWithinMs?: Millis | undefined;
 }
 
-/** Without a change a wait is looked at this often: it is over by itself some time. */
+/** Resync interval of a wait, which may end by itself. */
 const quietMs: Millis = minutes(1);
-/** How soon a group that did not answer is asked again to wait for longer. */
-const againMs: Millis = seconds(10);
+/** How soon a failed heartbeat is retried. */
+const heartbeatRetryMs: Millis = seconds(10);
 
-/** What is known of one wait. */
+/** The state of one waiting hook. */
 interface Wait {
   readonly hook: LifecycleHook;
   readonly hooks: LifecycleHooks;
@@ -35,8 +35,8 @@ interface Wait {
 }
 
 /**
- * Has the groups that wait for a node go on with it: when a new one is ready, an old one drained.
- * Meanwhile a group is told to wait for longer.
+ * Completes lifecycle hooks: of a new instance when its node is Ready, of a terminating one when
+ * its node is drained. Sends heartbeats until then.
  */
 export class LifecycleHookCompleter {
   readonly #options: LifecycleHookCompleterOptions;
@@ -78,8 +78,8 @@ export class LifecycleHookCompleter {
   }
 
   /**
-   * Has the group wait for longer, again and again at half of its time; whoever led before may have
-   * told it last. Ends where it does not wait any more, or may not be told.
+   * Sends heartbeats at half of the hook's timeout, counted from its start: an earlier leader's are
+   * not known. Ends when the group no longer waits, or heartbeats are refused.
    */
   async #extend(wait: Wait, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
@@ -97,7 +97,7 @@ export class LifecycleHookCompleter {
         signal.throwIfAborted();
         this.#tellTrouble(error);
         if (!isLastcallError(error) || !error.retryable) return;
-        await clock.sleep(againMs, signal);
+        await clock.sleep(heartbeatRetryMs, signal);
       }
     }
   }
@@ -123,7 +123,7 @@ export class LifecycleHookCompleter {
   }
 
   /**
-   * Hundreds may wait, and in a large fleet something changes at any time: only what concerns it.
+   * Waits for a change that concerns this hook: hundreds may wait while the fleet keeps changing.
    */
   async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#options;

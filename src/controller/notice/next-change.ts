@@ -6,13 +6,13 @@ export interface ChangeWait {
   readonly fleet: Fleet;
   readonly clock: Clock;
   readonly mostMs: Millis;
-  /** Absent: any change will do. */
+  /** Filters changes; absent: any change. */
   readonly concerns?: (change: FleetChange) => boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Resolves at a change of the fleet that matters, or after `mostMs`. Rejects when the signal
+ * Resolves at the next change that passes the filter, or after `mostMs`. Rejects when the signal
  * aborts.
  */
 export async function nextChange(wait: ChangeWait): Promise<void> {
@@ -22,7 +22,7 @@ export async function nextChange(wait: ChangeWait): Promise<void> {
     if (concerns?.(what) ?? true) change.abort();
   });
   const either = signal === undefined ? change.signal : AbortSignal.any([signal, change.signal]);
-  // The sleep is called off by the change; that it then rejects is no fault.
+  // A change aborts the sleep, whose rejection is expected.
   await clock.sleep(mostMs, either).catch(() => undefined);
   stop();
   signal?.throwIfAborted();

@@ -21,7 +21,7 @@ export interface NoticeReconcilerOptions {
   readonly clock: Clock;
 }
 
-/** What a call has written. The node is its uid. */
+/** The write that a notice call leads to. `node` is the node's uid. */
 interface Write {
   readonly key: string;
   readonly node: string;
@@ -29,19 +29,19 @@ interface Write {
 }
 
 /**
- * A watch that lags by more is no reason to keep a notice waiting: its feed is to bring it again.
+ * If the watch lags by more than this, the feed delivers the notice again instead of waiting.
  */
 const watchLagMs: Millis = millis(2000);
 
 /**
- * Writes down what notices without an agent call for: the platform's own marks on nodes, and the
- * notices of feeds. Of a hundred nodes that end together, or a notice that comes a hundred times,
- * each is asked for once.
+ * Creates or updates Departures for notices that no agent reports: the platform's taints and
+ * conditions on nodes, and the notices of feeds. Writes once for each machine, however often its
+ * notice is delivered.
  */
 export class NoticeReconciler {
   readonly #options: NoticeReconcilerOptions;
-  /** What was written, or is being written, and is not seen yet. */
-  readonly #asked = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
+  /** The writes that the watch does not show yet. */
+  readonly #writes = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
   readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(options: NoticeReconcilerOptions) {
@@ -49,8 +49,8 @@ export class NoticeReconciler {
   }
 
   /**
-   * Looks at the marks on some nodes, or on all. What fails is for the next look at all to try
-   * again.
+   * Handles the platform's marks on some nodes, or on all nodes. Failures are retried when all
+   * nodes are handled again.
    */
   lookAtMarks(some?: readonly NodeFacts[]): void {
     const { fleet, executor } = this.#options;
@@ -63,14 +63,14 @@ export class NoticeReconciler {
   }
 
   /**
-   * See `FeedListener.onNotice`. Notices of one machine are handled one by one: the second is
-   * judged by what has come of the first, which may be a departure of a cause that the policy
-   * ignores.
+   * Implements `FeedListener.onNotice`. Notices for one machine are handled one after another,
+   * because the second depends on the result of the first, such as a departure of a cause that the
+   * policy ignores.
    */
   async handle(notice: InstanceNotice): Promise<NoticeDelivery> {
     const handled = (this.#queues.get(notice.machine) ?? Promise.resolve())
       .catch(() => undefined)
-      .then(() => this.#untilKnown(notice));
+      .then(() => this.#writeUntilSeen(notice));
     this.#queues.set(notice.machine, handled);
     try {
       return await handled;
@@ -79,14 +79,14 @@ export class NoticeReconciler {
     }
   }
 
-  /** What is written counts when the watch shows it: another's departure may have had the name. */
-  async #untilKnown(notice: InstanceNotice): Promise<NoticeDelivery> {
+  /** Writes until the watch shows the result: another node's departure may have had the name. */
+  async #writeUntilSeen(notice: InstanceNotice): Promise<NoticeDelivery> {
     const { fleet, clock } = this.#options;
     let asked: string | undefined;
     for (let untilMs = 0; asked === undefined || clock.monotonic() < untilMs; ) {
       const resolution = this.#resolve(notice);
       if (resolution.kind === "Known") return "Taken";
-      if (resolution.kind === "Undoing") throw busy(notice);
+      if (resolution.kind === "Undoing") throw rollingBack(notice);
       if (!isCall(resolution)) return resolution.kind;
       const { key } = this.#writeOf(resolution);
       if (key === asked) {
@@ -119,7 +119,7 @@ export class NoticeReconciler {
     };
   }
 
-  /** A source begins with its cloud and its way: `aws/queue/spot-interruption`. */
+  /** A source starts with its cloud and path, such as `aws/queue/spot-interruption`. */
   #count({ notice }: InstanceNotice): void {
     const [cloud = "", source = ""] = notice.source.split("/");
     const labels = { cloud, kind: notice.cause, source };
@@ -128,17 +128,17 @@ export class NoticeReconciler {
 
   #carryOut(call: NoticeCall): Promise<void> {
     const { key, node, write } = this.#writeOf(call);
-    const asked = this.#asked.get(key);
+    const asked = this.#writes.get(key);
     if (asked !== undefined && !this.#isSeen(key, node)) return asked.written;
     const written = write().catch((error: unknown) => {
-      if (this.#asked.get(key)?.written === written) this.#asked.delete(key);
+      if (this.#writes.get(key)?.written === written) this.#writes.delete(key);
       throw error;
     });
-    this.#asked.set(key, { node, written });
+    this.#writes.set(key, { node, written });
     return written;
   }
 
-  /** The key is the name to be seen, or the version of the departure that is to change. */
+  /** The key is the name of a new departure, or the version of the one to change. */
   #writeOf(call: NoticeCall): Write {
     const { executor } = this.#options;
     if (call.kind === "Make") {
@@ -154,8 +154,8 @@ export class NoticeReconciler {
   }
 
   #forgetSeen(): void {
-    for (const [key, { node }] of this.#asked) {
-      if (this.#isSeen(key, node)) this.#asked.delete(key);
+    for (const [key, { node }] of this.#writes) {
+      if (this.#isSeen(key, node)) this.#writes.delete(key);
     }
   }
 
@@ -167,8 +167,8 @@ export class NoticeReconciler {
   }
 }
 
-/** It is told again; by then the departure has ended. */
-function busy({ machine }: InstanceNotice): LastcallError {
+/** The notice is delivered again; by then the departure has ended. */
+function rollingBack({ machine }: InstanceNotice): LastcallError {
   return new LastcallError(
     "CONFLICT",
     `Cannot record the notice for ${machine}: the departure of its node is being rolled back, retrying when it has ended`,
@@ -181,7 +181,7 @@ function isCall(resolution: NoticeResolution): resolution is NoticeCall {
   );
 }
 
-/** No name holds an `@`. */
+/** Unambiguous, because no name contains an `@`. */
 function versionOf({ name, resourceVersion }: Departure): string {
   return `${name}@${resourceVersion}`;
 }
