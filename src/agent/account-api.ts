@@ -17,20 +17,20 @@ export type AgentFetch = (
 export interface AccountApiOptions {
   /** `https://10.96.0.1:443`. */
   readonly server: string;
-  /** Read for every request: the kubelet replaces the token about every hour. */
+  /** Called for every request, because the kubelet rotates the token about every hour. */
   readonly readToken: () => Promise<string>;
-  /** Trusts the cluster's CA; how, is the matter of the runtime (`NODE_EXTRA_CA_CERTS`). */
+  /** Has to trust the cluster's CA, which the runtime configures (`NODE_EXTRA_CA_CERTS`). */
   readonly fetch: AgentFetch;
   readonly clock: Clock;
   readonly userAgent: string;
 }
 
-/** A notice leaves no time for a longer wait: the next attempt may meet another API server. */
+/** Short, because a notice leaves little time and a retry may reach another API server. */
 const timeoutMs: Millis = seconds(5);
 
 /**
- * The API server, for an agent that asks it a few times in its life: web standards only, nothing
- * kept open. The larger client of `src/kube` costs twice the memory that the agent may have.
+ * A minimal API client for an agent that sends few requests: web standards only, no open
+ * connections. The full client of `src/kube` needs twice the agent's memory budget.
  */
 export class AccountApi implements KubeSender {
   readonly #options: AccountApiOptions;
@@ -61,7 +61,7 @@ export class AccountApi implements KubeSender {
       method: request.method,
       headers: {
         accept: "application/json",
-        // One that is kept for the next notice, minutes later, may be dead by then, unnoticed.
+        // A connection kept for the next notice could be dead by then without being noticed.
         connection: "close",
         authorization: `Bearer ${token}`,
         "content-type": request.patchType ?? "application/json",
@@ -84,7 +84,7 @@ export class AccountApi implements KubeSender {
     };
   }
 
-  /** A page of a proxy does not say that a notice was written: it would not be reported again. */
+  /** A proxy's page must not count as a written notice, which would not be reported again. */
   #invalid(request: KubeRequest): LastcallError {
     return new LastcallError(
       "API_ANSWER_INVALID",
@@ -118,7 +118,7 @@ export class AccountApi implements KubeSender {
   }
 }
 
-/** An API server's own words are JSON; an overloaded one sends text, and so do proxies. */
+/** Parses JSON. Overloaded API servers and proxies send text, which is returned as it is. */
 function bodyOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -17,16 +17,16 @@ export interface AcknowledgerOptions {
 
 export interface Acknowledged {
   readonly source: Pick<NoticeSource, "acknowledge">;
-  /** The events that stand and take no machine but this one, now. */
+  /** The active events that concern only this machine and are due now. */
   readonly events: () => readonly string[];
 }
 
-/** How often the Departure is looked at, while one is followed. */
+/** How often the Departure is read while one is followed. */
 const lookEveryMs = seconds(2);
 
 /**
- * Tells the cloud that it need not wait any longer, once the node is drained to the last pod. Each
- * event once in the life of the agent; a second time after a restart changes nothing.
+ * Acknowledges events to the cloud once the node has no pods left, so that the cloud does not wait
+ * longer. Once per event and process; repeating it after a restart has no effect.
  */
 export class Acknowledger {
   readonly #options: AcknowledgerOptions;
@@ -42,14 +42,14 @@ export class Acknowledger {
     this.#troubles = new ErrorLog(options);
   }
 
-  /** The notice was reported by this Departure; undefined: there is none any more. */
+  /** Follows the Departure of the reported notice; undefined to stop. */
   follow(departure: string | undefined): void {
     if (departure !== this.#departure) this.#isDrained = false;
     this.#departure = departure;
     this.#wakeup.wake();
   }
 
-  /** The agent itself has drained the node. */
+  /** Called when the agent itself has drained the node. */
   drained(): void {
     this.#isDrained = true;
     this.#wakeup.wake();
@@ -91,7 +91,7 @@ export class Acknowledger {
       if (signal.aborted) return;
       metrics.count("lastcall_actions_total", { action, result: "Failed" });
       this.#troubles.report("acknowledge", faultOf(error));
-      // What the cloud has refused outright it would refuse again.
+      // A definite refusal is not retried.
       if (isLastcallError(error) && !error.retryable) this.#done.add(eventId);
     }
   }
@@ -100,7 +100,7 @@ export class Acknowledger {
     if (this.#isDrained) return true;
     if (this.#departure === undefined) return false;
     const departure = await this.#options.reporter.look(this.#departure, signal);
-    // Only a departure that was carried out waits for its machine to be taken.
+    // Only a drained departure waits for its machine to be taken.
     this.#isDrained = departure?.status.phase === "Releasing" && departure.podsLeft === 0;
     if (departure === undefined || !isLive(departure)) this.#departure = undefined;
     return this.#isDrained;

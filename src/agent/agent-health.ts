@@ -4,10 +4,10 @@ import { Sampler } from "../core/chance/sampler.ts";
 import { minutes } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 
-/** The longest turn is Azure's first, 135 s; after this long a loop hangs. */
+/** A loop without progress for so long hangs. The longest round is Azure's first, 135 s. */
 const stalledMs = minutes(4);
 
-/** Whether the loops of the agent run. An outage of anything else does not count. */
+/** Whether the agent's loops are alive, whatever else is down. */
 export class AgentHealth {
   readonly #clock: Clock;
   readonly #turns = new Map<string, number>();
@@ -25,12 +25,12 @@ export class AgentHealth {
     this.#heard.add(channel);
   }
 
-  /** A loop that has come to its end, such as the search for the cloud. */
+  /** Called when a loop has finished, such as the detection of the cloud. */
   ended(loop: string): void {
     this.#turns.delete(loop);
   }
 
-  /** One sentence; undefined while all is well. */
+  /** The problem in a sentence; undefined if healthy. */
   problem(): string | undefined {
     const nowMs = this.#clock.monotonic();
     for (const [loop, turnedMs] of this.#turns) {
@@ -47,7 +47,7 @@ export class AgentHealth {
   }
 }
 
-/** Counts every trouble and logs a sample. */
+/** Counts all errors and logs a sample of them. */
 export class ErrorLog {
   readonly #tools: {
     readonly clock: Clock;
@@ -64,7 +64,7 @@ export class ErrorLog {
     this.#tools = tools;
   }
 
-  /** `place` is one of a few: a channel, or the cluster. */
+  /** `place` has few values: a channel, or the cluster. */
   report(place: string, error: Error): void {
     const { clock, log, metrics } = this.#tools;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";

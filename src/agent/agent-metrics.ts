@@ -1,8 +1,8 @@
 import type { CounterName, MetricLabels, Metrics } from "../contracts/telemetry.ts";
 
 /**
- * The counters of the agent in Prometheus' text form (exposition format 0.0.4). Prometheus' own
- * client costs 8 MiB, a quarter of what the agent may have, and the agent has no histograms.
+ * The agent's counters in the Prometheus text format (0.0.4). The official client needs 8 MiB, a
+ * quarter of the agent's memory budget, and the agent has no histograms.
  */
 export class AgentMetrics implements Pick<Metrics, "count"> {
   readonly #series = new Map<string, { readonly name: CounterName; value: number }>();

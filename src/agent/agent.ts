@@ -38,7 +38,7 @@ import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 import type { NoticeServer } from "./notice-server.ts";
 
 interface AgentOptions {
-  /** Finds the cloud; resolves as late as its metadata service appears. */
+  /** Detects the cloud. Resolves when its metadata service responds. */
   readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
   readonly reporter: Pick<NoticeReporter, "report" | "withdraw" | "receptionOf">;
   readonly health: AgentHealth;
@@ -46,25 +46,24 @@ interface AgentOptions {
   readonly rng: Rng;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "count">;
-  /** Says everything, writes nothing. */
+  /** Logs everything and writes nothing. */
   readonly dryRun: boolean;
-  /** Absent: where no controller acts, nobody does. */
+  /** Absent: the agent does not act in place of a controller. */
   readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
   readonly feed?: Pick<NoticeServer, "show"> | undefined;
   readonly fallback?: Pick<LateFallback, "handle" | "reported" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs: Millis = millis(50);
-/** While there is time left each second may be the one in which the API server is back. */
+/** Short, because the API server may be back at any moment while there is time left. */
 const longestRetryMs: Millis = millis(1000);
 const lateRetryMs: Millis = millis(10_000);
-/** So often it is looked whether a departure that is to be given up has been. */
-const outlivedAgainMs: Millis = millis(2000);
+/** How often to check whether a departure that has to be given up has ended. */
+const outlivedCheckMs: Millis = millis(2000);
 
 /**
- * The agent of one node: watches the cloud's notices and reports them to the cluster. It keeps the
- * notices that stand and what it has reported, and makes the second like the first, however often
- * that fails.
+ * The agent of one node: watches the cloud's notices and reports them to the cluster. It reconciles
+ * what it has reported with the active notices, and retries until that succeeds.
  */
 export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
@@ -74,14 +73,15 @@ export class Agent implements NoticeSink {
   #notices: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
   /**
-   * The notice that the cluster knows; "Unknown" until a start has found out what an earlier one
-   * left.
+   * The notice that the cluster knows. `Unknown` until the agent has found what an earlier process
+   * reported.
    */
   #reported: MachineNotice | "Nothing" | "Unknown" = "Unknown";
   /**
-   * When what stands is told again: its departure was for an earlier time, and is given up then.
+   * When to report the active notice again: its departure had an earlier deadline and is given up
+   * then.
    */
-  #tellAgainAt: Instant | undefined;
+  #reportAgainAt: Instant | undefined;
   #skewMs: Millis = millis(0);
   readonly #heard = new Set<string>();
   #allHeardMs: number | undefined;
@@ -119,9 +119,9 @@ export class Agent implements NoticeSink {
     const before = this.#notices;
     this.#notices = readInto(before, { channel, reading, at });
     this.#announceNew(before);
-    // At once: the loop may be waiting for an API server that is away.
+    // Immediately, because the loop may be waiting for an unreachable API server.
     this.#options.feed?.show(activeNotice(this.#notices, this.#cloudNow()), this.#skewMs);
-    this.#ringIfNews(before);
+    this.#wakeOnChange(before);
   }
 
   onError(channel: string, error: LastcallError): void {
@@ -138,11 +138,11 @@ export class Agent implements NoticeSink {
       this.#options.health.turned("agent");
       const wanted = activeNotice(this.#notices, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
-      const isDue = this.#tellAgainAt !== undefined && this.#tellAgainAt <= this.#cloudNow();
+      const isDue = this.#reportAgainAt !== undefined && this.#reportAgainAt <= this.#cloudNow();
       if (isDue || (await this.#rebootRecheck.isRefuted(signal))) this.#reported = "Unknown";
       const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
       if (!failed) this.#failures = 0;
-      // The notice reported before is withdrawn; the current one needs a report of its own.
+      // The previous notice is withdrawn; the current one has to be reported as well.
       if (!failed && !this.#isReported(wanted)) continue;
       const lookAt = plus(clock.now(), this.#nextLookMs(wanted, failed ? "Failed" : "Told"));
       await this.#wakeup.sleepUntil(lookAt, signal).catch(() => undefined);
@@ -151,15 +151,14 @@ export class Agent implements NoticeSink {
 
   #isReported(wanted: MachineNotice | undefined): boolean {
     if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#reported);
-    // What an earlier run of the agent reported is withdrawn only when the cloud has answered long
-    // enough.
+    // The report of an earlier process is withdrawn only after the cloud has responded for a while.
     return (
       this.#reported === "Nothing" ||
       (this.#reported === "Unknown" && this.#quietMs() < withdrawAfterMs)
     );
   }
 
-  /** Whether it failed, and is to be tried again. */
+  /** Returns whether it failed and has to be retried. */
   async #report(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<boolean> {
     const { log, dryRun } = this.#options;
     const told = isLess(wanted, this.#reported) ? undefined : wanted;
@@ -181,7 +180,7 @@ export class Agent implements NoticeSink {
   async #write(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<void> {
     const { reporter, log, fallback, acknowledger } = this.#options;
     fallback?.handle(wanted, this.#skewMs);
-    this.#tellAgainAt = undefined;
+    this.#reportAgainAt = undefined;
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
       this.#rebootRecheck.reported(undefined);
@@ -205,21 +204,21 @@ export class Agent implements NoticeSink {
 
   #noteOutlived(reported: ReportedNotice): void {
     if (!("outlivedAt" in reported) || reported.outlivedAt === undefined) return;
-    this.#tellAgainAt = later(reported.outlivedAt, plus(this.#cloudNow(), outlivedAgainMs));
+    this.#reportAgainAt = later(reported.outlivedAt, plus(this.#cloudNow(), outlivedCheckMs));
   }
 
   #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis {
     if (last === "Failed") return this.#backoffMs(wanted);
     const nowAt = this.#cloudNow();
     const changeAt = nextChangeAt(this.#notices, nowAt);
-    const changes = [changeAt, this.#tellAgainAt].filter((at) => at !== undefined);
+    const changes = [changeAt, this.#reportAgainAt].filter((at) => at !== undefined);
     const waits: number[] = changes.map((at) => between(nowAt, at));
     const lookMs = this.#rebootRecheck.waitMs();
     if (lookMs !== undefined) waits.push(lookMs);
     if (wanted === undefined && this.#reported === "Unknown" && this.#allHeardMs !== undefined) {
       waits.push(withdrawAfterMs - this.#quietMs());
     }
-    // The loop turns now and then for the health check.
+    // Wakes up periodically for the health check.
     return millis(Math.max(0, Math.min(60_000, ...waits)));
   }
 
@@ -232,8 +231,8 @@ export class Agent implements NoticeSink {
     return pauseMs;
   }
 
-  /** A reading that changes nothing must not cut a wait between two attempts short. */
-  #ringIfNews(before: NoticeState): void {
+  /** Wakes the loop only for a change, so that other readings do not shorten the backoff. */
+  #wakeOnChange(before: NoticeState): void {
     const nowAt = this.#cloudNow();
     const isNews =
       JSON.stringify(activeNotice(before, nowAt)) !==
@@ -265,15 +264,15 @@ export class Agent implements NoticeSink {
     return minus(this.#options.clock.now(), this.#skewMs);
   }
 
-  /** How long every channel has been answering. */
+  /** How long all channels have been responding. */
   #quietMs(): number {
     return this.#allHeardMs === undefined ? 0 : this.#options.clock.monotonic() - this.#allHeardMs;
   }
 }
 
 /**
- * Whether what was reported is off, and only something less sure stands: it is withdrawn first, for
- * a departure keeps the gravest cause that it had, and the node would be taken for that.
+ * Whether the reported notice is gone and only a weaker one remains. It has to be withdrawn first:
+ * a departure keeps its most severe cause, for which the node would be drained.
  */
 function isLess(
   wanted: MachineNotice | undefined,
@@ -293,21 +292,21 @@ function textOf(at: Instant | undefined): string | undefined {
   return at === undefined ? undefined : formatInstant(at);
 }
 
-/** A defect of ours must not end the watch either: it is reported as one, and tried again. */
+/** Converts any error, so that a defect is reported and retried instead of ending the watch. */
 function faultOf(error: unknown): LastcallError | Error {
   return isLastcallError(error) ? error : new Error(messageOf(error));
 }
 
-/** How long after its start the agent doubts; a kubelet reports a new boot within seconds. */
-const doubtMs = minutes(2);
+/** How long after a start to recheck; a kubelet reports a new boot within seconds. */
+const recheckForMs = minutes(2);
 const firstLookMs = 1000;
-/** At 1, 2, 4, 8 and 16 s after each other: for half a minute. */
-const mostLooks = 5;
+/** Rechecks after 1, 2, 4, 8 and 16 s, which is half a minute. */
+const mostRechecks = 5;
 
 /**
- * Right after a reboot the Node shows the boot before until the kubelet has reported. A controller
- * that sees a notice in that moment takes it for another machine's and closes the
- * Departure. For as long as that may be, the agent checks what it has reported.
+ * Rechecks reports after a reboot. Until the kubelet has reported, the Node shows the previous
+ * boot, and a controller that sees a notice then closes the Departure as another machine's. So the
+ * agent checks its report for a while.
  */
 class RebootRecheck {
   readonly #reporter: Pick<NoticeReporter, "receptionOf">;
@@ -326,20 +325,20 @@ class RebootRecheck {
     this.#startedMs = tools.clock.monotonic();
   }
 
-  /** The notice was reported by this Departure; undefined: no notice stands any more. */
+  /** Called with the Departure of the reported notice; undefined if no notice is active. */
   reported(name: string | undefined): void {
     const nowMs = this.#clock.monotonic();
-    const doubts = nowMs - this.#startedMs < doubtMs || this.#looks > 0;
-    this.#name = doubts && this.#looks < mostLooks ? name : undefined;
+    const doubts = nowMs - this.#startedMs < recheckForMs || this.#looks > 0;
+    this.#name = doubts && this.#looks < mostRechecks ? name : undefined;
     this.#nextMs = nowMs + firstLookMs * 2 ** this.#looks;
   }
 
-  /** How long until the next look; undefined: there is none. */
+  /** How long until the next check; undefined if there is none. */
   waitMs(): number | undefined {
     return this.#name === undefined ? undefined : this.#nextMs - this.#clock.monotonic();
   }
 
-  /** Whether what was reported must be reported again. */
+  /** Whether the notice has to be reported again. */
   async isRefuted(signal: AbortSignal): Promise<boolean> {
     const name = this.#name;
     if (name === undefined || this.#clock.monotonic() < this.#nextMs) return false;

@@ -16,10 +16,10 @@ import {
   readDeparture,
 } from "../kube/object/translate-departure.ts";
 
-/** The ids of the notices that a Departure was made from, with commas between. */
+/** The comma-separated ids of the notices behind a Departure. */
 const noticeAnnotation = "lastcall.dev/notice";
 
-/** What the agent reads of a Departure. */
+/** The fields of a Departure that the agent reads. */
 export interface DepartureView
   extends Pick<
     Departure,
@@ -49,7 +49,7 @@ export function viewDeparture(object: KubeObject): DepartureView {
   };
 }
 
-/** The Departure that a notice makes. The node's own token names no machine for it. */
+/** Builds the Departure of a notice. It omits the providerID, which the agent's token lacks. */
 export function departureBody(
   name: string,
   { node, notice }: { readonly node: NodeIdentity; readonly notice: MachineNotice },
@@ -64,8 +64,7 @@ export function departureBody(
 }
 
 /**
- * What a notice changes in a Departure that is there, as fields of a merge patch; undefined where
- * it says all of it already.
+ * The merge patch that applies a notice to an existing Departure; undefined if nothing changes.
  */
 export function tightening(departure: DepartureView, notice: MachineNotice): Fields | undefined {
   const update = noticeUpdate(departure, { ...notice, source: `agent/${notice.source}` });
@@ -81,7 +80,7 @@ export function tightening(departure: DepartureView, notice: MachineNotice): Fie
   };
 }
 
-/** When a departure that has been told of a notice is given up, where that is earlier than it. */
+/** When a departure with a notice is given up, if that is before the notice's deadline. */
 export function outlivedBefore(
   departure: DepartureView,
   notice: MachineNotice,
@@ -93,7 +92,7 @@ export function outlivedBefore(
   return comesAfter(notice, { deadlineAt }) ? endAt : undefined;
 }
 
-/** Whether a notice is for a later time than a departure, or for none that is known. */
+/** Whether a notice's deadline is after a departure's, or unknown. */
 export function comesAfter(
   notice: MachineNotice,
   { deadlineAt }: Pick<DepartureView, "deadlineAt">,

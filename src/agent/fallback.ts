@@ -26,28 +26,29 @@ export interface FallbackOptions extends FallbackDrainOptions {
   readonly identify: () => Promise<NodeIdentity>;
   readonly marks: Pick<NodeMarks, "read" | "cordon" | "uncordon">;
   /**
-   * Undefined: there is no Lease, and a controller that has taken a departure on is taken to live.
+   * Undefined if there is no Lease: a controller that has started a departure is then assumed
+   * alive.
    */
   readonly leader: () => Promise<ObservedLease | undefined>;
-  /** The node is drained to the last pod. */
+  /** Called when the node has no pods left. */
   readonly onDrained?: (() => void) | undefined;
 }
 
-/** How long a controller has to take a departure on before the agent does it. */
+/** How long a controller has to start a departure before the agent acts. */
 const controllerLeadMs: Millis = seconds(3);
 
 const retryMs: Millis = seconds(1);
-/** While a controller has the departure: how often it is checked that this still lives. */
+/** How often to check that the controller of a departure is still alive. */
 const watchMs: Millis = seconds(10);
 
-/** "Nobody": there is nothing to do, or a person or the policy wants it so. */
+/** `Nobody`: there is nothing to do, or a person or the policy prevents it. */
 type Actor = "Agent" | "Controller" | "Nobody";
 
 interface OpenNotice {
   notice: MachineNotice;
   readonly sinceMs: number;
   reported: ReportedNotice | undefined;
-  /** The Departure by whose name the node was marked here. */
+  /** The name of the Departure that the agent marked the node with. */
   markedFor: string | undefined;
   drain: FallbackDrain | undefined;
   actor: Actor | undefined;
@@ -55,10 +56,9 @@ interface OpenNotice {
 }
 
 /**
- * Does a controller's first work on the own node where no controller does: cordons it, and drains
- * it into the deadline. It reads the Departure before each step and stops as soon as a
- * controller has it. Should both act for a moment, no harm is done: the mark is the same one, and
- * an eviction names its pod's uid.
+ * Cordons and drains the agent's own node if no controller does. Reads the Departure before each
+ * step and stops as soon as a controller has started it. If both act for a moment, no harm is done:
+ * they set the same marks, and evictions name the pod's uid.
  */
 export class Fallback {
   readonly #options: FallbackOptions;
@@ -75,7 +75,7 @@ export class Fallback {
     this.#troubles = new ErrorLog(options);
   }
 
-  /** What stands against the machine now, before it is reported to the cluster. */
+  /** Called with the active notice before it is reported to the cluster. */
   handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     if (notice === undefined) {
@@ -90,7 +90,7 @@ export class Fallback {
         actor: undefined,
       };
       this.#open = { notice, sinceMs, ...nothing, isOver: false };
-      // What takes nobody out, and stands on when a graver one is off, keeps no cordon either.
+      // A remaining notice that does not drain does not keep the cordon of a withdrawn one.
       if (reactionTo(notice, defaultPolicy) !== "Ignore") this.#putBack = undefined;
     } else if (JSON.stringify(notice) !== JSON.stringify(this.#open.notice)) {
       this.#open.notice = notice;
@@ -99,18 +99,18 @@ export class Fallback {
     this.#wakeup.wake();
   }
 
-  /** The cluster knows the notice now. */
+  /** Called when the cluster knows the notice. */
   reported(reported: ReportedNotice): void {
     if (this.#open === undefined) return;
-    // Another Departure is another chance: the first was closed by mistake.
+    // A new Departure starts over: the first one was closed by mistake.
     if (this.#open.reported?.name !== reported.name) this.#open.isOver = false;
     this.#open.reported = reported;
     this.#wakeup.wake();
   }
 
   /**
-   * The notice of this Departure is off. An earlier run of the agent may have marked the node for
-   * it.
+   * Called when the notice of this Departure is withdrawn. An earlier process may have marked the
+   * node for it.
    */
   withdrawn(name: string): void {
     this.#putBack = { name, sinceMs: this.#options.clock.monotonic() };
@@ -135,7 +135,7 @@ export class Fallback {
     }
   }
 
-  /** How long to wait before the next step; undefined: until something changes. */
+  /** Returns how long to wait before the next step; undefined: until something changes. */
   async #step(signal: AbortSignal): Promise<Millis | undefined> {
     const open = this.#open;
     if (open === undefined || open.isOver) return undefined;
@@ -157,7 +157,7 @@ export class Fallback {
 
   async #actorFor(open: OpenNotice, name: string, signal: AbortSignal): Promise<Actor> {
     if (open.reported?.kind === "Closed") return "Nobody";
-    // Without the policies, which an agent may not read, their defaults say what a cause asks for.
+    // An agent may not read policies, so their defaults decide.
     if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";
     const departure = await this.#look(open, name, signal);
     if (departure === undefined) return open.reported === undefined ? "Agent" : "Nobody";
@@ -175,7 +175,7 @@ export class Fallback {
     }
   }
 
-  /** A cluster that takes no Departure need not show one either. */
+  /** Reads the Departure. A cluster that cannot store one cannot return it either. */
   async #look(
     open: OpenNotice,
     name: string,
@@ -190,7 +190,7 @@ export class Fallback {
     }
   }
 
-  /** Whether another replica of the controller would take the Lease over by now. */
+  /** Whether the Lease has expired, so that another replica would take it over. */
   async #leaderIsGone(): Promise<boolean> {
     const observed = await this.#options.leader();
     if (observed === undefined) return false;
@@ -232,7 +232,7 @@ export class Fallback {
       return "Marked";
     }
     log.warn("fallback-not-cordoned", { node: node.name, departure: name, found: kind });
-    // After a reboot the Node shows the boot before until the kubelet has reported.
+    // After a reboot, the Node shows the previous boot until the kubelet has reported.
     return kind === "Mismatch" ? retryMs : "Ended";
   }
 
@@ -242,7 +242,7 @@ export class Fallback {
     return new FallbackDrain(facts, this.#options, () => this.#now());
   }
 
-  /** A controller that lives does it within the same time, and then there is nothing left to do. */
+  /** Uncordons the node unless a live controller has done so by then. */
   async #putNodeBack(
     order: { readonly name: string; readonly sinceMs: number },
     signal: AbortSignal,
@@ -286,19 +286,18 @@ interface FallbackDrainOptions {
   readonly metrics: Pick<Metrics, "count">;
 }
 
-/** Without a watch: how often the pods are looked at. */
-const lookEveryMs: Millis = seconds(1);
+/** How often the pods are listed, since there is no watch. */
+const listEveryMs: Millis = seconds(1);
 
 /**
- * The agent may read no policy, so the drain goes by the defaults of one. But where the cloud names
- * no deadline, what is held is asked until the machine is gone: no one else would ask for it.
+ * The default drain rule, because the agent may not read policies. Without a deadline, blocked pods
+ * are retried until the machine is gone, because nobody else would evict them.
  */
 const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
 
 /**
- * One node's drain where no controller does it: the same driver as in the controller, on the pods
- * as a list shows them every second. It reads no budgets beforehand (one permission less); the
- * eviction API's refusal names one soon enough.
+ * Drains the node without a controller, by the same driver, on pods that are listed every second.
+ * It does not read budgets, which saves a permission: the eviction API enforces them anyway.
  */
 class FallbackDrain {
   readonly #nodeName: string;
@@ -308,7 +307,7 @@ class FallbackDrain {
   readonly #startedAtMs: number;
   readonly #now: () => Instant;
 
-  /** `now` is in the cloud's time. */
+  /** `now` is the cloud's time. */
   constructor(node: NodeFacts, tools: FallbackDrainOptions, now: () => Instant) {
     const { rng } = tools;
     const [terminations, actor] = [new TerminationMemory(), actorOf(tools)];
@@ -320,7 +319,7 @@ class FallbackDrain {
     this.#now = now;
   }
 
-  /** Does what is due now; how long to wait before the next step. */
+  /** Performs what is due. Returns how long to wait before the next step. */
   async step(namedAt: Instant | undefined): Promise<Millis | "Drained" | "Ended"> {
     const { pods, clock, log } = this.#tools;
     const livePods = await pods.list(this.#nodeName);
@@ -335,14 +334,14 @@ class FallbackDrain {
       const { total, left, evicted, forced, cut } = step.counts;
       const { verdict } = step;
       const bindsMs = this.#startedAtMs + bindingMs - clock.monotonic();
-      if (left === 0 && bindsMs > 0) return millis(Math.min(lookEveryMs, bindsMs));
+      if (left === 0 && bindsMs > 0) return millis(Math.min(listEveryMs, bindsMs));
       log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut });
       return left === 0 ? "Drained" : "Ended";
     }
     for (const act of step.acts) void this.#driver.carryOut(act);
     const { askAgainAt } = step;
-    const askMs = askAgainAt === undefined ? lookEveryMs : between(this.#now(), askAgainAt);
-    return millis(Math.min(lookEveryMs, Math.max(0, askMs)));
+    const askMs = askAgainAt === undefined ? listEveryMs : between(this.#now(), askAgainAt);
+    return millis(Math.min(listEveryMs, Math.max(0, askMs)));
   }
 }
 
@@ -357,7 +356,7 @@ function actorOf({ pods, metrics }: FallbackDrainOptions): DrainActor {
       metrics.count("lastcall_pods_forced_total", { reason });
       return pods.remove(pod, options);
     },
-    // The default rule never asks for it.
+    // The default rule never restarts owners.
     async restartOwner() {
       return { kind: "Failed", retryable: false, message: "an agent restarts no workload" };
     },

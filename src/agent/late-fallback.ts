@@ -13,18 +13,18 @@ export interface LateFallbackOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Between two tries to load it. */
+/** The pause between attempts to load the code. */
 const restMs: Millis = seconds(1);
 
 /**
- * A fallback whose code is loaded when it is called for the first time: an agent idles
- * for weeks, and a controller has three seconds before the fallback acts.
+ * A fallback whose code is loaded on the first call, because an agent idles for weeks. Loading
+ * takes less than the three seconds that a controller has before the fallback acts.
  */
 export class LateFallback implements FallbackSide {
   readonly #options: LateFallbackOptions;
   readonly #wakeup: Wakeup;
   #side: FallbackSide | undefined;
-  /** What was called for before it was loaded. */
+  /** The calls that arrived before the code was loaded. */
   readonly #calls: Call[] = [];
 
   constructor(options: LateFallbackOptions) {
@@ -34,9 +34,9 @@ export class LateFallback implements FallbackSide {
 
   handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#calls.length === 0;
-    // That there is no notice is no news where there has been none.
+    // Without an earlier notice, the absence of one is no change.
     if (isFirst && notice === undefined) return;
-    // Every look calls this: of two calls in a row the latter counts.
+    // Called for every reading: of consecutive calls only the last one counts.
     if (this.#calls.at(-1)?.isHandled === true) this.#calls.pop();
     this.#call((side) => side.handle(notice, skewMs), true);
   }
@@ -59,7 +59,7 @@ export class LateFallback implements FallbackSide {
     await side.run(signal);
   }
 
-  /** Its agent reports to the cluster meanwhile, whether it can be loaded or not. */
+  /** Loads the code. The agent reports to the cluster meanwhile, even if loading fails. */
   async #loaded(signal: AbortSignal): Promise<FallbackSide | undefined> {
     const { load, clock, onError } = this.#options;
     while (!signal.aborted) {

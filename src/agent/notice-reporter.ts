@@ -25,25 +25,25 @@ import {
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 
 /**
- * The last number that `deploy/agent/admission.yaml` takes; controllers keep far fewer records of a
- * node.
+ * The last suffix that `deploy/agent/admission.yaml` accepts. Controllers keep far fewer records of
+ * a node.
  */
 const lastNumber = 999;
-/** So many names are looked up at once, at the most. */
+/** How many names are looked up concurrently. */
 const namesAtOnce = 32;
 
 export interface NoticeReporterOptions {
   readonly api: KubeSender;
-  /** The own node; asked for each time, since the token that names it may not be there yet. */
+  /** The agent's own node. Called each time, because the token that names it may come late. */
   readonly identify: () => Promise<NodeIdentity>;
   readonly log: Pick<Log, "warn">;
 }
 
 interface OwnDepartures {
   readonly departures: readonly DepartureView[];
-  /** Absent: each name is taken. */
+  /** Absent if all names are taken. */
   readonly freeName: string | undefined;
-  /** Names before it that departures of other nodes have. */
+  /** Earlier names that departures of other nodes have taken. */
   readonly namesTaken: readonly string[];
 }
 
@@ -52,22 +52,21 @@ interface Numbered {
   readonly departure: DepartureView | undefined;
 }
 
-/** What became of a notice that was reported. */
+/** The result of reporting a notice. */
 export type ReportedNotice =
   | { readonly kind: "Created"; readonly name: string }
   | {
       readonly kind: "Tightened" | "Known";
       readonly name: string;
-      /** When its departure is given up, where that is before the notice comes true. */
+      /** When its departure is given up, if that is before the notice's deadline. */
       readonly outlivedAt?: Instant;
     }
-  /** The same notice had its departure, and that ended: a person may have taken it back. */
+  /** The departure of this notice has ended: a person may have deleted it. */
   | { readonly kind: "Closed"; readonly name: string };
 
 /**
- * Brings notices to the cluster as Departures of the agent's own node, and of no other. Each call
- * is idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for
- * what time may mend.
+ * Reports notices as Departures of the agent's own node, and of no other. Every call is idempotent
+ * and can be repeated after any error. Throws `LastcallError`s, `retryable` if transient.
  */
 export class NoticeReporter {
   readonly #api: KubeSender;
@@ -80,11 +79,11 @@ export class NoticeReporter {
     this.#log = log;
   }
 
-  /** Makes the Departure of a notice, or tightens the one that is there. */
+  /** Creates the Departure of a notice, or tightens an existing one. */
   async report(notice: MachineNotice, signal: AbortSignal): Promise<ReportedNotice> {
     const node = await this.#identify();
     const first = departureName(node);
-    // One request in the plain case; the name is taken where a departure is planned or was.
+    // One request in the usual case. The name is taken if the node has or had a planned departure.
     if (await this.#create(first, { node, notice, signal }))
       return { kind: "Created", name: first };
     const found = await this.#all(node, signal);
@@ -105,8 +104,8 @@ export class NoticeReporter {
   }
 
   /**
-   * Says of the live Departure that an agent of this node has made or tightened, in this boot, that
-   * the notice is off. Gives its name; undefined where there is none.
+   * Withdraws the notice of the live Departure that an agent of this node has created or tightened
+   * in this boot. Returns its name; undefined if there is none.
    */
   async withdraw(at: Instant, signal: AbortSignal): Promise<string | undefined> {
     const node = await this.#identify();
@@ -126,14 +125,14 @@ export class NoticeReporter {
     return name;
   }
 
-  /** The node's own Departure as it is now; undefined where it is gone, or another node's. */
+  /** Reads the node's Departure; undefined if it is gone or belongs to another node. */
   async look(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
     const departure = await this.#read(name, signal);
     const node = await this.#identify();
     return departure?.nodeUid === node.uid ? departure : undefined;
   }
 
-  /** "Mistaken": a controller has closed it, because it took us for another machine than we are. */
+  /** `Mistaken`: a controller has closed it, taking us for another machine. */
   async receptionOf(
     name: string,
     signal: AbortSignal,
