@@ -17,9 +17,9 @@ import {
 } from "./object/translate-departure.ts";
 
 /**
- * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes
- * stand back behind cordons and evictions: they record what is done, and are not what is done. But
- * a notice is: until it is written its node is not cordoned.
+ * Stores Departures in the cluster, fenced by resourceVersion. During a burst, writes yield to
+ * cordons and evictions, because they only record what is done. Notices do not yield: their node is
+ * not cordoned before they are written.
  */
 export class KubeDepartureStore implements DepartureStore {
   readonly #api: KubeApi;
@@ -66,8 +66,8 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   /**
-   * A merge patch with the resourceVersion: the API server refuses it with 409 when anybody has
-   * written since. Fields that are gone from the new status are set to null, which removes them.
+   * Sends a merge patch with the resourceVersion, which the API server rejects with 409 if anybody
+   * has written since. Fields missing from the new status are set to null, which removes them.
    */
   async record(departure: Departure, { status, hurry }: StatusWrite): Promise<StoreResult> {
     const before = statusObject(departure.status);

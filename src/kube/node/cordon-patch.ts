@@ -5,7 +5,7 @@ import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing
 
 /** The marks of contract.md section 3. */
 export const departureAnnotation = "lastcall.dev/departure";
-/** Ours, beside the pinned marks: the node was cordoned by others before we came. */
+/** Records that the node had been cordoned by others before. */
 const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
 const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 const excludeValue = "lastcall";
@@ -20,10 +20,10 @@ interface RawTaint {
 }
 
 /**
- * The one patch that marks a node as departing: cordon, taint, annotation and load-balancer label.
- * `node` is the object as just read; its resourceVersion is tested, so that the server refuses the
- * patch whole if anybody has written in between, and no taint of theirs is lost (taints are one
- * atomic list, which a merge would replace).
+ * The patch that marks a node as departing: cordon, taint, annotation and load-balancer label.
+ * `node` is the object as just read. The patch tests its resourceVersion, so that the server
+ * rejects it if anybody has written since; a merge patch would replace the list of taints and lose
+ * theirs.
  */
 export function cordonPatch(
   node: KubeObject,
@@ -51,9 +51,9 @@ export function cordonPatch(
 }
 
 /**
- * `cordonPatch` from the facts that a watch has shown: each fact that matters is tested, so that
- * the server refuses the patch whole where one has changed, a taint or annotation by others too.
- * A `null` tests that there is none. Undefined where the node bears a departure's mark already.
+ * The same patch for a node as seen by a watch: it tests every relevant field, so that the server
+ * rejects it if any has changed, including others' taints and annotations. `null` tests for
+ * absence. Undefined if the node already carries a departure's marks.
  */
 export function cordonPatchOfSeen(
   seen: NodeFacts,
@@ -76,7 +76,7 @@ export function cordonPatchOfSeen(
   ];
 }
 
-/** A node whose kubelet never reported has no nodeInfo to test. */
+/** A node whose kubelet has never reported has no nodeInfo to test. */
 function testedBoot({ bootID }: NodeFacts): PatchOperation[] {
   if (bootID === undefined) return [];
   return [{ op: "test", path: "/status/nodeInfo/bootID", value: bootID }];
@@ -90,7 +90,7 @@ function setNew(map: "annotations" | "labels", key: string, value: string): Patc
   ];
 }
 
-/** The one patch that undoes what `cordonPatch` wrote, and nothing else. */
+/** The patch that reverts what `cordonPatch` wrote, and nothing else. */
 export function uncordonPatch(node: KubeObject): PatchOperation[] {
   const {
     [departureAnnotation]: _departure,
@@ -113,7 +113,7 @@ export function uncordonPatch(node: KubeObject): PatchOperation[] {
   return operations;
 }
 
-/** The one patch that adds or removes the taint of a node that leaves soon. */
+/** The patch that adds or removes the taint of a node that departs soon. */
 export function soonPatch(node: KubeObject, to: SoonStanding): PatchOperation[] {
   const taint = { key: departingSoonTaint, effect: "PreferNoSchedule" };
   const others = taintsOf(node).filter((other) => other.key !== departingSoonTaint);

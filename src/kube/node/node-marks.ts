@@ -23,21 +23,21 @@ import {
   uncordonPatch,
 } from "./cordon-patch.ts";
 
-/** How often a write that somebody else overtook is tried again before it is a fault. */
+/** How often a conflicting write is retried before it is an error. */
 const conflictTries = 8;
 
-/** What to write on a node as it is now, or why not to. */
+/** What to write to a node, or the result if nothing is written. */
 type MarkStep = { readonly request: KubeRequest } | { readonly result: MarkResult };
 
-/** An API server that has just taken the mark is seldom away for longer. */
+/** Enough, because the API server has just accepted the mark. */
 const conditionTries = 4;
 const conditionRestMs: Millis = millis(500);
 
-/** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
+/** Reads a node and patches it. Each patch tests that nobody has written in between. */
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  /** The newest condition of each node on which one is being written. */
+  /** The newest pending condition of each node. */
   readonly #conditions = new Map<string, KubeRequest>();
 
   constructor(api: KubeSender, clock: Clock) {
@@ -64,12 +64,12 @@ export class KubeNodeMarks implements NodeMarks {
         const body = cordonPatch(object, mark);
         return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
-    // What follows on the mark does not wait for it.
-    if (result.kind === "Done") this.#sayCondition(node, "True", mark);
+    // The caller does not wait for the condition.
+    if (result.kind === "Done") this.#setCondition(node, "True", mark);
     return result;
   }
 
-  /** Undefined where what was seen is not enough, or not so any more: only a fresh look tells. */
+  /** Undefined if the seen node is incomplete or stale, so that it has to be read. */
   async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
     const { seen } = mark;
     if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
@@ -92,7 +92,7 @@ export class KubeNodeMarks implements NodeMarks {
       return { request: patchRequest(target.name, uncordonPatch(object)) };
     });
     const why = { cause: "Stays", message: "The node stays." };
-    if (result.kind === "Done") this.#sayCondition(target, "False", why);
+    if (result.kind === "Done") this.#setCondition(target, "False", why);
     return result;
   }
 
@@ -143,8 +143,8 @@ export class KubeNodeMarks implements NodeMarks {
     );
   }
 
-  /** The condition is for people's eyes: nothing waits for it, and a fault in it stops nothing. */
-  #sayCondition(
+  /** Writes the condition in the background. It informs people: an error stops nothing. */
+  #setCondition(
     { name, uid }: Pick<NodeIdentity, "name" | "uid">,
     status: "True" | "False",
     { cause: reason, message }: { readonly cause: string; readonly message: string },
@@ -158,7 +158,7 @@ export class KubeNodeMarks implements NodeMarks {
       patchType: "application/strategic-merge-patch+json",
       urgency: "Later",
       ignoresBody: true,
-      // Of another Node of that name the API server writes nothing.
+      // The uid makes the API server reject the patch for another Node of that name.
       body: { metadata: { uid }, status: { conditions } },
     };
     const isBeingWritten = this.#conditions.has(name);
@@ -166,7 +166,7 @@ export class KubeNodeMarks implements NodeMarks {
     if (!isBeingWritten) void this.#writeCondition(name, request);
   }
 
-  /** One request at a time, so that the last one written is the last one meant. */
+  /** Writes one at a time, so that the last write wins. */
   async #writeCondition(name: string, first: KubeRequest): Promise<void> {
     let request = first;
     let tries = conditionTries;
@@ -181,7 +181,7 @@ export class KubeNodeMarks implements NodeMarks {
     this.#conditions.delete(name);
   }
 
-  /** False where the same request may have another answer soon. */
+  /** False if retrying the request may succeed. */
   async #isAnswered(request: KubeRequest): Promise<boolean> {
     try {
       return !isPassing(await this.#api.send(request));
@@ -195,7 +195,7 @@ export class KubeNodeMarks implements NodeMarks {
     const answer = await this.#api.send(request);
     if (answer.status === 404) return undefined;
     if (answer.status >= 300) throw apiError(request, answer);
-    // All else would look like another machine under the name, and the node like one that has left.
+    // Anything else would look like another machine, as if the node had left.
     const object = fieldsOf(answer.body);
     if (object.kind === "Node") return object;
     throw new LastcallError(
@@ -222,7 +222,7 @@ function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefin
   return found === "OtherNode" ? { kind: "Gone" } : { kind: "Mismatch", found };
 }
 
-/** A failed `test` answers 422 and a racing write 409: either way the read was stale. */
+/** A failed `test` results in 422 and a concurrent write in 409: either way the read was stale. */
 function wasOvertaken(answer: KubeAnswer): boolean {
   return answer.status === 409 || answer.status === 422;
 }
