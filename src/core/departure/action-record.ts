@@ -3,28 +3,29 @@ import type { ActionKind, ActionPoint } from "../policy/action.ts";
 import type { Instant } from "../time/time.ts";
 
 /**
- * Pending: not due yet; Running: begun, and perhaps done by a controller that did not live to say
- * so; Undone: what it had changed is as it was; Skipped: not for this departure, and why.
+ * Pending: not due yet. Running: started, and possibly completed by a controller that crashed
+ * before recording it. Undone: its changes are reverted. Skipped: it does not apply to this
+ * departure.
  */
 export type ActionState = "Pending" | "Running" | "Done" | "Failed" | "Undone" | "Skipped";
 
-/** What has come of one action of a departure: an entry of `status.actions`. */
+/** The state of one action of a departure: an entry of `status.actions`. */
 export interface ActionRecord {
   readonly name: string;
   readonly kind: ActionKind;
   readonly at: ActionPoint;
   readonly state: ActionState;
-  /** When its first attempt began. */
+  /** When its first attempt started. */
   readonly startedAt?: Instant | undefined;
-  /** From there to its end. */
+  /** Its duration since then. */
   readonly seconds?: number | undefined;
   readonly attempts: number;
-  /** `Done`, `Undone`, or the code of what went wrong. */
+  /** `Done`, `Undone`, or the error code. */
   readonly result?: string | undefined;
-  /** One sentence about it. */
+  /** A sentence with details. */
   readonly detail?: string | undefined;
-  /** What it takes to undo it; written before the first change. */
+  /** The undo record, written before the first change. */
   readonly undo?: Fields | undefined;
-  /** What the receiver calls what it was sent: a silence, a message that later ones answer. */
+  /** The receiver's identifier: of a silence, or of a message that later ones reply to. */
   readonly reference?: string | undefined;
 }

@@ -7,59 +7,58 @@ import type { Instant } from "../time/time.ts";
 import type { Departure } from "./departure.ts";
 import type { PhaseEvent } from "./phase.ts";
 
-/** The world as one decision sees it. */
+/** The state that a decision is based on. */
 export interface Snapshot {
   readonly nodes: readonly NodeFacts[];
   readonly policies: readonly Policy[];
   readonly departures: readonly Departure[];
-  /** Policies that could not be read: nodes that they might own are left alone. */
+  /** Unreadable policies. Nodes that they might select are left alone. */
   readonly badPolicies: readonly BadPolicy[];
   /**
-   * Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed.
+   * Answers of external gates, per policy. A missing answer counts as closed.
    */
   readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
-  /** What the clouds say of the machines; a node that is not in it is not made to leave by plan. */
+  /** The clouds' answers about machines. A node without one has no planned departure. */
   readonly releaseAnswers: ReleaseAnswers;
 }
 
 export interface GateAnswer {
   /**
-   * Firing alerts that the policy's matchers select; `Unknown` when Alertmanager did not answer.
+   * The firing alerts that the policy's matchers select; `Unknown` if Alertmanager did not respond.
    */
   readonly alerts: readonly string[] | "Unknown";
   /**
-   * A blocking pod as `namespace/name` by the node on which it runs; `Unknown` when the pods could
-   * not be listed.
+   * A blocking pod as `namespace/name` for each node; `Unknown` if the pods could not be listed.
    */
   readonly blockingPods: ReadonlyMap<string, string> | "Unknown";
 }
 
-/** A Departure that is to be made. */
+/** A Departure to create. */
 export interface NewDeparture {
   readonly name: string;
-  /** Names of the node's that departures of other nodes have; gone round, and worth a warning. */
+  /** Names that other nodes' departures have taken, which is worth a warning. */
   readonly namesTaken?: readonly string[] | undefined;
   readonly node: NodeIdentity;
   readonly cause: Cause;
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
-  /** The notice was off before anything was done about it. */
+  /** Set if the notice was withdrawn before the Departure was created. */
   readonly withdrawnAt?: Instant | undefined;
   readonly source: string;
   readonly policy?: string | undefined;
   readonly reason: Reason;
-  /** The reason's sentence. */
+  /** The reason as a sentence. */
   readonly message: string;
 }
 
 interface Reasoned {
   readonly reason: Reason;
-  /** The one sentence of the reason: log, Event, CLI and board show the same. */
+  /** The reason as a sentence, the same in log, Event, CLI and board. */
   readonly explain: string;
 }
 
-/** What is to be done next about one node or departure; "nothing" is a decision too. */
+/** What to do next about one node or departure, including nothing. */
 export type Decision = Reasoned &
   (
     | { readonly kind: "Schedule"; readonly order: NewDeparture }
@@ -68,17 +67,17 @@ export type Decision = Reasoned &
         readonly departure: Departure;
         readonly departAt: Instant;
         readonly deadlineAt?: Instant | undefined;
-        /** The one that its node falls under now. */
+        /** The policy that selects the node now. */
         readonly policy?: string | undefined;
       }
-    /** Its time has come. */
+    /** The departure is due. */
     | {
         readonly kind: "Begin";
         readonly departure: Departure;
         readonly event: "Due";
         readonly detail?: string | undefined;
       }
-    /** Something changes a departure that has not begun: held, free again, or over. */
+    /** A departure that has not started is held, no longer held, or over. */
     | {
         readonly kind: "Note";
         readonly departure: Departure;
@@ -87,12 +86,12 @@ export type Decision = Reasoned &
           "Blocked" | "Unblocked" | "Cancelled" | "Withdrawn" | "NodeGone" | "MachineReplaced"
         >;
         readonly detail?: string | undefined;
-        /** When the hold ends, where that is known. */
+        /** When the hold ends, if known. */
         readonly until?: Instant | undefined;
       }
-    /** Under way: the leader continues it. */
+    /** A departure under way, which the leader resumes. */
     | { readonly kind: "Continue"; readonly departure: Departure }
-    /** A node bears our mark, but no live departure says why. */
+    /** The node carries our marks without a live departure. */
     | { readonly kind: "ClearOrphan"; readonly node: NodeFacts; readonly departure: string }
     | { readonly kind: "Forget"; readonly departure: Departure }
     | { readonly kind: "Leave"; readonly node: NodeFacts }
@@ -100,10 +99,10 @@ export type Decision = Reasoned &
 
 export interface Verdict {
   readonly decisions: readonly Decision[];
-  /** When to ask again although nothing has changed. */
+  /** When to decide again if nothing changes. */
   readonly askAgainAt?: Instant | undefined;
   /**
-   * The machines that nothing else keeps from leaving now: their clouds are to be asked about them.
+   * The machines that could leave now, which have to be checked with their clouds.
    */
   readonly asks: readonly ReleasabilityQuestion[];
 }

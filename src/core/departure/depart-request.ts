@@ -4,34 +4,34 @@ import type { Instant } from "../time/time.ts";
 import type { NewDeparture } from "./decision.ts";
 import { type Departure, freeName, isLive, isNoticed, isUnderWay } from "./departure.ts";
 
-/** What a person wants of a node: to leave at an instant, and to be gone by another. */
+/** A person's request that a node departs at an instant, and by a deadline. */
 export interface DepartRequest {
   readonly departAt: Instant;
   readonly deadlineAt?: Instant | undefined;
-  /** The policy that the node falls under. */
+  /** The policy that selects the node. */
   readonly policy?: string | undefined;
 }
 
-/** What has to be written so that the request comes true. */
+/** The write that fulfills the request. */
 export type DepartStep =
   | { readonly kind: "Create"; readonly made: NewDeparture }
-  /** A person has asked before: the same departure, at the new instants. */
+  /** Reschedules the departure of an earlier request. */
   | { readonly kind: "Move"; readonly departure: Departure; readonly to: DepartureMove }
-  /** It is leaving already, because the cloud or a person said so. */
+  /** The node is departing already, by a notice or a request. */
   | { readonly kind: "Leave"; readonly departure: Departure };
 
-/** The new instants of a departure that has not begun. */
+/** The new instants of a departure that has not started. */
 export interface DepartureMove {
   readonly departAt: Instant;
-  /** Absent: it stays; null: there is none any more. */
+  /** Absent: unchanged; null: removed. */
   readonly deadlineAt?: Instant | null | undefined;
-  /** Absent: it stays. */
+  /** Absent: unchanged. */
   readonly policy?: string | undefined;
 }
 
 /**
- * A departure that is only planned stays as it is: it is held while the person's own is live, and
- * ends with the node. `departures` may be those of the whole cluster.
+ * Decides what to write for a request. A planned departure stays unchanged: it is held while the
+ * requested one is live, and ends with the node. `departures` may be those of the whole cluster.
  */
 export function departStep(
   node: NodeFacts,
@@ -40,7 +40,7 @@ export function departStep(
 ): DepartStep {
   const ofNode = departures.filter((one) => one.node.uid === node.uid);
   const live = ofNode.filter(isLive);
-  // What the cloud only advises may be held for long.
+  // An advisory departure may be held for long.
   const isLeaving = (one: Departure) => isNoticed(one) && one.status.phase !== "Held";
   const leaving = live.find((one) => isUnderWay(one) || isLeaving(one));
   if (leaving !== undefined) return { kind: "Leave", departure: leaving };
@@ -67,7 +67,7 @@ export function departStep(
   };
 }
 
-/** The deadline of the request before, past which the node would now begin, would force it out. */
+/** Drops an earlier deadline that the new instant has passed, since it would force pods. */
 function moveOf({ deadlineAt: former }: Departure, request: DepartRequest): DepartureMove {
   const isOver = former !== undefined && former <= request.departAt;
   return { ...request, deadlineAt: request.deadlineAt ?? (isOver ? null : undefined) };

@@ -7,43 +7,43 @@ import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { isUndoing } from "./notice-merge.ts";
 
-/** A notice about one machine of the fleet, from outside the cluster. */
+/** A notice about one machine of the fleet from a source outside the cluster. */
 export interface InstanceNotice {
-  /** A whole providerID, or its last part where the cloud never gives it twice: `i-0abc`. */
+  /** A providerID, or its last segment if the cloud never reuses it, such as `i-0abc`. */
   readonly machine: string;
-  /** Its `noticedAt` is the instant of the event in the cloud's time. */
+  /** Its `noticedAt` is the event's time in the cloud's clock. */
   readonly notice: Notice;
 }
 
 export type NoticeResolution =
   | NoticeCall
-  /** A departure of the machine stands that says no less, or stood until the machine was gone. */
+  /** A departure already covers the notice, or did until the machine was gone. */
   | { readonly kind: "Known" }
-  /** A departure of the node is being withdrawn, and the notice would be lost with it. */
+  /** A departure of the node is being withdrawn, which would lose the notice. */
   | { readonly kind: "Undoing" }
-  /** No node is this machine; one that bears its name has a younger machine behind it. */
+  /** No node belongs to this machine; one of the same name has a newer machine. */
   | { readonly kind: "NoNode" }
-  /** The machine's node falls under no policy. */
+  /** No policy selects the machine's node. */
   | { readonly kind: "NotOwned" }
-  /** It is true, and its time is not near (`actFromAt`). */
+  /** The notice is valid, but not due yet (`actFromAt`). */
   | { readonly kind: "TooEarly" }
-  /** Its time is long past. */
+  /** The notice expired long ago. */
   | { readonly kind: "Stale" };
 
 /**
- * After its deadline a machine is gone, or was started again and the notice is of its last life.
+ * How long after its deadline a notice is valid. Later, the machine is gone or has been restarted.
  */
 const staleAfterMs: Millis = minutes(5);
 
-/** What names no deadline is true for this long; of a hook for as long as one can wait. */
-const trueForMs: Millis = hours(1);
+/** How long a notice without a deadline is valid; that of a hook as long as a hook can wait. */
+const validForMs: Millis = hours(1);
 
 export interface MachineScene extends NoticeScene {
-  /** By a notice's `machine`. */
+  /** Looks up a node by a notice's `machine`. */
   nodeOf(machine: string): NodeFacts | undefined;
 }
 
-/** What a notice calls for; the same event by two ways is one departure. */
+/** Decides what a notice requires. An event reported by two sources is one departure. */
 export function resolveNotice(
   instanceNotice: InstanceNotice,
   scene: MachineScene,
@@ -63,9 +63,9 @@ export function resolveNotice(
 }
 
 /**
- * A withdrawn event undoes the departure that it created, unless another has moved its
- * deadline since. Where it has made none yet, one is made that is off from the first: by that the
- * event is known when the announcement of it comes after, having waited for its time.
+ * A withdrawn event undoes the departure that it created, unless another notice has moved its
+ * deadline since. If it has created none yet, an already withdrawn one is created, so that the
+ * event is known when its delayed announcement is delivered later.
  */
 function resolveWithdrawal(
   { machine, notice }: InstanceNotice,
@@ -91,15 +91,15 @@ function isEarlier(departure: Departure, { deadlineAt }: Notice): boolean {
   return known !== undefined && deadlineAt !== undefined && known < deadlineAt;
 }
 
-/** Nothing that it could call off is to come any more: that would be stale. */
+/** Whether everything that the withdrawal could cancel has expired. */
 function isOver({ deadlineAt, noticedAt }: Notice, at: Instant): boolean {
-  return at > plus(later(deadlineAt ?? noticedAt, noticedAt), trueForMs);
+  return at > plus(later(deadlineAt ?? noticedAt, noticedAt), validForMs);
 }
 
 /**
- * Names come again: what happened before this node's machine was born happened to another one.
- * EC2's ids never do, and a young node's Spot warning may be older than its Node; but a machine
- * that was stopped may have been started again.
+ * Whether the notice is about an earlier machine of the same name, because it is older than this
+ * one's launch. EC2 never reuses ids, and a Spot warning may be older than a new Node; but a
+ * stopped instance may have been started again.
  */
 function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
   const { createdAt, instanceBornAt, providerID } = node;
@@ -110,7 +110,7 @@ function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
 
 const machineLeft: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
 
-/** The event has had its departure, or its machine left after it by another one. */
+/** Whether the event has had its departure, or the machine left by a later one. */
 function isDealtWith(departure: Departure, notice: Notice): boolean {
   if (departure.source === sourceOf(notice)) return true;
   const { endedAt, outcome } = departure.status;
@@ -118,11 +118,11 @@ function isDealtWith(departure: Departure, notice: Notice): boolean {
 }
 
 function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
-  // A machine that was shutting down is gone soon, too, or was started again.
+  // A machine that was shutting down is gone soon as well, or has been restarted.
   if (cause === "ScheduledMaintenance" && deadlineAt !== undefined) {
     return at > plus(deadlineAt, maintenanceWindowMs);
   }
   const isShort = deadlineAt !== undefined || cause === "NodeShutdown";
   if (isShort) return at > plus(deadlineAt ?? noticedAt, staleAfterMs);
-  return at > plus(noticedAt, cause === "LifecycleHook" ? longestExtendedMs : trueForMs);
+  return at > plus(noticedAt, cause === "LifecycleHook" ? longestExtendedMs : validForMs);
 }

@@ -26,9 +26,9 @@ export interface Interruption {
 export const departureAnnotation = "lastcall.dev/departure";
 
 /**
- * What the world has done to a departure that is live, whatever it was doing: its node went, got
- * another machine, or a person took the departure back. Undefined where nothing of it concerns
- * the departure's phase. `node` is the Node of that name as last seen.
+ * Detects what interrupts a live departure in any phase: its node is gone or has another machine,
+ * or a person has cancelled it. Undefined if nothing concerns the current phase. `node` is the Node
+ * of that name as last seen.
  */
 export function interruptionOf(
   departure: Departure,
@@ -55,9 +55,8 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
 }
 
 /**
- * Whether a notice has come to a departure that somebody chose: to one that waits, or that was
- * being withdrawn meanwhile. What ended the notice itself begins nothing, and nor does advice,
- * which was being acted upon.
+ * Whether a notice restarts a voluntary departure that waits or is being rolled back. A withdrawal
+ * of the notice itself does not, nor does advice that was already being acted on.
  */
 function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
   if (noticedAt === undefined) return false;
@@ -67,8 +66,9 @@ function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
 }
 
 /**
- * A person speaks by `kubectl uncordon`, which leaves our annotation in place, or by a hold. A node
- * without our annotation proves nothing: the picture may be older than our mark.
+ * Detects that a person has cancelled the departure, by `kubectl uncordon`, which leaves our
+ * annotation in place, or by a hold. A node without our annotation proves nothing, because its
+ * state may be older than our marks.
  */
 function takenBack(departure: Departure, node: NodeFacts): Interruption | undefined {
   const ours = node.annotations[departureAnnotation] === departure.name;
@@ -81,8 +81,8 @@ function takenBack(departure: Departure, node: NodeFacts): Interruption | undefi
 }
 
 /**
- * A hold that was over when the departure began, or that its deadline went past, is none that was
- * set anew.
+ * Whether a hold was set after the start. One that had expired at the start, or that the deadline
+ * has overridden, was not.
  */
 function isHeldAnew(departure: Departure, node: NodeFacts): boolean {
   const { createdAt, departAt, deadlineAt, status } = departure;
@@ -90,7 +90,7 @@ function isHeldAnew(departure: Departure, node: NodeFacts): boolean {
   if (hold.kind !== "Until") return hold.kind === "Always" && hold.mark === holdAnnotation;
   const startedAt = status.startedAt ?? hold.until;
   if (hold.until <= startedAt) return false;
-  // What was planned in time may have missed its instant, and have got one past the deadline.
+  // A departure that missed its instant may have got one past its deadline.
   const plannedAt = earlier(departAt ?? startedAt, createdAt ?? startedAt);
   return deadlineAt === undefined || plannedAt > deadlineAt || startedAt < deadlineAt;
 }
@@ -99,14 +99,14 @@ function cancelled(detail: string): Interruption {
   return { event: "Cancelled", reason: "CancelledByPerson", detail };
 }
 
-/** Whether a departure stands marked on its node, and is not about to take that back. */
+/** Whether the node carries the departure's marks, and they are not about to be removed. */
 export function mayShowMark({ name, status }: Departure, node: NodeFacts): boolean {
   const { phase } = status;
   const isLeaving = phase === "Preparing" || phase === "Draining" || phase === "Releasing";
   return isLeaving && node.annotations[departureAnnotation] === name;
 }
 
-/** The departure that a mark on the node names, where that is over and no other has the node. */
+/** The departure named by leftover marks: it has ended, and no other one owns the node. */
 export function orphanOn(
   { annotations }: NodeFacts,
   live: readonly Departure[],
@@ -117,15 +117,14 @@ export function orphanOn(
   return isKept ? undefined : named;
 }
 
-/** Whether the taint on the node names another cause: a notice has come since. */
+/** Whether the node's taint names an earlier cause, because a notice has arrived since. */
 export function isMarkOutdated({ cause }: Departure, { taints }: NodeFacts): boolean {
   const taint = taints.find(({ key }) => key === departingTaint);
   return taint !== undefined && taint.value !== cause;
 }
 
 /**
- * Whether a notice has overtaken the instant for which a departure was planned: it is under way
- * already.
+ * Whether a notice has superseded the planned instant: the departure is already under way.
  */
 export function isOvertaken(departure: Departure): boolean {
   const { departAt, status } = departure;
@@ -134,7 +133,7 @@ export function isOvertaken(departure: Departure): boolean {
   return isGoing && isNoticed(departure) && departAt > status.startedAt;
 }
 
-/** What stands on the node of a departure. */
+/** The marks on the node of a departure. */
 export interface NodeMark {
   readonly departure: string;
   readonly cause: Cause;
@@ -142,7 +141,7 @@ export interface NodeMark {
   readonly message: string;
 }
 
-/** A deadline that the cloud has not named is not called the cloud's. */
+/** The marks of a departure. They only name a deadline that comes from the cloud. */
 export function markOf(departure: Departure): NodeMark {
   const { node, name, cause, deadlineAt } = departure;
   const facts = { node: node.name, deadlineAt: cloudDeadline(departure) };

@@ -4,24 +4,23 @@ import type { HookResult, Policy } from "../policy/policy.ts";
 import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import { policyFor, reactionTo } from "./reaction.ts";
 
-/** An instance that a group holds back, before it is put to work or before it is taken. */
+/** An instance that its group holds in a wait state, at launch or at termination. */
 export interface LifecycleHook {
   readonly transition: "Launching" | "Terminating";
-  /** The instance's id, as in `InstanceNotice`. */
+  /** The instance id, as in `InstanceNotice`. */
   readonly machine: string;
   readonly group: string;
   readonly name: string;
-  /** Of this one wait; absent: the group finds it by the instance. */
+  /** Identifies this wait; absent: the group identifies it by the instance. */
   readonly token?: string | undefined;
-  /** Since when it waits. */
+  /** When the wait started. */
   readonly at: Instant;
 }
 
 /**
- * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is
- * no node of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the
- * group has given the wait up long ago; `NeverJoined`: the new instance has had time enough to
- * become a ready node.
+ * `MayGoOn`: complete the hook; `Waiting`: not yet; `NoNode`: the new instance is not a node of the
+ * cluster, or not yet; `LeftAlone`: the hook is not ours to complete; `Over`: the group has stopped
+ * waiting long ago; `NeverJoined`: the new instance has not become a Ready node in time.
  */
 export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over" | "NeverJoined";
 
@@ -30,22 +29,22 @@ export interface HookScene {
   readonly policies: readonly Policy[];
   nodeOf(machine: string): NodeFacts | undefined;
   departuresOf(nodeUid: string): readonly Departure[];
-  /** Every departure, for a machine whose node is gone; those that have ended, too. */
+  /** All departures, live and ended, to find that of a machine whose node is gone. */
   departures(): readonly Departure[];
-  /** How long this hook waits at most, with every heartbeat; absent: it is not known. */
+  /** The longest wait of this hook including heartbeats; absent if unknown. */
   readonly longestMs?: Millis | undefined;
-  /** How long a new instance may take to become a ready node; absent: for ever. */
+  /** How long a new instance may take to become a Ready node; absent: without limit. */
   readonly joinWithinMs?: Millis | undefined;
 }
 
 /**
- * The longest that a hook can be set to wait, and the longest to which it can be extended. Source:
- * Auto Scaling API, PutLifecycleHook.
+ * The longest timeout of a hook, and the longest total with heartbeats. Source: Auto Scaling API,
+ * PutLifecycleHook.
  */
 const longestWaitMs: Millis = hours(2);
 export const longestExtendedMs: Millis = hours(48);
 
-/** Whether a group may go on with an instance that a hook holds back. */
+/** Decides whether a hook can be completed. */
 export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStanding {
   const isLaunch = hook.transition === "Launching";
   const longestMs = isLaunch ? longestWaitMs : (scene.longestMs ?? longestExtendedMs);
@@ -57,9 +56,9 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
     if (joinWithinMs !== undefined && scene.at > plus(hook.at, joinWithinMs)) return "NeverJoined";
     return node === undefined ? "NoNode" : "Waiting";
   }
-  // It left before its machine did.
+  // The node is gone before its machine.
   if (node === undefined) return "MayGoOn";
-  // The drain decides, whatever has become of its policy since.
+  // The drain decides, even if the policy has changed since.
   const leaving = leavingOf(node, scene);
   if (leaving.length === 0) return "LeftAlone";
   const isDone = (one: Departure) => isDrained(one, policyFor(one, node, scene.policies));
@@ -67,8 +66,8 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
 }
 
 /**
- * How a hook is completed that may go on: that of a machine which ends as the policy of its
- * departure says, be its node there or gone.
+ * The result to complete a hook with. For a terminating machine, the policy of its departure
+ * decides, even if the node is gone.
  */
 export function hookResult(
   { machine, transition }: LifecycleHook,
@@ -83,7 +82,7 @@ export function hookResult(
     : "Continue";
 }
 
-/** By which a machine has left; one that was called off has not taken it away. */
+/** The departures by which a machine has left, without cancelled ones. */
 function lastOf(machine: string, departures: readonly Departure[]): readonly Departure[] {
   return departures
     .filter(({ node: { providerID = "" }, status: { startedAt, outcome } }) => {
@@ -96,7 +95,7 @@ function lastOf(machine: string, departures: readonly Departure[]): readonly Dep
     .slice(-1);
 }
 
-/** One that only waits for its time is not what a group waits for. */
+/** The departure that the group waits for; not one that is only planned. */
 function leavingOf(
   { uid }: NodeFacts,
   { departuresOf }: Pick<HookScene, "departuresOf">,
@@ -105,9 +104,9 @@ function leavingOf(
 }
 
 /**
- * Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. The
- * word for that counts with that rule alone: it stands in the ledger for a moment after a graver
- * cause has come.
+ * Whether only the end of the machine remains. With `Cordon` that is so from the cordon on; its
+ * reason counts for that reaction only, because it stays in the status for a moment after a more
+ * severe cause has arrived.
  */
 function isDrained(departure: Departure, policy: Policy): boolean {
   const { phase, reason } = departure.status;

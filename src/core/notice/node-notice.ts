@@ -17,11 +17,11 @@ import { eventIdFrom, isNear, type Notice, type NoticeCause } from "./notice.ts"
 import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
- * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
- * gravest names the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown` (the
- * Ready condition's message, which may have other errors beside it), AKS node-problem-detector
- * (`PreemptionScheduled` and `VMEventScheduled`, whose message says which event it is),
- * OpenShift's termination handler (`Terminating`, with the one reason below).
+ * Reads the notice that a platform writes to a Node, for nodes without an agent. Of several marks,
+ * the most severe sets the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown`
+ * (the Ready condition's message, which may have other errors beside it), AKS node-problem-detector
+ * (`PreemptionScheduled` and `VMEventScheduled`, whose message says which event it is), OpenShift's
+ * termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -39,7 +39,7 @@ export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
 
 const never = Number.MAX_SAFE_INTEGER;
 
-/** How long the kubelet still waits depends on each pod's priority: there is no one deadline. */
+/** A kubelet shutdown. It has no single deadline, since it depends on each pod's priority. */
 function ofShutdown(node: NodeFacts, at: Instant): readonly Notice[] {
   if (node.ready || !node.readyMessage?.includes("node is shutting down")) return [];
   const eventId = eventIdFrom(`shutdown-${node.bootID ?? node.uid}`);
@@ -55,28 +55,28 @@ const eventCauses = {
   RedeployScheduled: "ScheduledMaintenance",
 } as const;
 
-/** Only by names of its own: every object has a `constructor`. */
+/** Looks up own properties only, since every object has a `constructor`. */
 function causeOf(reason: string): NoticeCause | undefined {
   return Object.hasOwn(eventCauses, reason)
     ? eventCauses[reason as keyof typeof eventCauses]
     : undefined;
 }
 
-/** Preempt's shortest notice; what has started, or names no time, may be nearer. */
+/** The shortest notice of Preempt. An event that has started may leave less. */
 const shortestMs = seconds(30);
 
 function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined {
   const { type, reason, message, isUnknown } = condition;
   if (isUnknown === true) return undefined;
   const named = causeOf(reason);
-  // A condition of its own for preemption needs no reason that we know.
+  // The condition for preemption counts with any reason.
   const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
   return announced({ cause, reason, message, source: `node/${type}` }, at);
 }
 
 /**
- * The same where the platform writes an Event about the Node, as AKS does on nodes that have no
- * condition for it. No Event takes it back.
+ * Reads the notice from an Event about the Node, which AKS writes for nodes without the conditions.
+ * No Event withdraws it.
  */
 export function noticeOfEvent(
   { reason, message }: { readonly reason: string; readonly message: string },
@@ -95,7 +95,7 @@ export const noticeEventReasons = [
 ] as const satisfies readonly (keyof typeof eventCauses)[];
 
 interface Announced {
-  /** By its reason; its message knows better. */
+  /** The cause by the Event's reason; its message takes precedence. */
   readonly cause: NoticeCause | undefined;
   readonly reason: string;
   readonly message: string;
@@ -119,21 +119,20 @@ function announced({ cause: named, reason, message, source }: Announced, at: Ins
 }
 
 /**
- * What is known where a notice is judged. Asked for, not handed over: few nodes are concerned of
- * many.
+ * The state that notices are evaluated against. Looked up on demand, because only a few of many
+ * nodes are concerned.
  */
 export interface NoticeScene {
   readonly policies: readonly Policy[];
   readonly at: Instant;
-  /** The departures that a node has, and had, by the node's uid. */
+  /** All departures of a node, live and ended, by the node's uid. */
   departuresOf(nodeUid: string): readonly Departure[];
-  /** Of whichever node. */
+  /** The departure of this name, whichever node it belongs to. */
   departureNamed(name: string): Departure | undefined;
 }
 
 /**
- * What the marks on nodes call for: of nodes that a policy owns, and once for one event of one
- * boot.
+ * The calls that the marks on nodes require, for nodes of a policy and once per event and boot.
  */
 export function callsOfMarks(
   nodes: readonly NodeFacts[],
@@ -145,7 +144,7 @@ export function callsOfMarks(
     if (selectPolicy(node, policies) === undefined) return [];
     const former = departuresOf(node.uid);
     const source = sourceOf(notice);
-    // It is looked at again when the other has ended.
+    // Evaluated again when the other departure has ended.
     if (former.some(isUndoing)) return [];
     const hasHadIt = former.some(
       (one) => !isLive(one) && one.source === source && one.node.bootID === node.bootID,
@@ -156,8 +155,8 @@ export function callsOfMarks(
 }
 
 /**
- * Whether a departure was made by a mark on its node that is no more, or of which only something
- * less sure is left, such as advice. A node that does not know takes nothing back.
+ * Whether the mark that a departure was created from is gone, or only a weaker one remains, such as
+ * advice. A node that reports a fault withdraws nothing.
  */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt, cause } = departure;
@@ -170,21 +169,21 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   return standing === undefined || isGraver(cause, standing.cause);
 }
 
-/** What the message of a condition or an Event of AKS says. */
+/** The parsed message of an AKS condition or Event. */
 export type AksMessage =
   | {
       readonly kind: "Event";
-      /** "Leaves nothing": the machine only stands still. Absent: the message names none. */
+      /** `LeavesNothing`: the machine only pauses. Absent: the message names no cause. */
       readonly cause?: NoticeCause | "LeavesNothing" | undefined;
-      /** It has begun: the time that it names is over, whatever it is. */
+      /** The event has started, so the time that it names is past. */
       readonly hasBegun: boolean;
       readonly namedAt?: Instant | undefined;
       readonly eventId?: string | undefined;
-      /** Which it is, where it has no id. */
+      /** Identifies the event, if it has no id of its own. */
       readonly id: string;
     }
   /**
-   * The node could not ask its own metadata: it knows nothing, neither of a notice nor of its end.
+   * The node could not query its metadata service, so its state is unknown.
    */
   | { readonly kind: "Fault" };
 
@@ -228,29 +227,29 @@ function dateIn(message: string): string | undefined {
   return date.exec(message)?.[0].replace(/\s+/g, " ").replace("UTC", "GMT");
 }
 
-/** What a notice about a node calls for: a departure of its own, or that one there is changed. */
+/** The write that a notice requires: a new departure, or a change of an existing one. */
 export type NoticeCall =
   | { readonly kind: "Make"; readonly order: NewDeparture }
   | { readonly kind: "Force"; readonly departure: Departure; readonly update: NoticeUpdate }
-  /** The cloud has withdrawn the notice behind it. */
+  /** The cloud has withdrawn the notice. */
   | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
 
 interface NoticedNode {
   readonly notice: Notice;
-  /** The departures that the node has, and had. */
+  /** All departures of the node, live and ended. */
   readonly former: readonly Departure[];
-  /** Of whichever node. */
+  /** The departure of this name, whichever node it belongs to. */
   departureNamed(name: string): Departure | undefined;
 }
 
-/** What the departure of a notice names as its source, by which the same event is known again. */
+/** The source that a notice's departure records, which identifies the event. */
 export function sourceOf({ source, eventId }: Notice): string {
   return `${source}/${eventId}`;
 }
 
 /**
- * What a notice calls for where it is new; undefined where a departure of the node says no less, or
- * stands until the machine is gone. Where one stands the earlier deadline counts.
+ * The call for a new notice; undefined if a departure of the node already covers it, or lasts until
+ * the machine is gone. The earlier deadline counts.
  */
 export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefined {
   const { notice, former } = how;
@@ -261,7 +260,7 @@ export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefine
   return update && { kind: "Force", departure: chosen, update };
 }
 
-/** The departure that a notice about a node makes, under the next free name of the node's. */
+/** The new departure of a notice, under the node's next free name. */
 export function noticeOrder(node: NodeFacts, how: NoticedNode): NewDeparture {
   const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
   const { name, uid, providerID, bootID } = node;

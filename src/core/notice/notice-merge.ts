@@ -8,26 +8,26 @@ import {
 import { earliest, type Instant } from "../time/time.ts";
 import type { MachineNotice, Notice, NoticeCause } from "./notice.ts";
 
-/** What a notice says to a departure that is there, and what it changes in it. */
+/** The change that a notice makes to an existing departure. */
 export interface NoticeUpdate {
   readonly noticedAt: Instant;
-  /** Absent: the cloud names none, and the plan's counts no more. */
+  /** Absent: the cloud names no deadline, and the planned one no longer counts. */
   readonly deadlineAt?: Instant | undefined;
-  /** Of the notice that names the cause. */
+  /** The source of the notice that sets the cause. */
   readonly source: string;
-  /** Absent: it stays. */
+  /** Absent: unchanged. */
   readonly cause?: NoticeCause | undefined;
 }
 
-/** What of a departure a notice may change, and by what it is judged. */
+/** The fields of a departure that a notice may change or depends on. */
 type NoticedDeparture = Pick<Departure, "cause" | "noticedAt" | "deadlineAt" | "source">;
 
 /**
- * What a notice changes in a departure that is there, whoever brings the notice and whatever it
- * finds; undefined where the departure says as much. The first one turns a planned departure into a
- * forced one. After that what is known stays: a deadline only moves to an earlier instant, and a
- * cause gives way to a graver one alone, at which the policy may want more. A recommendation
- * without an end says nothing to a node that is leaving: it would only keep the machine.
+ * Merges a notice into an existing departure, for agent and controller alike; undefined if nothing
+ * changes. The first notice turns a planned departure into an interruption. After that a deadline
+ * only moves earlier, and a cause only becomes more severe, which the policy may react to
+ * differently. A recommendation without a deadline does not change a departing node: it would only
+ * keep the machine.
  */
 export function noticeUpdate(
   departure: NoticedDeparture,
@@ -70,8 +70,8 @@ export function updateFrom(notice: Departure): NoticeUpdate | undefined {
 }
 
 /**
- * The deadline of a departure that a notice is told of. A plan's own gives way to the cloud's; a
- * person's counts on, and so does that of the notice before: from then on it only moves earlier.
+ * The deadline after a notice. The cloud's replaces a planned one; a person's, or an earlier
+ * notice's, remains and only moves earlier.
  */
 function deadlineWith(
   departure: NoticedDeparture,
@@ -82,9 +82,8 @@ function deadlineWith(
 }
 
 /**
- * The cause that a departure gets by a notice; undefined: its own stays. A deadline that a person
- * has named stays that person's where the cloud names none, and so does the cause: nobody is forced
- * out for it.
+ * The cause after a notice; undefined if unchanged. If only a person has set a deadline, the cause
+ * stays theirs as well, so that no pod is forced for it.
  */
 export function causeWith(
   departure: Pick<Departure, "cause" | "deadlineAt">,
@@ -97,18 +96,17 @@ export function causeWith(
 }
 
 /**
- * Whether a departure is being withdrawn: a notice that is written onto it would be lost with it.
+ * Whether a departure is being withdrawn, so that a notice written to it would be lost.
  */
 export function isUndoing(departure: Departure): boolean {
   return isLive(departure) && departure.withdrawnAt !== undefined;
 }
 
 /**
- * Makes one notice of all notices of one machine: withdrawn ones do not count, the earliest
- * deadline wins and names the cause, and one without a deadline comes after all that have one. But
- * a cause at which a policy may leave the node at work does not count where another takes the node:
- * a group that takes a machine after a rebalance recommendation would otherwise be ignored with it.
- * Undefined where nothing stands.
+ * Merges all notices of one machine into one. Withdrawn notices do not count; the earliest deadline
+ * wins and sets the cause; notices without a deadline come last. A cause that a policy may ignore
+ * does not count beside one that ends the machine: otherwise a termination after a rebalance
+ * recommendation would be ignored with it. Undefined if no notice is active.
  */
 export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefined {
   const standing = notices.filter((notice) => notice.withdrawn !== true).toSorted(byUrgency);
@@ -123,7 +121,7 @@ export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefi
   };
 }
 
-/** The same event once more: what was known first stays, and its deadline only moves earlier. */
+/** Merges another reading of the same event: the deadline only moves earlier. */
 export function tightened(known: Notice, again: Notice): Notice {
   const deadlineAt = earliest(known.deadlineAt, again.deadlineAt);
   return { ...again, noticedAt: known.noticedAt, deadlineAt };

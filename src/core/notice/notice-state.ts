@@ -10,23 +10,23 @@ import {
 import { mergeNotices, tightened } from "./notice-merge.ts";
 
 /**
- * A notice that its channel no longer contains is dropped this long after the first answer without
- * it: one odd answer of a metadata service must not uncordon a dying node.
+ * How long a notice has to be missing from its channel before it is dropped, so that a single wrong
+ * response of a metadata service does not uncordon a dying node.
  */
 export const withdrawAfterMs: Millis = seconds(10);
 
 interface HeldNotice {
   readonly notice: Notice;
-  /** The way by which it came; each says all that it has to say in every answer. */
+  /** Its channel, whose every response contains the complete state. */
   readonly channel: string;
   /** Since when its channel no longer contains it. */
   readonly missingSinceAt?: Instant | undefined;
-  /** The deadline that its channel has named last; what counts is the earliest. */
+  /** The last deadline that the channel named; the earliest one counts. */
   readonly toldDeadlineAt?: Instant | undefined;
 }
 
 /**
- * Everything that is known to stand against this machine. Frozen data; a reading makes a new one.
+ * All known notices of this machine. Immutable: a reading creates a new state.
  */
 export interface NoticeState {
   readonly held: readonly HeldNotice[];
@@ -58,8 +58,8 @@ export function readInto(
 }
 
 /**
- * What stands at `at`, as one notice; undefined where nothing does, or where its time is not near.
- * What the machine has outlived says nothing beside another notice; alone it stands as before, for
+ * The active notices at `at`, merged into one; undefined if there is none or none is due. A notice
+ * that the machine has outlived does not count beside another one; alone it remains active, because
  * the cloud still lists it.
  */
 export function activeNotice(state: NoticeState, at: Instant): MachineNotice | undefined {
@@ -74,7 +74,7 @@ function endOf(notice: Notice): number {
   return outlivedAt(notice) ?? Number.POSITIVE_INFINITY;
 }
 
-/** The events that may be acknowledged. */
+/** The ids of the events that can be acknowledged. */
 export function eventsToBegin(state: NoticeState): readonly string[] {
   return state.held
     .filter(
@@ -83,7 +83,7 @@ export function eventsToBegin(state: NoticeState): readonly string[] {
     .map(({ notice }) => notice.eventId);
 }
 
-/** When that changes next by time alone; undefined: never. */
+/** When the state next changes by time alone; undefined: never. */
 export function nextChangeAt(state: NoticeState, at: Instant): Instant | undefined {
   const isOne = state.held.length < 2;
   const ahead = state.held
@@ -113,9 +113,8 @@ function repeated(
 }
 
 /**
- * Whether a notice that the machine has outlived, or whose time is far, is told for another time. A
- * deadline that is only reckoned from when the notice was read is another one at each reading, and
- * tells nothing.
+ * Whether a notice that was outlived or is not due has been rescheduled. A deadline that is counted
+ * from the reading differs each time and does not count.
  */
 function isMovedOn({ notice, toldDeadlineAt }: HeldNotice, again: Notice, at: Instant): boolean {
   const { deadlineAt } = again;

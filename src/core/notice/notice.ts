@@ -1,40 +1,39 @@
 import type { Cause } from "../policy/cause.ts";
 import { hours, type Instant, type Millis, minus, minutes, plus } from "../time/time.ts";
 
-/** The causes that a cloud names; the other two are a plan's and a person's. */
+/** The causes that come from a cloud, as opposed to a plan or a person. */
 export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
 
 /**
- * A statement from outside that a machine will go. Its instants are in the cloud's time
- * (`cloudTime`), since the clock of a node may be wrong and its notices are read elsewhere.
+ * An announcement that a machine will end. Its instants are in the cloud's time (`cloudTime`),
+ * because a node's clock may be wrong and others read its notices.
  */
 export interface Notice {
   readonly cause: NoticeCause;
-  /** Absent: the cloud names none, and the drain has its ordinary time. */
+  /** Absent: the cloud names none, and the drain has its usual timeout. */
   readonly deadlineAt?: Instant | undefined;
-  /** The deadline is counted from when it was read, and is another one for each who reads it. */
+  /** The deadline is counted from the reading, so that it differs between readers. */
   readonly isReckoned?: boolean | undefined;
   readonly noticedAt: Instant;
-  /** The way by which it came: `aws/spot-instance-action`. */
+  /** Its source, such as `aws/spot-instance-action`. */
   readonly source: string;
-  /** The same notice has the same id, by whatever poll it is read. */
+  /** Identifies the notice across readings. */
   readonly eventId: string;
-  /** The event may be acknowledged: it waits for that, and concerns no other machine. */
+  /** The event waits for an acknowledgement and concerns no other machine. */
   readonly canBegin?: boolean | undefined;
-  /** The cloud has said outright that it is off. */
+  /** The cloud has explicitly cancelled it. */
   readonly withdrawn?: boolean | undefined;
 }
 
 /**
- * `text` as an event's id. It goes into an annotation, where a comma parts ids, and into a
- * Departure's source, which holds no more than 253 characters: a short word without commas or
- * control codes.
+ * Converts a text to an event id: short, without commas or control characters, because ids are
+ * comma-separated in an annotation and part of a Departure's source (at most 253 characters).
  */
 export function eventIdFrom(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);
 }
 
-/** All notices that stand against one machine, as one: what a Departure is made from. */
+/** The merged active notices of one machine, from which a Departure is created. */
 export interface MachineNotice {
   readonly cause: NoticeCause;
   readonly deadlineAt?: Instant | undefined;
@@ -42,39 +41,39 @@ export interface MachineNotice {
   readonly isReckoned?: boolean | undefined;
   readonly noticedAt: Instant;
   readonly source: string;
-  /** Of every notice in it, in order. */
+  /** The sorted ids of all its notices. */
   readonly eventIds: readonly string[];
 }
 
-/** What one answer of a cloud says about this machine, all of it. */
+/** The complete result of one response of a cloud about this machine. */
 export type NoticeReading =
   | {
       readonly kind: "Read";
       readonly notices: readonly Notice[];
-      /** What concerns the machine and takes it nowhere, such as a live migration. */
+      /** Events that do not end the machine, such as a live migration. */
       readonly ignored: readonly string[];
-      /** Parts that could not be read; what is missing may be among them, and is not given up. */
+      /** Unreadable parts. A missing notice may be among them and is not dropped. */
       readonly problems: readonly string[];
     }
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * Maintenance is announced up to two weeks ahead. It becomes a departure two hours before it
- * begins: one in which budgets, waves and gates hold it as they hold any (`advice.ts`), one in
- * which nothing does; and not a fortnight of a node lying idle.
+ * Maintenance is announced up to two weeks ahead. Its departure is created two hours before: for
+ * one hour budgets, waves and gates apply (`advice.ts`), in the second nothing holds it back. So
+ * the node does not idle for two weeks.
  */
 const maintenanceLeadMs: Millis = hours(2);
 
 /**
- * Maintenance begins at its deadline or within a window after it; EC2's last two hours, as a rule.
+ * Maintenance starts at its deadline or within a window after it, of usually two hours on EC2.
  * Source: EC2 user guide, "Scheduled events for your instances".
  */
 export const maintenanceWindowMs: Millis = hours(2);
 
-/** How long after its deadline any other notice may still come true. */
+/** How long after its deadline any other notice may still be carried out. */
 const unfulfilledMs: Millis = minutes(10);
 
-/** From when on a notice that has not come true will not; undefined where it names no deadline. */
+/** When a notice that was not carried out expires; undefined without a deadline. */
 export function outlivedAt({
   cause,
   deadlineAt,
@@ -87,18 +86,18 @@ export function outlivedAt({
 }
 
 /**
- * What is off is written down this much before the notice that it calls off would be acted upon.
+ * How long before the cancelled notice would be due its cancellation is recorded.
  */
 const withdrawnLeadMs: Millis = minutes(5);
 
-/** From when on a notice is acted upon; undefined: at once. */
+/** When a notice is due; undefined: immediately. */
 export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | undefined {
   if (cause !== "ScheduledMaintenance" || deadlineAt === undefined) return undefined;
   const nearAt = minus(deadlineAt, maintenanceLeadMs);
   return withdrawn === true ? minus(nearAt, withdrawnLeadMs) : nearAt;
 }
 
-/** Whether a notice is to be acted upon by now (`actFromAt`). */
+/** Whether a notice is due (`actFromAt`). */
 export function isNear(notice: Notice, at: Instant): boolean {
   return (actFromAt(notice) ?? at) <= at;
 }

@@ -5,12 +5,12 @@ import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import { outlivedAt } from "./notice.ts";
 
-/** A recommendation names no end, and its machine may run on for weeks. */
+/** How long a recommendation counts: it has no end, and the machine may run for weeks. */
 const recommendedMs = hours(1);
 
 /**
- * The policy by which a departure is carried out: the one it names, else the one that its node
- * falls under, else the defaults. A notice comes from an agent that knows of no policy.
+ * The policy of a departure: the one it names, otherwise the one that selects its node, otherwise
+ * the defaults. Agents do not know policies, so their departures name none.
  */
 export function policyFor(
   departure: Departure,
@@ -24,9 +24,9 @@ export function policyFor(
 }
 
 /**
- * Whether a planned departure that is under way has lost its policy, and no other one has its node.
- * Who takes it up then knows no rules for it, and the defaults might release a machine that the
- * policy kept. A release that was asked for goes on.
+ * Whether the policy of a planned departure under way is gone and no other one selects its node. It
+ * then ends, because the defaults might release a machine that the policy kept. A requested release
+ * continues.
  */
 export function hasLostPolicy(
   departure: Departure,
@@ -40,8 +40,8 @@ export function hasLostPolicy(
 }
 
 /**
- * What the policy says to do at a notice. A cause that no rule names drains: a notice fails
- * open to draining. A policy in dry run only says that there was one.
+ * The policy's reaction to a notice. A cause without a rule drains, since notices fail open to
+ * draining. A policy in dry run only notifies.
  */
 export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy): NoticeReaction {
   if (isVoluntary(departure.cause)) return "Drain";
@@ -58,21 +58,21 @@ export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy):
   }
 }
 
-/** Whether the node leaves by this reaction, be it that its pods stay until they are gone. */
+/** Whether the node departs by this reaction, even if its pods are not evicted. */
 export function makesLeave(reaction: NoticeReaction): boolean {
   return reaction !== "Ignore" && reaction !== "Notify";
 }
 
 /**
- * Until when others may take the machine of a drained node that we do not release; then the node
- * is uncordoned. Undefined: the machine is ours to release, or the cloud's to take.
+ * How long a drained node waits for others to take its machine before it is uncordoned. Undefined
+ * if we release the machine, or the cloud takes it.
  */
 export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   if (instance.release !== "None" || isNoticed(departure)) return undefined;
   return drainedFor(departure, instance.awaitMachineMs);
 }
 
-/** Until when a release is tried again that failed for a reason that may pass. */
+/** How long a release is retried after retryable errors. */
 export function releaseTriedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   return drainedFor(departure, instance.awaitMachineMs);
 }
@@ -83,14 +83,14 @@ function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined 
 }
 
 /**
- * From when on a machine that the cloud has not taken will not be taken, and its node goes back to
- * work. Undefined: it goes at some time, as with a lifecycle hook.
+ * When to stop waiting for the cloud to take a machine and uncordon its node. Undefined: without
+ * limit, as with a lifecycle hook.
  */
 export function givenUpAt(departure: Departure): Instant | undefined {
   const { cause, noticedAt, status } = departure;
   const deadlineAt = cloudDeadline(departure);
   if (deadlineAt !== undefined) return outlivedAt({ cause, deadlineAt });
   if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
-  // It may have waited for its turn for longer than that.
+  // It may have waited longer than that before it started.
   return plus(status.startedAt ?? noticedAt, recommendedMs);
 }
