@@ -57,6 +57,37 @@ export async function rawBurstByWord(
 export type Cause = "SpotInterruption" | "Manual";
 
 /**
+ * The requests that a notice cannot do without, by a client that does nothing else: one Departure a
+ * node is made, and as each is there, its node is cordoned, its pods are listed and evicted. What a
+ * controller takes longer than this is its own work; what this takes longer than the raw limit is
+ * the API server's.
+ */
+export async function bareBurst(
+  world: BenchWorld,
+  fleet: readonly BenchNode[],
+  connections: number,
+): Promise<Burst> {
+  const bodies = await departuresOf(world, fleet, "SpotInterruption");
+  const client = new RawClient(world.plane, { token: world.benchToken, connections });
+  const maker = new RawClient(world.plane, { token: world.benchToken, connections: 32 });
+  const startAt = Date.now();
+  const nodes = bodies.map((body, place) => ({ body, node: fleet[place] as BenchNode })).values();
+  const work = async (): Promise<void> => {
+    for (const { body, node } of nodes) {
+      await maker.sendAll([departureCall(body())]);
+      client.push(cordonCall(node.name), "First");
+      client.push(podsCall(node.name), "Later");
+      for (const pod of node.pods) client.push(evictionCall(pod), "Later");
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, work));
+  await client.whenDone();
+  client.close();
+  maker.close();
+  return burstSince({ world, fleet, startAt, user: benchUser });
+}
+
+/**
  * The same by a running controller: one Departure a node, as agents or a person would make them.
  */
 export async function departureBurst(
@@ -67,13 +98,7 @@ export async function departureBurst(
   const bodies = await departuresOf(world, fleet, cause);
   const client = new RawClient(world.plane, { token: world.benchToken, connections: 32 });
   const startAt = Date.now();
-  await client.sendAll(
-    bodies.map((body) => ({
-      method: "POST",
-      path: "/apis/lastcall.dev/v1alpha1/departures",
-      body: body(),
-    })),
-  );
+  await client.sendAll(bodies.map((body) => departureCall(body())));
   client.close();
   const burst = await burstSince({ world, fleet, startAt, user: controllerUser });
   return { ...burst, startAt };
@@ -101,6 +126,14 @@ export async function endNodes(world: BenchWorld, fleet: readonly BenchNode[]): 
       signal: world.plane.signal,
     },
   );
+}
+
+function departureCall(body: object): RawCall {
+  return { method: "POST", path: "/apis/lastcall.dev/v1alpha1/departures", body };
+}
+
+function podsCall(node: string): RawCall {
+  return { path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}` };
 }
 
 function cordonCall(name: string): RawCall {

@@ -23,6 +23,7 @@ const known = [
   "large-controller",
   "drain",
   "notice",
+  "notice-bare",
   "latency",
   "queue",
   "marks",
