@@ -12,7 +12,13 @@ function targets(...ids: readonly string[]): readonly Target[] {
 }
 
 /** Batches whose requests the test answers. */
-function stage({ lingerMs, retryThrottled }: { lingerMs?: number; retryThrottled?: () => number } = {}) {
+function stage({
+  lingerMs,
+  retryThrottled,
+}: {
+  lingerMs?: number;
+  retryThrottled?: () => number;
+} = {}) {
   const clock = new ManualClock();
   const sent: { readonly text: string; readonly end: PromiseWithResolvers<string> }[] = [];
   const batches = new GroupBatches<string>({
