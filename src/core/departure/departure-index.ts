@@ -10,18 +10,18 @@ import {
   isWaitingRequest,
 } from "./departure.ts";
 
-/** The departures of a fleet: the live ones found by node, and apart those that wait no more. */
+/** Indexes the departures of a fleet: live ones by node, and those that have started. */
 export interface DepartureIndex {
-  /** Under way or ended. Of a fleet's departures most wait for their time. */
+  /** Under way or ended; most departures of a fleet are not due yet. */
   readonly begun: readonly Departure[];
-  /** Those that have ended, by the uid of the node. */
+  /** The ended departures, by the uid of the node. */
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   /**
-   * The live departure that concerns the node; of several the one that is furthest, of advice and
-   * of requests only what has begun.
+   * The live departure of the node; of several, the most advanced one. Advice and requests count
+   * only once they have started.
    */
   of(node: NodeFacts): Departure | undefined;
-  /** A person's request that has not begun; of several the first. */
+  /** The first of a person's requests that has not started. */
   requestOf(node: NodeFacts): Departure | undefined;
 }
 
@@ -53,14 +53,14 @@ export function indexDepartures(departures: readonly Departure[], at: Instant): 
   };
 }
 
-/** Of one that a person holds nobody knows when. */
+/** When a departure is due; never for one that a person holds. */
 function startOf({ hold, departAt, createdAt }: Departure): number {
   return hold ? Number.POSITIVE_INFINITY : (departAt ?? createdAt ?? 0);
 }
 
 /**
- * The instant that the plan before gave the node; undefined where it had none, or where the machine
- * behind the node is another by now and its life begins again.
+ * The instant of the node's previous plan; undefined if it had none, or if the node has another
+ * machine by now, whose lifetime starts anew.
  */
 export function keptInstant(
   departure: Departure | undefined,
@@ -75,14 +75,13 @@ export function keptInstant(
 export interface NewestStart {
   readonly at: Instant;
   /**
-   * When the plan, or whoever asked for it, expected it; undefined where nobody has named an
-   * instant.
+   * The planned or requested instant; undefined if there is none.
    */
   readonly plannedAt: Instant | undefined;
 }
 
 /**
- * By policy: when a node was last made to leave, up to `at`; what the cloud takes does not count.
+ * By policy: the last voluntary start up to `at`. Interruptions do not count.
  */
 export function newestStarts(
   departures: readonly Departure[],
@@ -99,7 +98,7 @@ export function newestStarts(
   return newest;
 }
 
-/** One that had to wait for another drain before its node was marked left as that wait was over. */
+/** When a departure started, or when its wait for another drain ended. */
 function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
   const began = timeline.findLastIndex(({ step }) => step === "Preparing");
   const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");

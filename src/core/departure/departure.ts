@@ -25,7 +25,7 @@ export type Outcome =
   | "Cancelled"
   | "Failed";
 
-/** How far a drain has come; the sum of a Departure's status. */
+/** The counts of a drain in a Departure's status. */
 export interface DrainCounts {
   readonly total: number;
   readonly left: number;
@@ -34,15 +34,15 @@ export interface DrainCounts {
   readonly waiting: number;
   readonly blocked: number;
   readonly cut: number;
-  /** Pods that were gone before their grace was over. */
+  /** Pods that were gone within their grace period. */
   readonly cleanExit?: number | undefined;
-  /** Pods that were gone with it. */
+  /** Pods that were killed at the end of their grace period. */
   readonly killed?: number | undefined;
-  /** Pods that were not gone when the drain ended, or long after they should have been. */
+  /** Pods that remained at the end of the drain, or long after their grace period. */
   readonly leftBehind?: number | undefined;
-  /** The first pods that were killed or left behind; a status is bounded. */
+  /** The first pods that were killed or left behind; bounded, since a status is. */
   readonly notClean?: readonly UncleanPod[] | undefined;
-  /** The first pods that were deleted past the eviction API, and why. */
+  /** The first pods that were deleted instead of evicted, and why. */
   readonly forcedPods?: readonly ForcedPod[] | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface UncleanPod {
   readonly namespace: string;
   readonly name: string;
   readonly outcome: "Killed" | "LeftBehind";
-  /** The audit rule that foretells it, where one does; see loss-rule.ts. */
+  /** The audit rule that predicts it, if there is one; see `drain-account.ts`. */
   readonly rule?: string | undefined;
 }
 
@@ -66,11 +66,11 @@ export interface TimelineEntry {
   readonly result: string;
 }
 
-/** One node's departure: the unit of everything; its status records what happened. */
+/** The departure of one node. Its status records what happened. */
 export interface Departure {
   readonly name: string;
   readonly uid: string;
-  /** Every write names it, so that a replica which lost the lead cannot act on what it last saw. */
+  /** Part of every write, so that a replica that lost the lead cannot write stale state. */
   readonly resourceVersion: string;
   readonly deletionAt?: Instant | undefined;
   readonly createdAt?: Instant | undefined;
@@ -79,22 +79,22 @@ export interface Departure {
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
-  /** When the cloud withdrew its notice; written by the reporter of the notice. */
+  /** When the cloud withdrew its notice, written by the notice's reporter. */
   readonly withdrawnAt?: Instant | undefined;
   readonly source?: string | undefined;
   readonly policy?: string | undefined;
-  /** Set by a person: the departure waits while it is. */
+  /** Set by a person to hold the departure. */
   readonly hold: boolean;
   readonly status: DepartureStatus;
 }
 
-/** The machine of a departure, written down just before its release is asked for. */
+/** The machine of a departure, recorded just before its release is requested. */
 export interface MachineRecord {
-  /** The id that its releaser read, so that a new machine is recognized. */
+  /** The id that the releaser read, which distinguishes it from a new machine. */
   readonly id: string;
   /**
-   * How it is released, which decides whose id it is: a Node that is gone no longer shows it.
-   * Absent in what an older version has written.
+   * How it is released, which determines the kind of id. Recorded because the Node may be gone.
+   * Absent in the status of an older version.
    */
   readonly mode?: Exclude<ReleaseMode, "None"> | undefined;
 }
@@ -105,25 +105,25 @@ export interface DepartureStatus {
   readonly reason?: Reason | undefined;
   readonly message?: string | undefined;
   /**
-   * When it began and the node was marked; the drain has a clock of its own, see `drainBeganAt`.
+   * When it started and the node was marked. The drain is timed separately, see `drainBeganAt`.
    */
   readonly startedAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
   readonly machine?: MachineRecord | undefined;
   readonly drain?: DrainCounts | undefined;
   /**
-   * The budgets over which another drain could get into a conflict with this one, as they were
-   * before it began: what it has spent of them since is its to hold. Kept until the pods are gone.
+   * The budgets that other drains could compete for, as they were before this drain started: what
+   * it has used since is its own. Kept until the pods are gone.
    */
   readonly demands?: readonly BudgetDemand[] | undefined;
-  /** What is done around it, in the order of the policy; absent where that names nothing. */
+  /** The actions around the departure in the policy's order; absent if there are none. */
   readonly actions?: readonly ActionRecord[] | undefined;
   /**
-   * The policy of its actions, and of its lifecycle hook where that is abandoned: its node may be
-   * gone when they are gone on with.
+   * The policy of its actions, and of a lifecycle hook to abandon. Recorded because the node may be
+   * gone when they are resumed.
    */
   readonly policy?: string | undefined;
-  /** The tool that was taking the node away when it was seen last; it holds the departure. */
+  /** The tool that was removing the node when last seen, which holds the departure. */
   readonly leftTo?: string | undefined;
   readonly timeline: readonly TimelineEntry[];
 }
@@ -132,18 +132,18 @@ interface WithPhase {
   readonly status: Pick<DepartureStatus, "phase">;
 }
 
-/** Whether a departure's pods are leaving in this phase, or are about to. */
+/** Whether pods are evicted in this phase or about to be, so that budgets are in use. */
 export function mayHoldBudgets(phase: Phase): boolean {
   return phase === "Preparing" || phase === "Draining";
 }
 
-/** The longest name that the API server takes for an object; a Node's own may be as long. */
+/** The longest object name that the API server accepts; a Node's name may be as long. */
 const longestName = 253;
 
 /**
- * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the
- * same node. Where that is too long for a name, the node's whole uid names it: `node-<uid>`. An
- * agent may use no other names: `deploy/agent/admission.yaml` has the same rule.
+ * The name of a Departure: `<node>-<first 8 of the node uid>`, with a suffix `-2`, `-3` for later
+ * ones of the same node. If that is too long, `node-<uid>`. Agents cannot use other names:
+ * `deploy/agent/admission.yaml` enforces the same rule.
  */
 export function departureName(node: NodeIdentity, count = 1): string {
   const number = count === 1 ? "" : `-${count}`;
@@ -151,16 +151,15 @@ export function departureName(node: NodeIdentity, count = 1): string {
   return name.length <= longestName ? name : `node-${node.uid}${number}`;
 }
 
-/** A name that nobody has, and those before it that departures of other nodes have. */
+/** A free name, and the earlier names that departures of other nodes have taken. */
 export interface FreeName {
   readonly name: string;
   readonly namesTaken: readonly string[];
 }
 
 /**
- * The first of a node's names that no departure has. Its own former ones have names, for a node
- * that stays may have several; a departure of another node should have none of them, and is gone
- * round.
+ * The first free name of a node's departures. Earlier departures of the node have names as well;
+ * a departure of another node should not have one of them, and that name is skipped.
  */
 export function freeName(
   node: NodeIdentity,
@@ -179,19 +178,19 @@ export function isLive({ status }: WithPhase): boolean {
   return status.phase !== "Ended";
 }
 
-/** Causes that somebody chose; all others come from the cloud, with a deadline of its own. */
+/** Whether the departure was chosen. All other causes come from the cloud. */
 export function isVoluntary(cause: Cause): cause is "Planned" | "Manual" {
   return cause === "Planned" || cause === "Manual";
 }
 
-/** Causes at which a policy may leave the node at work; at any other it has to go. */
+/** Whether a policy may ignore the cause and keep the node running. */
 export function mayBeIgnored(cause: Cause): boolean {
   return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
 }
 
 /**
- * Whether it is surer by one cause than by another that the machine goes: a recommendation may come
- * to nothing, and maintenance be lived through.
+ * Whether one cause is more severe than another, that is, more certain to end the machine: a
+ * recommendation may have no effect, and a machine may survive maintenance.
  */
 export function isGraver(cause: Cause, than: Cause): boolean {
   return gravity(cause) > gravity(than);
@@ -202,14 +201,14 @@ function gravity(cause: Cause): number {
   return cause === "ScheduledMaintenance" ? 1 : 0;
 }
 
-/** The cloud takes the node: nothing may be waited for that a drain does not need. */
+/** Whether the cloud takes the node, so that only the drain itself is waited for. */
 export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "noticedAt">): boolean {
   return noticedAt !== undefined || !isVoluntary(cause);
 }
 
 /**
- * The instant after which the cloud takes the machine. A plan's own deadline is none, nor is a
- * person's: a notice that names none leaves that, and its cause, as they were.
+ * The instant at which the cloud takes the machine. A planned or requested deadline does not count:
+ * a notice without a deadline leaves it, and the cause, unchanged.
  */
 export function cloudDeadline({
   cause,
@@ -220,27 +219,27 @@ export function cloudDeadline({
   return isClouds ? deadlineAt : undefined;
 }
 
-/** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
+/** Whether the departure has started: it is under way or has ended. */
 export function isUnderWay({ status }: WithPhase): boolean {
   return status.phase !== "Scheduled" && status.phase !== "Held";
 }
 
-/** What a departure waits for that may yet leave its machine where it is. */
+/** The reasons during which the machine may still stay. */
 const undecided: ReadonlySet<Reason | undefined> = new Set(["AwaitingMachine", "ReleaseRetried"]);
 
 type Releasing = Pick<Departure, "cause" | "noticedAt"> & {
   readonly status: Pick<DepartureStatus, "phase" | "reason">;
 };
 
-/** Whether our own release is on its way: the machine goes as planned, whoever takes it. */
+/** Whether our release is in progress, so that the machine ends as planned. */
 export function isBeingReleased(departure: Releasing): boolean {
   const { phase, reason } = departure.status;
   return phase === "Releasing" && !isNoticed(departure) && !undecided.has(reason);
 }
 
 /**
- * Whether a notice only tells how a machine goes whose node has left by plan: its group holds it
- * back, and its kubelet shuts down.
+ * Whether a notice only reports the end of a machine that we release: the termination hook of its
+ * group, or the kubelet's shutdown.
  */
 export function isSequelOf(departure: Releasing, cause: Cause): boolean {
   const isSequel = cause === "LifecycleHook" || cause === "NodeShutdown";
@@ -248,10 +247,10 @@ export function isSequelOf(departure: Releasing, cause: Cause): boolean {
 }
 
 /**
- * Which of a node's departures a notice belongs to, whoever brings it: one that a notice has made
- * already, else one that is under way, else the one that waits for its time. What a policy may
- * ignore (a rebalance, maintenance) leaves those two as they were: undefined, it gets one of its
- * own, which the policy judges.
+ * Selects the departure of a node that a notice applies to: one that a notice has created already,
+ * otherwise one under way, otherwise the one that is not due yet. A cause that a policy may ignore
+ * (rebalance, maintenance) does not change the latter two: undefined, it gets a departure of its
+ * own, for which the policy decides.
  */
 export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" | "noticedAt">>(
   departures: readonly D[],
@@ -264,17 +263,16 @@ export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" 
 }
 
 /**
- * So long before an advised machine goes nothing holds its departure any more: it is to be out by
- * then.
+ * How long before the announced end of a machine nothing holds its departure any more.
  */
 const pressingLeadMs: Millis = hours(1);
 
 type NoticeFields = Pick<Departure, "cause" | "noticedAt" | "deadlineAt">;
 
 /**
- * Whether the cloud only advises that the node leaves, or gives it hours: then its departure is a
- * planned one that was moved forward, and budgets, waves and gates hold it as they hold any.
- * Maintenance that names no time may begin at once.
+ * Whether the notice is advice: a recommendation, or hours ahead. Its departure is then like a
+ * planned one that was moved forward, subject to budgets, waves and gates. Maintenance without a
+ * time may start immediately.
  */
 export function isAdvice({ cause, deadlineAt }: NoticeFields, now: Instant): boolean {
   if (!mayBeIgnored(cause)) return false;
@@ -282,25 +280,26 @@ export function isAdvice({ cause, deadlineAt }: NoticeFields, now: Instant): boo
   return now < minus(deadlineAt, pressingLeadMs);
 }
 
-/** Whether the cloud takes the node, and every second counts. */
+/** Whether the cloud takes the node and every second counts. */
 export function isPressing(departure: NoticeFields, now: Instant): boolean {
   return isNoticed(departure) && !isAdvice(departure, now);
 }
 
-/** From when on an advised departure is pressing; undefined: by time alone never. */
+/** When an advisory departure becomes pressing; undefined if not by time alone. */
 export function pressingFrom({ cause, deadlineAt }: NoticeFields): Instant | undefined {
   if (!mayBeIgnored(cause) || deadlineAt === undefined) return undefined;
   return minus(deadlineAt, pressingLeadMs);
 }
 
 /**
- * One that waits makes nobody leave yet: its node is planned, and counted, as if it were not there.
+ * Whether an advisory departure waits, so that its node is planned and counted as if it did not
+ * exist.
  */
 export function isWaitingAdvice(departure: Departure, now: Instant): boolean {
   return isAdvice(departure, now) && !isUnderWay(departure);
 }
 
-/** A person's request whose time has not come, or that something holds. */
+/** Whether a person's request is not due yet or is held. */
 export function isWaitingRequest(departure: Departure): boolean {
   return departure.cause === "Manual" && !isNoticed(departure) && !isUnderWay(departure);
 }

@@ -1,4 +1,4 @@
-/** How much of a budget one drain asks for, and how much there was when it was asked. */
+/** How much of a budget a drain demands, and how much the budget allowed at that time. */
 export interface BudgetDemand {
   /** `namespace/name` */
   readonly budget: string;
@@ -6,34 +6,34 @@ export interface BudgetDemand {
   readonly disruptionsAllowed: number;
 }
 
-/** A drain, as far as others can get into its way. */
+/** The demands of a drain. */
 export interface Demanding {
   readonly demands: readonly BudgetDemand[];
 }
 
 /**
- * A drain under way. Its demands are those that it began with: what it has spent since is its own.
+ * A drain under way, with the demands that it started with: what it has used since is its own.
  */
 export interface RunningDrain extends Demanding {
   readonly name: string;
 }
 
-/** Drains that can end up waiting for each other in a ring. */
+/** Drains that could wait for each other in a cycle. */
 export interface DrainConflict {
-  /** The two budgets over which the newcomer would close the ring. */
+  /** The two budgets over which the new drain would close the cycle. */
   readonly budgets: readonly [string, string];
-  /** The drains that link them already. */
+  /** The drains that already connect them. */
   readonly drains: readonly string[];
 }
 
 /**
- * Whether a drain that began beside those under way could wait for ever. It takes a ring: one drain
- * has spent a budget that the next one waits for, and so on back to the first; if the replacements
- * need any of the nodes to come back, none goes on (openshift/machine-api-operator#1066 has the
- * ring of two). A newcomer closes one when two budgets that it needs are linked already, by a drain
- * that needs both or by several one after another. Only budgets count that cannot let the pods of
- * all go at once: over one alone drains only take turns. A budget that allows nothing is held by
- * nobody and is found before, in the plan.
+ * Detects whether a new drain could deadlock with the drains under way. A deadlock is a cycle: one
+ * drain has used up a budget that the next one waits for, and so on back to the first; if the
+ * replacements need any of the nodes, none can proceed (openshift/machine-api-operator#1066 shows a
+ * cycle of two). A new drain closes a cycle if two budgets that it needs are already connected, by
+ * a drain that needs both or by a chain of drains. Only budgets count that cannot allow all
+ * evictions at once: over a single one, drains merely take turns. A budget that never allows an
+ * eviction is reported earlier, in the plan.
  */
 export function conflictWith(
   running: readonly RunningDrain[],
@@ -55,7 +55,7 @@ export function conflictWith(
   return undefined;
 }
 
-/** Those that cannot let the pods of all drains go at once, by the most that each ever allowed. */
+/** The budgets that cannot allow the evictions of all drains at once. */
 function tightBudgets(drains: readonly Demanding[]): ReadonlySet<string> {
   const all = Map.groupBy(
     drains.flatMap(({ demands }) => demands),
@@ -69,13 +69,13 @@ function tightBudgets(drains: readonly Demanding[]): ReadonlySet<string> {
   return new Set(tight.map(([budget]) => budget));
 }
 
-/** Every budget that can be reached from one, with the drains on the shortest way. */
+/** Every budget reachable from one, with the drains on the shortest path. */
 function chainsFrom(
   first: string,
   links: readonly { readonly name: string; readonly budgets: readonly string[] }[],
 ): ReadonlyMap<string, readonly string[]> {
   const chains = new Map<string, readonly string[]>([[first, []]]);
-  // A map takes in what is set while it is gone through.
+  // Iterating a Map includes entries that are added meanwhile.
   for (const [budget, drains] of chains) {
     for (const link of links.filter(({ budgets }) => budgets.includes(budget))) {
       for (const next of link.budgets) {
@@ -87,8 +87,7 @@ function chainsFrom(
 }
 
 /**
- * Of what a drain asks for that over which it could get into a conflict once it has begun; none
- * where it is too little for any.
+ * The demands over which a drain could deadlock once it has started; none if there are too few.
  */
 export function contestable(demands: readonly BudgetDemand[]): readonly BudgetDemand[] {
   const open = demands.filter(({ disruptionsAllowed }) => disruptionsAllowed > 0);

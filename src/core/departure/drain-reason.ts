@@ -1,35 +1,35 @@
 /**
- * Every line of a drain plan and every pod of a running drain carries a reason from this list.
- * Each has a line in docs/drain.md and a sentence in explain-drain.ts; a test holds them in step.
+ * The reasons for lines of a drain plan and for pods of a running drain. Each has a line in
+ * docs/drain.md and a sentence in explain-drain.ts; a test keeps them in step.
  */
 export const drainReasons = [
-  // Why a pod is not touched.
+  // Why a pod is skipped.
   "DaemonSet",
   "Mirror",
   "Finished",
   "PolicySkip",
   "ComesBack",
-  // Why a pod leaves as it does.
+  // How a pod leaves.
   "Evictable",
   "WillBeCut",
   "OwnController",
   "DaemonSetByRule",
   "DeleteRule",
   "NodeUnreachable",
-  // What is lost when it leaves.
+  // What is lost with the pod.
   "NoController",
   "DaemonSetGone",
   "EmptyDir",
   "HostPath",
-  // What may happen to it afterwards.
+  // What may happen to its replacement.
   "NoCapacityElsewhere",
-  // What must come first.
+  // What has to happen first.
   "Terminating",
   "StuckTerminating",
   "NamespaceTerminating",
   "WaitCompleted",
   "RestartOwner",
-  // What stands in the way.
+  // What blocks it.
   "DoNotDisturb",
   "DoNotDisrupt",
   "NotSafeToEvict",
@@ -38,10 +38,10 @@ export const drainReasons = [
   "BudgetImpossible",
   "BudgetExhausted",
   "SingleReplica",
-  // What stood in the way and gives way to a notice.
+  // What blocked it and is overruled by a notice.
   "AnnotationOverruled",
   "BlockRuleOverruled",
-  // What the API said while the drain ran.
+  // What the API responded during the drain.
   "BudgetHolds",
   "BudgetStale",
   "ApiOverloaded",
@@ -56,7 +56,7 @@ export const drainReasons = [
 
 export type DrainReason = (typeof drainReasons)[number];
 
-/** Why a pod was deleted past the eviction API: the label of `lastcall_pods_forced_total`. */
+/** Why a pod was deleted instead of evicted: the label of `lastcall_pods_forced_total`. */
 export type ForceReason = Extract<
   DrainReason,
   "ForcedAtDeadline" | "ForcedAtTimeout" | "DeleteRule" | "NamespaceTerminating"

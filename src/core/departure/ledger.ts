@@ -14,26 +14,26 @@ import {
 } from "./departure.ts";
 import { type PhaseEvent, phaseAfter } from "./phase.ts";
 
-/** How many entries of a departure's timeline are kept: the first ones and the newest. */
+/** How many entries of a timeline are kept: the first and the newest ones. */
 const timelineLimit = 60;
 
 export interface PhaseChange {
   readonly event: PhaseEvent;
   readonly reason: Reason;
   readonly detail?: string | undefined;
-  /** When the hold that it is about ends. */
+  /** When the hold ends. */
   readonly until?: Instant | undefined;
-  /** The policy that is to be known when the node is gone, which alone shows it else. */
+  /** The policy to record, which otherwise is unknown once the node is gone. */
   readonly policy?: string | undefined;
   readonly at: Instant;
 }
 
-/** What a phase came to; the instant is added as it is recorded. */
+/** The result of a phase. The instant is added when it is recorded. */
 export type PhaseResult = Omit<PhaseChange, "at">;
 
 /**
- * The status of a departure after `change`; undefined where the event changes nothing in its
- * phase. The status records what happened when, and at the end the one outcome.
+ * The status of a departure after `change`; undefined if the event has no effect in its phase. The
+ * status records what happened when, and finally the outcome.
  */
 export function statusAfter(
   departure: Departure,
@@ -58,13 +58,13 @@ export function statusAfter(
       result: `${change.event}: ${message}`,
     }),
   };
-  // What is held has not begun: it counts for no wave and no budget of an hour.
+  // A held departure has not started: it does not count for waves or hourly budgets.
   if (phase === "Held") return { ...after, startedAt: undefined };
   if (phase === "Preparing") return { ...after, startedAt: status.startedAt ?? change.at };
   return phase === "Ended" ? ended(departure, change, after) : after;
 }
 
-/** What was undone ends with the sentence that began the undoing: it alone names the cause. */
+/** A roll-back ends with the message that started it, which names the cause. */
 function messageOf(departure: Departure, { event, ...why }: PhaseChange): string {
   const { status } = departure;
   const isNotice = why.reason === "Noticed";
@@ -80,8 +80,8 @@ function messageOf(departure: Departure, { event, ...why }: PhaseChange): string
 }
 
 /**
- * The status with a reason for what happens inside its phase, which is in the timeline too, under
- * the reason's name; undefined where that was the last one already.
+ * The status with a reason for what happens within a phase, which is added to the timeline as well;
+ * undefined if the reason is already the last one.
  */
 export function statusWithReason(
   departure: Departure,
@@ -96,9 +96,8 @@ export function statusWithReason(
 }
 
 /**
- * The status with the cloud's found to a departure that was under way already: what it says is in
- * the timeline then, and the phase goes on. Undefined where it stands there, as the beginning or
- * later.
+ * The status with a notice added to the timeline of a departure under way, whose phase continues.
+ * Undefined if the timeline already contains it.
  */
 export function statusNoticed(departure: Departure, at: Instant): DepartureStatus | undefined {
   const { status, node } = departure;
@@ -108,29 +107,29 @@ export function statusNoticed(departure: Departure, at: Instant): DepartureStatu
   return { ...status, timeline: withEntry(status.timeline, entry) };
 }
 
-/** When a reason was first given since the phase began; undefined where it was not. */
+/** When a reason first appeared in the current phase; undefined if it has not. */
 export function reasonSince(status: DepartureStatus, reason: Reason): Instant | undefined {
   const began = status.timeline.findLastIndex(({ step }) => step === status.phase);
   return status.timeline.slice(began + 1).find(({ step }) => step === reason)?.at;
 }
 
-/** When the departure began last; it may have been held or rolled back since it began first. */
+/** When the departure last started; it may have been held or rolled back before. */
 export function begunLastAt({ timeline }: DepartureStatus): Instant | undefined {
   return timeline.findLast(({ step }) => step === "Preparing")?.at;
 }
 
-/** When the drain's own clock began: making room before it does not count. */
+/** When the drain started, without the capacity reservation before it. */
 export function drainBeganAt(status: DepartureStatus): Instant | undefined {
   return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;
 }
 
-/** Whether nobody was left as its release began: who is on the node since has come late. */
+/** Whether no pods remained when the release started, so that later pods are late ones. */
 export function wasDrained({ timeline }: DepartureStatus): boolean {
   const began = timeline.findLast(({ step }) => step === "Releasing");
   return began?.result.startsWith("Drained: ") === true;
 }
 
-/** Whether room was made for the pods, so that placeholders may still be there. */
+/** Whether capacity was reserved, so that placeholders may still exist. */
 export function hasReserved(status: DepartureStatus): boolean {
   return status.timeline.some(({ step }) => step === "ReplacementWait");
 }
@@ -153,7 +152,7 @@ function ended(
   return { ...status, outcome, endedAt: change.at };
 }
 
-/** Read back from the reason of the roll-back, so that a restarted controller knows it too. */
+/** Derived from the reason of the roll-back, so that a new leader knows it as well. */
 function undoingOf(status: DepartureStatus): Undoing {
   switch (status.reason) {
     case "CancelledByPerson":
@@ -187,19 +186,18 @@ export interface OutcomeFacts {
   /** The phase in which it ended, and the event that ended it. */
   readonly phase: Phase;
   readonly event: PhaseEvent;
-  /** The event that began the roll-back, where there was one. */
+  /** The event that started the roll-back, if there was one. */
   readonly undoneBy?: Undoing | undefined;
-  /** Whether a notice turned a planned departure into a forced one. */
+  /** Whether a notice turned a planned departure into an interruption. */
   readonly noticed: boolean;
   readonly podsForced: number;
   readonly podsLeft: number;
 }
 
 /**
- * The one outcome of a departure.
- * `Preempted`: the cloud took the node, after a notice or without, or had us release it; `Expired`:
- * the same, with pods still on it; `Forced`: we released it, but pods had to be deleted past their
- * budget or were left.
+ * The outcome of a departure. `Preempted`: the cloud took the node, with or without a notice, or we
+ * released it after a notice. `Expired`: the same with pods still on it. `Forced`: we released it,
+ * but pods had to be deleted regardless of their budget, or remained.
  */
 export function outcomeOf(facts: OutcomeFacts): Outcome {
   const takenBack = facts.event === "Cancelled" || facts.event === "Withdrawn";
@@ -212,7 +210,7 @@ export function outcomeOf(facts: OutcomeFacts): Outcome {
 }
 
 /**
- * While we release a machine its node is meant to disappear; at any other time the cloud took it.
+ * Whether the cloud took the node: it disappeared while we were not releasing its machine.
  */
 function takenByCloud(facts: OutcomeFacts): boolean {
   if (facts.undoneBy === "MachineReplaced") return true;

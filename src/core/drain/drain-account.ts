@@ -3,7 +3,7 @@ import type { DrainPlan } from "../drain-plan/drain-plan.ts";
 import { between, type Instant } from "../time/time.ts";
 
 export interface DrainHistory {
-  /** The plan that the drain began with, or was taken over with. */
+  /** The plan that the drain started or was resumed with. */
   readonly plan: DrainPlan;
   readonly startedAt: Instant;
   readonly endedAt: Instant;
@@ -11,8 +11,8 @@ export interface DrainHistory {
 }
 
 /**
- * What a drain came to beside what was planned: `3 pods in 8 s, planned within 62 s`; with the
- * pods that were cut, whether the plan said so, and those that were forced, where there are any.
+ * Compares a drain with its plan, such as `3 pods in 8 s, planned within 62 s`; adds the pods whose
+ * grace was cut, whether the plan predicted that, and the forced pods.
  */
 export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory): string {
   if (counts.total === 0) return "no pod had to leave";
@@ -39,20 +39,20 @@ function wholeSeconds(ms: number): number {
   return Math.round(ms / 1000);
 }
 
-/** How a pod of a drain can come off badly, as the audit could have foretold it. */
+/** What can go wrong for a pod in a drain that the audit can predict. */
 export type Loss =
-  /** It got fewer seconds than it asked for. */
+  /** It got less than its grace period. */
   | "Cut"
-  /** It got all that it asked for, and was still there when they were over. */
+  /** It got its full grace period and was still running at the end of it. */
   | "OverGrace"
-  /** Its budget never allowed the eviction. */
+  /** Its disruption budget never allowed the eviction. */
   | "Blocked"
-  /** More than one budget selects it, so that no eviction can succeed. */
+  /** Several budgets select it, so that no eviction can succeed. */
   | "TwoBudgets";
 
 /**
- * The rule of `lastcall audit` that foretells each loss; its page is `docs/audit/<rule>.md`. Core
- * may not know the rules themselves: a test holds the two in step.
+ * The rule of `lastcall audit` that predicts each loss, with its page `docs/audit/<rule>.md`. Core
+ * does not import the rules: a test keeps the two in step.
  */
 const rules: Readonly<Record<Loss, string>> = {
   Cut: "grace-cut",
@@ -67,7 +67,7 @@ export function ruleOfLoss(loss: Loss): string {
   return rules[loss];
 }
 
-/** Where a person reads on, for the end of a sentence: `(audit rule grace-cut, …)`. */
+/** A reference for the end of a sentence: `(audit rule grace-cut, …)`. */
 export function ruleReference(rule: string): string {
   return `(audit rule ${rule}, docs/audit/${rule}.md)`;
 }

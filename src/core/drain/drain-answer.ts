@@ -13,15 +13,15 @@ import {
   type Trouble,
 } from "./drain-progress.ts";
 
-/** What came of asking one pod to leave. Source of the cases: the eviction subresource, 1.36. */
+/** The result of evicting or deleting a pod. Source: the eviction subresource, 1.36. */
 export type EvictionAnswer =
-  /** 201: the pod's termination has begun. */
+  /** 201: the pod is terminating. */
   | { readonly kind: "Accepted" }
-  /** 404: there is no such pod any more. */
+  /** 404: the pod no longer exists. */
   | { readonly kind: "Gone" }
-  /** 409: a pod of that name is there, but another one. */
+  /** 409: another pod has the name. */
   | { readonly kind: "Replaced" }
-  /** 429 with the cause DisruptionBudget; `stale`: the budget's status is behind its spec. */
+  /** 429 with the cause DisruptionBudget; `stale`: the budget's status lags behind its spec. */
   | {
       readonly kind: "Blocked";
       readonly budget?: string | undefined;
@@ -32,19 +32,19 @@ export type EvictionAnswer =
   /** 429 as plain text: priority and fairness, or an overloaded server. */
   | { readonly kind: "Overloaded"; readonly retryAfterMs?: Millis | undefined }
   | { readonly kind: "NamespaceTerminating" }
-  /** More than one PodDisruptionBudget selects the pod: the API evicts it never. */
+  /** Several PodDisruptionBudgets select the pod: the API never evicts it. */
   | { readonly kind: "MultipleBudgets"; readonly message: string }
-  /** A webhook or a missing right said no. */
+  /** Denied by a webhook or for lack of permission. */
   | { readonly kind: "Refused"; readonly status: number; readonly message: string }
   | { readonly kind: "Failed"; readonly retryable: boolean; readonly message: string }
-  /** The connection was lost after sending: it may have happened. */
+  /** The connection was lost after sending, so it may have succeeded. */
   | { readonly kind: "NoAnswer"; readonly message: string };
 
 const firstPauseMs: Millis = millis(200);
 const longestPauseMs: Millis = seconds(10);
 /**
- * Under a notice no pause is longer than this part of what is left: a budget gives way at any
- * moment.
+ * Under a notice, the longest pause as a share of the remaining time: a budget may allow the
+ * eviction at any moment.
  */
 const pauseShare = 0.1;
 const leastBoundMs: Millis = seconds(2);
@@ -52,14 +52,14 @@ const leastBoundMs: Millis = seconds(2);
 export interface SentAct {
   readonly progress: DrainProgress;
   readonly act: DrainAct;
-  /** The step's. */
+  /** The deadline of the step. */
   readonly deadlineAt?: Instant | undefined;
   readonly now: Instant;
 }
 
 /**
- * Progress as an act goes out, and the grace that it is to name (undefined: the pod's own). It may
- * have waited for its turn: then no more grace is left than the deadline allows from now.
+ * Records that an act is sent. Returns the progress and the grace period for the request
+ * (undefined: the pod's own), which the deadline may have shortened while the act was queued.
  */
 export function recordSending({ progress, act, deadlineAt, now }: SentAct): {
   readonly progress: DrainProgress;
@@ -84,19 +84,19 @@ export function recordSending({ progress, act, deadlineAt, now }: SentAct): {
 
 export interface RecordedAnswer {
   readonly progress: DrainProgress;
-  /** The act that is answered. */
+  /** The act of the response. */
   readonly act: DrainAct;
   readonly answer: EvictionAnswer;
-  /** The step's. */
+  /** The deadline of the step. */
   readonly deadlineAt?: Instant | undefined;
   readonly now: Instant;
   readonly rng: Rng;
 }
 
 /**
- * Progress after the answer to an act. An answer that comes when the live pods have already shown
- * the pod leaving or gone, or when another act has gone out since, changes nothing. Whatever is not
- * final is asked again after a pause of its own, so that one blocked pod delays no other.
+ * Records the response to an act. It changes nothing if the live pods already show the pod leaving
+ * or gone, or another act has been sent since. A response that is not final is retried after a
+ * pause of the pod's own, so that a blocked pod delays no other.
  */
 export function recordAnswer(recorded: RecordedAnswer): DrainProgress {
   const { progress, act } = recorded;
@@ -112,7 +112,7 @@ function answered(state: InFlightPod, recorded: RecordedAnswer): PodProgress {
       return accepted(state, now);
     case "Gone":
     case "Replaced":
-      // This act did not do it, but one whose answer was lost may have.
+      // This act did not cause it, but one whose response was lost may have.
       return goneFrom({ ...state, kind: "Waiting" }, { at: now });
     default:
       return refused(state, { ...recorded, answer });
@@ -146,7 +146,7 @@ function refused(
     : { kind: "Blocked", ...tried, trouble, sinceAt: now };
 }
 
-/** The server's own trouble, as against an answer about this pod. */
+/** Whether it is the server's problem, as opposed to a decision about this pod. */
 function isPassing(answer: Refusal): boolean {
   if (answer.kind === "Failed") return answer.retryable;
   return answer.kind === "Overloaded" || answer.kind === "NoAnswer";
@@ -175,9 +175,9 @@ function troubleOf(answer: Refusal, act: DrainAct): Trouble {
 }
 
 /**
- * The pause after the `attempts`-th refusal: 0.1 to 0.2 s at first, twice as long each time, 5 to
- * 10 s in the end, and under a notice at most a tenth of what is left, or 2 s where that is more;
- * drawn from the upper half, so that pods that were refused together part.
+ * The pause after the `attempts`-th refusal: 0.1 to 0.2 s at first, doubling to 5 to 10 s, and
+ * under a notice at most a tenth of the remaining time, or 2 s if that is more. It is random, so
+ * that pods that were refused together are not retried together.
  */
 export function retryPause(
   attempts: number,

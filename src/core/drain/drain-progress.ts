@@ -7,12 +7,12 @@ import { between, type Instant, type Millis, plus } from "../time/time.ts";
 import { type Loss, ruleOfLoss } from "./drain-account.ts";
 import type { Termination } from "./termination-time.ts";
 
-/** What the shell is to do now. Each act names the pod's uid, so that a namesake is not hit. */
+/** What to do now. Each act names the pod's uid, so that it cannot hit another pod of that name. */
 export type DrainAct =
   | {
       readonly kind: "Evict";
       readonly pod: PodIdentity;
-      /** Absent: the pod's own grace. */
+      /** Absent: the pod's own grace period. */
       readonly graceSeconds?: number | undefined;
     }
   | {
@@ -21,10 +21,10 @@ export type DrainAct =
       readonly graceSeconds: number;
       readonly reason: ForceReason;
     }
-  /** A rollout restart of the owner, once; the mark it leaves makes a second one change nothing. */
+  /** Restarts the owner's rollout. An annotation makes repeats ineffective. */
   | { readonly kind: "RestartOwner"; readonly pod: PodIdentity; readonly owner: OwnerFacts };
 
-/** What the API said last. */
+/** The last problem that the API reported. */
 export interface Trouble {
   readonly reason: DrainReason;
   readonly message: string;
@@ -35,10 +35,10 @@ interface Tried {
   readonly pod: PodIdentity;
   readonly attempts: number;
   readonly nextTryAt?: Instant | undefined;
-  /** The act that came to nothing last. */
+  /** The last act that failed. */
   readonly asked?: DrainAct | undefined;
   readonly trouble?: Trouble | undefined;
-  /** How long that act took from its decision to its answer: long in a rush. */
+  /** How long that act took from the decision to the response, which is long in a burst. */
   readonly answeredInMs?: Millis | undefined;
 }
 
@@ -52,50 +52,50 @@ export interface BlockedPod extends Tried {
   readonly trouble: Trouble;
 }
 
-/** An act goes out, and its answer is awaited. */
+/** An act is in flight. */
 export interface InFlightPod extends Tried {
   readonly kind: "InFlight";
   readonly decidedAt: Instant;
   /**
-   * The uid of its controller, where it ran and was ready, so that its end is evidence for the
-   * others.
+   * The uid of its controller if the pod was running and ready, so that the time it takes counts
+   * for the others.
    */
   readonly workload?: string | undefined;
-  /** Absent while it waits for its turn, as it does in a rush. */
+  /** Absent while the request is queued, as in a burst. */
   readonly sentAt?: Instant | undefined;
   readonly act: DrainAct;
   readonly graceSeconds: number;
   readonly cut: boolean;
-  /** Set where it is asked again of a pod that is held: it stays held until that is granted. */
+  /** Set for the retry of a blocked pod, which stays blocked until it is allowed. */
   readonly held?: Trouble | undefined;
 }
 
-/** Its owner makes a new one elsewhere and then takes this one away. */
+/** Its owner creates a replacement elsewhere and then deletes it. */
 export interface RestartingPod extends Tried {
   readonly kind: "Restarting";
   readonly sinceAt: Instant;
 }
 
-/** Who set a pod's leaving off, and at what price. */
+/** Who caused a pod to leave, and how. */
 interface Credit {
   readonly by: "Eviction" | "Delete" | "Others";
   readonly forced?: ForceReason | undefined;
   readonly cut: boolean;
 }
 
-/** Terminating: the object is gone by `deadlineAt`, or its processes are killed then. */
+/** Terminating. At `deadlineAt` the object is gone, or its processes are killed. */
 export interface LeavingPod extends Credit {
   readonly kind: "Leaving";
   readonly pod: PodIdentity;
   readonly sinceAt: Instant;
   readonly deadlineAt: Instant;
-  /** Set where it ran, was ready, and left at a request of ours. */
+  /** Set if the pod was running, ready, and left at our request. */
   readonly measured?: { readonly workload: string; readonly askedAt: Instant } | undefined;
 }
 
 /**
- * The one outcome of a pod. `CleanExit`: gone before its grace was over; `Killed`: with it;
- * `LeftBehind`: not gone when the drain ended, or long after it should have been.
+ * The outcome of a pod. `CleanExit`: gone within its grace period. `Killed`: gone at the end of it.
+ * `LeftBehind`: still there at the end of the drain, or long after its grace period.
  */
 export type PodOutcome = "CleanExit" | "Killed" | "LeftBehind";
 
@@ -104,7 +104,7 @@ export interface GonePod extends Credit {
   readonly pod: PodIdentity;
   readonly at: Instant;
   readonly how: PodOutcome;
-  /** What the audit calls it, where it could have been foretold. */
+  /** The loss, if the audit could have predicted it. */
   readonly loss?: Loss | undefined;
   readonly termination?: Termination | undefined;
 }
@@ -117,14 +117,14 @@ export type PodProgress =
   | LeavingPod
   | GonePod;
 
-/** By pod uid. Empty at the start, and again in a controller that has just taken over. */
+/** By pod uid. Empty at the start, and after a change of leader. */
 export type DrainProgress = Readonly<Record<string, PodProgress>>;
 
 /**
- * Progress with what the live pods show: who is terminating, who is gone. This is all that a new
- * controller needs to go on with a drain: a terminating pod is `Leaving` until its own
- * `metadata.deletionTimestamp`, all others are asked (again). A pod is known by its uid; another
- * one of the same name is not this drain's affair. Outcomes are final.
+ * Updates the progress from the live pods: which are terminating, which are gone. A new leader
+ * needs nothing else to resume a drain: a terminating pod is `Leaving` until its
+ * `metadata.deletionTimestamp`, and all others are evicted (again). Pods are identified by uid;
+ * another pod of the same name does not belong to the drain. Outcomes are final.
  */
 export function observeDrain(about: {
   readonly plan: DrainPlan;
@@ -142,7 +142,7 @@ export function observeDrain(about: {
     next[uid] = leftBehindFromTheStart({ namespace, name, uid }, about.now);
   }
   for (const [uid, state] of Object.entries(about.progress)) {
-    // A pod that a newer plan leaves alone is not waited for either.
+    // A pod that a newer plan skips is not waited for either.
     const dropped = !(uid in next) && live.has(uid) && !("by" in state);
     if (!dropped) next[uid] = state;
   }
@@ -152,7 +152,7 @@ export function observeDrain(about: {
   return next;
 }
 
-/** Recorded in the status, although nothing touches it: it ends with the machine. */
+/** A skipped pod that ends with the machine, which the status records. */
 function leftBehindFromTheStart(pod: PodIdentity, at: Instant): GonePod {
   return { kind: "Gone", pod, at, how: "LeftBehind", by: "Others", cut: false };
 }
@@ -172,7 +172,7 @@ function observed(
   }
   const leaving = pod.deletionAt === undefined ? state : leavingFrom(state, pod.deletionAt, now);
   if (leaving.kind !== "Leaving") return leaving;
-  // Nobody confirms an exit on an unreachable node, and past its deadline nobody is likely to.
+  // An unreachable node never confirms an exit, and after the deadline no node is likely to.
   const hopeless = plan.unreachable || now > plus(leaving.deadlineAt, stuckAfterMs);
   return hopeless ? goneFrom(leaving, { at: now, how: "LeftBehind" }) : leaving;
 }
@@ -188,7 +188,7 @@ function leavingFrom(
   return { kind: "Leaving", pod, sinceAt, deadlineAt, measured, ...creditOf(state) };
 }
 
-/** Where a watch has shown the pod leaving before our request was answered, it counts as ours. */
+/** A pod that the watch shows leaving before our response arrives counts as ours. */
 export function measureOf(state: Exclude<PodProgress, GonePod>): LeavingPod["measured"] {
   if (state.kind === "Leaving") return state.measured;
   if (state.kind !== "InFlight") return undefined;
@@ -196,7 +196,7 @@ export function measureOf(state: Exclude<PodProgress, GonePod>): LeavingPod["mea
   return workload === undefined || askedAt === undefined ? undefined : { workload, askedAt };
 }
 
-/** `state`, ended. Without `how` the time decides whether the pod used all its grace. */
+/** The ended state. Without `how`, the time decides whether the grace period was used up. */
 export function goneFrom(
   state: Exclude<PodProgress, GonePod>,
   about: { readonly at: Instant; readonly how?: PodOutcome | undefined },
@@ -208,7 +208,7 @@ export function goneFrom(
   return { kind: "Gone", pod: state.pod, at: about.at, how, loss, termination, ...creditOf(state) };
 }
 
-/** Undefined where it is not known when the pod was asked, or whether it would still have ended. */
+/** Undefined if it is unknown when the pod was evicted, or how long it would have taken. */
 function terminationOf(
   state: Exclude<PodProgress, GonePod>,
   { at, how }: { readonly at: Instant; readonly how: PodOutcome },
@@ -219,7 +219,7 @@ function terminationOf(
   return at >= state.deadlineAt ? { workload, took: "Killed" } : undefined;
 }
 
-/** Undefined for a clean exit, and where the pod's own manifest does not show it. */
+/** Undefined for a clean exit, and if the pod's manifest does not show the cause. */
 function lossOf(state: Exclude<PodProgress, GonePod>, how: PodOutcome): Loss | undefined {
   if (how === "CleanExit") return undefined;
   if (state.kind === "Leaving") {
@@ -231,7 +231,7 @@ function lossOf(state: Exclude<PodProgress, GonePod>, how: PodOutcome): Loss | u
   return reason === "MultipleBudgets" || reason === "BudgetHolds" ? troubles[reason] : undefined;
 }
 
-/** An act counts where it is under way, or where its answer was lost: it may well have happened. */
+/** Also counts an act in flight, or without a response, because it may have succeeded. */
 export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
   if (state.kind === "Leaving") return { by: state.by, forced: state.forced, cut: state.cut };
   const cut = state.kind === "InFlight" && state.cut;
@@ -242,18 +242,18 @@ export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
   return { by: "Others", cut: false };
 }
 
-/** What holds a pod up; undefined where nothing that it could not pass has been said of it. */
+/** What blocks a pod; undefined if nothing does. */
 export function troubleThatHolds(state: PodProgress | undefined): Trouble | undefined {
   if (state?.kind === "Blocked") return state.trouble;
   return state?.kind === "InFlight" ? state.held : undefined;
 }
 
-/** So many pods that did not leave cleanly are named in a Departure's status. */
+/** How many pods without a clean exit a Departure's status names. */
 const namedPodsLimit = 20;
 
 /**
- * The sum for a Departure's status: `left` are the pods that are still there, or were at the end;
- * `held` the uids of those that a budget, a mark or a rule holds up.
+ * The counts for a Departure's status. `left` are the pods that are still there, or were at the
+ * end; `held` are the uids of pods that a budget, an annotation or a rule blocks.
  */
 export function countDrain(
   progress: DrainProgress,
@@ -280,9 +280,9 @@ export function countDrain(
 }
 
 /**
- * The counts with those that a controller before us has written. Its pods are gone, so that no
- * count of ours has them, and those that leave still are not credited twice: nobody of us has set
- * them off. What it left behind is among ours again.
+ * Adds the counts that an earlier leader has written. Its pods are gone and not in our counts; pods
+ * that are still leaving are not counted twice, because we did not evict them; and pods that it
+ * left behind are in our counts again.
  */
 export function withEarlierOutcomes(
   counts: DrainCounts,
@@ -311,7 +311,7 @@ const nothingYet: DrainCounts = {
   ...{ total: 0, left: 0, evicted: 0, forced: 0, waiting: 0, blocked: 0, cut: 0 },
 };
 
-/** The counts with pods that came when the drain was over, and went with their machine. */
+/** Adds pods that were bound after the drain and lost with the machine. */
 export function withLeftBehind(
   counts: DrainCounts = nothingYet,
   pods: readonly PodIdentity[],

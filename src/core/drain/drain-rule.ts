@@ -5,16 +5,15 @@ import type { DrainRule } from "../policy/policy.ts";
 import { between, type Instant, later, type Millis, plus, seconds } from "../time/time.ts";
 
 /**
- * From the cordon on: a scheduler that had chosen the node before it saw that has bound its pod by
- * then.
+ * How long after the cordon a scheduler that has not seen it may still bind a pod to the node.
  */
 export const bindingMs: Millis = seconds(2);
 
 /**
- * The rule that one departure is drained by. Whoever asks for it by an instant gives it until then,
- * be that more or less than the policy does; what happens when time is up stays the policy's. But a
- * machine that the cloud takes at an instant that it does not name is not uncordoned after
- * the policy's time: what is held is asked until it gives way or the machine is gone.
+ * The drain rule of one departure. A requested deadline replaces the policy's timeout, whether
+ * longer or shorter; the policy still decides what happens when time is up. If the cloud takes the
+ * machine without a deadline, there is no timeout: blocked pods are retried until the machine is
+ * gone.
  */
 export function drainRuleOf(
   departure: Departure,
@@ -37,15 +36,14 @@ function withPersonsTime(
 }
 
 /**
- * Nothing of a machine that has stopped can be spared: its pods are moved within this, budgets or
- * not.
+ * How long to evict the pods of a machine that has already stopped, regardless of budgets.
  */
 export const clearingMs: Millis = seconds(30);
 
 /**
- * The deadline by which a drain goes. One that is over as the drain begins, or as it becomes known,
- * leaves time to clear the node: the machine may still be there, and if it is not, its pods are
- * wanted elsewhere all the more.
+ * The deadline of a drain. If it has passed when the drain starts, or when it becomes known, the
+ * drain gets `clearingMs`: the machine may still be there, and if not, its pods are needed
+ * elsewhere.
  */
 export function drainDeadline(
   deadlineAt: Instant | undefined,
@@ -61,15 +59,15 @@ export interface DrainSince {
 }
 
 /**
- * From when a drain can have gone by its notice: that had passed before is no time for a budget.
+ * Since when a drain has known its notice. The time before does not count for the budget's share.
  */
 export function noticeKnownAt({ beganAt, noticedAt }: DrainSince): Instant {
   return later(beganAt, noticedAt ?? beganAt);
 }
 
 /**
- * The pods that were there as the drain began, for whoever takes it up. The API server names the
- * second in which a pod was created: one of the first second may be what was put back already.
+ * For a resumed drain: the pods that were there when it started. Creation times have a resolution
+ * of one second, so a pod created in the second of the start counts as created after it.
  */
 export function thereBefore(pods: readonly PodFacts[], beganAt: Instant): readonly PodFacts[] {
   const secondAt = beganAt - (beganAt % seconds(1));
@@ -77,8 +75,8 @@ export function thereBefore(pods: readonly PodFacts[], beganAt: Instant): readon
 }
 
 /**
- * The rule until the deadline that `drainDeadline` gives for the one that was named: see
- * `clearingMs`.
+ * The rule for the deadline from `drainDeadline`: without a budget share if that is not the
+ * announced one, see `clearingMs`.
  */
 export function ruleUntil(
   deadlineAt: Instant | undefined,

@@ -21,40 +21,40 @@ import { currentRecords, type Termination, type TerminationRecords } from "./ter
 export interface DrainState {
   readonly plan: DrainPlan;
   /**
-   * When the drain's clock began: its timeout counts from here, over restarts of the controller.
+   * When the drain started: its timeout counts from here, across restarts of the controller.
    */
   readonly startedAt: Instant;
-  /** The longest wait for a pod that an earlier plan of this drain had; see `timeoutSpan`. */
+  /** The longest wait for a pod in an earlier plan of this drain; see `timeoutSpan`. */
   readonly longestWaitMs?: Millis | undefined;
-  /** The pods of the node as they are now. */
+  /** The current pods of the node. */
   readonly livePods: readonly PodFacts[];
   readonly progress: DrainProgress;
   readonly rule: DrainRule;
-  /** What is known of how long pods take, with the `ended` of this drain's earlier steps. */
+  /** Known termination times, including `ended` of this drain's earlier steps. */
   readonly known?: TerminationRecords | undefined;
   readonly now: Instant;
 }
 
 /**
- * `TimedOut`: the policy's timeout passed with pods left, and it does not say Wait;
+ * `TimedOut`: the policy's timeout passed with pods remaining, and it is not Wait.
  * `DeadlineReached`: the machine may be gone from now on.
  */
 export type DrainVerdict = "Running" | "Done" | "TimedOut" | "DeadlineReached";
 
 export interface DrainStep {
   readonly acts: readonly DrainAct[];
-  /** The progress to go on with: what was seen, and the acts as under way. */
+  /** The progress to continue with, in which the acts are in flight. */
   readonly progress: DrainProgress;
-  /** When to step again if nothing changes before; absent where only a change can help. */
+  /** When to step again if nothing changes; absent if only a change can help. */
   readonly askAgainAt?: Instant | undefined;
   readonly verdict: DrainVerdict;
-  /** By when the machine may be gone, under a notice. */
+  /** When the machine may be gone, under a notice. */
   readonly deadlineAt?: Instant | undefined;
   readonly counts: DrainCounts;
   readonly blocked: readonly HeldPod[];
-  /** Pods on the node that the plan does not know: plan again, progress carries over. */
+  /** Pods that the plan does not know: plan again; progress carries over. */
   readonly unplanned: readonly PodIdentity[];
-  /** What has ended since the last step, and how long it took. */
+  /** The pods that have terminated since the last step, and how long they took. */
   readonly ended: readonly Termination[];
 }
 
@@ -62,24 +62,25 @@ export interface HeldPod {
   readonly pod: PodIdentity;
   readonly reason: DrainReason;
   readonly budget?: string | undefined;
-  /** The budgets that are behind it. */
+  /** The budgets that cause it. */
   readonly budgets: readonly PodIdentity[];
-  /** The server's own message, or the sentence of the reason. */
+  /** The server's message, or the reason as a sentence. */
   readonly message: string;
 }
 
 /**
- * The next step of a drain. Call it whenever a pod changes, an answer was recorded or `askAgainAt`
- * has come; the same state gives the same step. Do every act, tell `recordSending` as it goes out,
- * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built again from
- * the live pods).
+ * Decides the next step of a drain. Call it when a pod changes, a response was recorded or
+ * `askAgainAt` is reached; it is deterministic. Perform every act, call `recordSending` when it is
+ * sent and `recordAnswer` with each response, and continue with `progress` (lost progress is
+ * rebuilt from the live pods).
  *
- * What holds at every step (test/core/drain/drain-run.test.ts checks it on random drains):
- * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
- * - a tier starts when all lower ones have gone, or when the deadline presses;
- * - grace is at least 1 s and at most what the pod wants;
- * - at most one act of a pod is under way, and no pod waits for another's pause;
- * - when the verdict is not Running every pod has exactly one outcome, and no act follows.
+ * Invariants of every step (test/core/drain/drain-run.test.ts checks them on random drains):
+ * - without a deadline no pod is deleted regardless of its budget, unless the rule says Delete or
+ *   Proceed;
+ * - a tier starts when all lower ones are gone, or when the deadline requires it;
+ * - the grace period is at least 1 s and at most the pod's own;
+ * - a pod has at most one act in flight, and no pod waits for another's pause;
+ * - if the verdict is not Running, every pod has exactly one outcome, and no act follows.
  */
 export function nextDrainActs(state: DrainState): DrainStep {
   const { plan, now } = state;
@@ -123,12 +124,12 @@ function limitOf(state: DrainState): DrainLimit {
   return { kind: "Proceed", at: plus(state.startedAt, spanMs), spanMs };
 }
 
-/** A rule that waits an hour for a job means it: the timeout counts from the end of that wait. */
+/** The timeout starts after the longest wait of a rule, such as an hour for a job. */
 function timeoutSpan(state: DrainState): Millis {
   return millis(state.rule.timeoutMs + Math.max(state.longestWaitMs ?? 0, longestWait(state.plan)));
 }
 
-/** How long the longest rule of a plan's pods has one waited for until it completes. */
+/** The longest wait for completion among the rules of a plan's pods. */
 export function longestWait({ pods }: DrainPlan): Millis {
   return millis(Math.max(0, ...pods.map((pod) => pod.waitMs ?? 0)));
 }
@@ -152,8 +153,9 @@ function verdictOf(
 }
 
 /**
- * Whether all that is left is on its way out, with a grace that is longer than the timeout: to undo
- * the drain would bring nobody back. What is not gone long after its grace holds nothing up.
+ * Whether all remaining pods are terminating, with grace periods longer than the timeout: rolling
+ * back would bring none of them back. Pods that are stuck long after their grace period do not
+ * count.
  */
 function isEnding(
   { rule }: DrainState,
@@ -204,7 +206,7 @@ interface ActingPod {
   readonly now: Instant;
 }
 
-/** The lowest tier with a pod that is still there: the one whose turn it is. */
+/** The lowest tier with a remaining pod, which is the one to evict now. */
 function lowestTier(view: TurnView, progress: DrainProgress): number {
   const there = view.plan.pods.filter((pod) => progress[pod.uid]?.kind !== "Gone");
   return Math.min(Number.POSITIVE_INFINITY, ...there.map((pod) => pod.tier));
@@ -219,7 +221,7 @@ function inFlight(state: PodProgress | undefined, { live, turn, now }: ActingPod
     answeredInMs: tried?.answeredInMs,
     kind: "InFlight",
     decidedAt: now,
-    // One that does not run, or is not ready, may have less to do at its end than the others.
+    // A pod that is not running or ready may terminate faster than the others.
     workload:
       live.phase === "Running" && live.ready ? live.controller?.uid || undefined : undefined,
     pod: act.pod,

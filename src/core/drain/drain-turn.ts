@@ -26,22 +26,22 @@ import { neededTime, type TerminationRecords } from "./termination-time.ts";
 
 /** What ends a drain. */
 export type DrainLimit =
-  /** The machine goes then, whatever the pods want. */
+  /** The machine is gone then, whatever the pods need. */
   | (NoticeSpan & { readonly kind: "Deadline"; readonly at: Instant })
-  /** Time is up then and the policy goes on without the pods that are left. */
+  /** Time is up then, and the policy proceeds without the remaining pods. */
   | { readonly kind: "Proceed"; readonly at: Instant; readonly spanMs: number }
-  /** The drain is undone at a timeout, or waits for ever: nobody is forced. */
+  /** The drain is rolled back at a timeout, or waits without limit: no pod is forced. */
   | { readonly kind: "None" };
 
 export interface TurnView {
   readonly plan: DrainPlan;
   readonly limit: DrainLimit;
-  /** What pods of the same workloads took to end. */
+  /** The termination times of the same workloads. */
   readonly records: TerminationRecords;
   readonly now: Instant;
 }
 
-/** One pod's turn: an act now, or when to look again (absent: when something changes). */
+/** What is due for a pod: an act, or when to evaluate again (absent: at a change). */
 export type Turn =
   | {
       readonly kind: "Act";
@@ -55,7 +55,7 @@ export interface Turner {
   readonly planned: PlannedPod;
   readonly state: PodProgress;
   readonly live: PodFacts;
-  /** Whether every pod of the lower tiers has gone. */
+  /** Whether every pod of the lower tiers is gone. */
   readonly lowerGone: boolean;
 }
 
@@ -63,7 +63,7 @@ type Open = WaitingPod | BlockedPod | RestartingPod;
 
 const never: Turn = { kind: "Look" };
 
-/** What keeps a pod out of a planned drain however its budgets stand. */
+/** Reasons that exclude a pod from a planned drain, whatever its budgets allow. */
 export const untouchable: ReadonlySet<DrainReason> = new Set([
   "DoNotDisturb",
   "DoNotDisrupt",
@@ -72,7 +72,7 @@ export const untouchable: ReadonlySet<DrainReason> = new Set([
 ]);
 
 /**
- * Whether a planned drain leaves the pod alone: by annotation or rule, until `freeAt` if that is.
+ * Whether a planned drain skips the pod, by annotation or rule, possibly until `freeAt`.
  */
 export function isUntouchable(planned: PlannedPod, view: TurnView): boolean {
   if (planned.action !== "Block" || view.limit.kind === "Deadline") return false;
@@ -80,11 +80,11 @@ export function isUntouchable(planned: PlannedPod, view: TurnView): boolean {
   return planned.freeAt === undefined || planned.freeAt > view.now;
 }
 
-/** What is due for one pod now. */
+/** Decides what is due for one pod now. */
 export function turnOf(turner: Turner, view: TurnView): Turn {
   const { planned, state } = turner;
   if (state.kind === "Gone") return never;
-  // A moment more: only past it is the pod taken for stuck.
+  // One millisecond more, because the pod counts as stuck only after that time.
   if (state.kind === "Leaving") return look(plus(state.deadlineAt, millis(stuckAfterMs + 1)));
   if (isUntouchable(planned, view)) return look(planned.freeAt);
   const forceAt = forceTime(turner, view);
@@ -94,7 +94,7 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
   return opened(state, { turner, view, forceAt });
 }
 
-/** When the pod's time comes; undefined: not by the clock alone. */
+/** When the pod is due; undefined if not by time alone. */
 function openTime(turner: Turner, view: TurnView): Instant | undefined {
   const { planned, state } = turner;
   const { limit, plan, now } = view;
@@ -107,15 +107,15 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
     return earliest(turner.lowerGone || pressed ? startAt : undefined, latest);
   }
   if (turner.lowerGone) return now;
-  // The starts of a plan without a deadline are guesses: only what presses counts then.
+  // Without a deadline, the planned starts are estimates: only the latest start counts.
   const fitted = plan.deadlineAt !== undefined && latest !== undefined;
   return fitted ? earlier(startAt, latest) : latest;
 }
 
 /**
- * When a pod is asked at the latest, so that its grace and the margin fit before the end; in the
- * past where it wants more than there is. Where the policy goes on after a timeout, not in its
- * first half.
+ * The latest instant to evict a pod so that its grace period and the margin fit before the end; in
+ * the past if they do not fit. If the policy proceeds after a timeout, not in the timeout's first
+ * half.
  */
 function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined {
   if (limit.kind === "None") return undefined;
@@ -124,12 +124,12 @@ function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined 
   return minus(limit.at, millis(Math.min(needMs, limit.spanMs / 2)));
 }
 
-/** When a pod that has been refused is deleted. */
+/** When a pod whose eviction is refused is deleted. */
 function forceTime({ planned, state }: Turner, view: TurnView): Instant | undefined {
   const { limit, records } = view;
   if (limit.kind !== "Deadline") return latestAsk(planned, limit);
   const neededMs = planned.owner && neededTime(records.get(planned.owner.uid));
-  // In a rush the deletion would wait for its answer as long as the last request did.
+  // In a burst, the deletion would take as long as the last request did.
   const lateMs = ("answeredInMs" in state && state.answeredInMs) || 0;
   const pod = {
     wantedSeconds: planned.wantedGraceSeconds,
@@ -145,9 +145,9 @@ interface Due {
 }
 
 /**
- * An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. But
- * one that still waits for its turn with us has been refused by nobody, and a deletion would wait
- * no shorter.
+ * An eviction may hang in the server for 10 s, and a forced deletion does not wait for its
+ * response. But an eviction that is still queued on our side has not been refused, and a deletion
+ * would be queued as well.
  */
 function unanswered(state: InFlightPod, due: Due): Turn {
   const { sentAt, act } = state;
@@ -179,14 +179,14 @@ function opened(state: Open, due: Due): Turn {
   return eviction(due);
 }
 
-/** Once that is refused for good the pod waits for its budget, as it would without a restart. */
+/** A refused restart is not retried: the pod then waits for its budget. */
 function mayRestart(state: Open, { turner, view }: Due): boolean {
   if (turner.planned.reason !== "RestartOwner" || view.limit.kind === "Deadline") return false;
   if (state.kind === "Restarting") return false;
   return state.trouble?.reason !== "RestartRefused" && state.asked?.kind !== "Evict";
 }
 
-/** A server that has too much to do has said nothing of the pod, and would not delete it either. */
+/** An overloaded server has not decided about the pod, and would not delete it either. */
 function wasMeant({ trouble }: Open): boolean {
   return trouble?.reason !== "ApiOverloaded";
 }
@@ -224,7 +224,7 @@ function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): 
   };
 }
 
-/** What is left until the end, at most what the pod wants, at least a second. */
+/** The remaining time, at most the pod's own grace period and at least a second. */
 function graceNow(due: Due): number {
   const { limit, now } = due.view;
   const wanted = due.turner.planned.wantedGraceSeconds;

@@ -9,9 +9,9 @@ import type { ReplacementRule } from "../policy/policy.ts";
 import { type Instant, plus } from "../time/time.ts";
 import { untouchable } from "./drain-turn.ts";
 
-/** A pod that does nothing but keep room for one that will leave. */
+/** A pod that only reserves capacity for a pod that will leave. */
 export interface NewPlaceholder {
-  /** `room-` and the uid of the pod: the same question asked twice makes one placeholder. */
+  /** `room-` and the uid of the pod, so that creating it is idempotent. */
   readonly name: string;
   readonly departure: { readonly name: string; readonly uid: string };
   readonly forPod: PodIdentity;
@@ -19,17 +19,17 @@ export interface NewPlaceholder {
   readonly tolerations: readonly Toleration[];
 }
 
-/** A placeholder as it is in the cluster. */
+/** A placeholder in the cluster. */
 export interface PlaceholderFacts {
   readonly name: string;
-  /** The uid of the Departure that it belongs to. */
+  /** The uid of its Departure. */
   readonly departureUid: string;
-  /** Where it is, once it is scheduled. */
+  /** Its node, once it is scheduled. */
   readonly node?: string | undefined;
   readonly phase: PodPhase;
   readonly ready: boolean;
   readonly leaving: "Leaving" | "Staying";
-  /** The scheduler's own message where it found no node. */
+  /** The scheduler's message if it found no node. */
   readonly trouble?: string | undefined;
 }
 
@@ -40,17 +40,17 @@ export interface PlaceholderQuestion {
   readonly pods: readonly PodFacts[];
   readonly placeholders: readonly PlaceholderFacts[];
   readonly rule: ReplacementRule;
-  /** When the wait began; it counts over restarts of the controller. */
+  /** When the wait started, across restarts of the controller. */
   readonly sinceAt: Instant;
   readonly now: Instant;
 }
 
 export interface ReservationStep {
   readonly create: readonly NewPlaceholder[];
-  /** Names of placeholders that nobody needs, that have ended, or that are on the node itself. */
+  /** Names of placeholders that are not needed, have ended, or run on the node itself. */
   readonly remove: readonly string[];
   readonly verdict: "Waiting" | "Ready" | "TimedOut";
-  /** As in `2 of 3 pods have room; shop/web-0: 0/3 nodes are available`. */
+  /** For example `2 of 3 pods have room; shop/web-0: 0/3 nodes are available`. */
   readonly detail: string;
   readonly endsAt: Instant;
 }
@@ -60,8 +60,8 @@ export function placeholderName(podUid: string): string {
 }
 
 /**
- * The next step of making room before a drain: a placeholder for each pod that will leave and come
- * back, until each of them runs or time is up. The same state gives the same step.
+ * Decides the next step of a capacity reservation: one placeholder for each pod that will be
+ * recreated, until all of them run or time is up. Deterministic.
  */
 export function nextReservationStep(question: PlaceholderQuestion): ReservationStep {
   const { departure, plan, placeholders, rule, now } = question;
@@ -86,8 +86,8 @@ export function nextReservationStep(question: PlaceholderQuestion): ReservationS
 }
 
 /**
- * Placeholders that no departure needs any more: its Departure is gone or has ended, or has come
- * past the drain. `departures` must be newer than the list of placeholders.
+ * Placeholders that are no longer needed, because their Departure is gone, has ended, or is past
+ * its drain. `departures` must be newer than the list of placeholders.
  */
 export function orphanPlaceholders(
   placeholders: readonly PlaceholderFacts[],
@@ -133,13 +133,13 @@ const anywhere: PodPlacement = {
   podAntiAffinity: [],
 };
 
-/** What comes with a cordon; the scheduler takes `spec.unschedulable` itself for it. */
+/** The taint of a cordon, which the scheduler derives from `spec.unschedulable` as well. */
 const cordon: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
 
 /**
- * A pod that tolerates every taint tolerates the cordon too, so its placeholder names the node that
- * it must not come to. No other does: Karpenter ignores a pod whose affinity asks for a field of a
- * node, and lets nobody ask for the label of its name either. Source: Karpenter
+ * A pod that tolerates every taint tolerates the cordon as well, so its placeholder excludes the
+ * node by affinity. Other placeholders do not, because Karpenter ignores pods whose affinity names
+ * a node field or the hostname label. Source: Karpenter
  * `pkg/controllers/provisioning/provisioner.go`, validateNodeSelectorTerm.
  */
 function awayFrom(node: string, tolerations: readonly Toleration[]): readonly NodeSelector[] {
@@ -151,13 +151,13 @@ function awayFrom(node: string, tolerations: readonly Toleration[]): readonly No
   return [{ nodeSelectorTerms: [notThere] }];
 }
 
-/** All of the selectors as one; undefined where none is given. */
+/** Combines selectors into one that requires all of them; undefined if there are none. */
 function allOf(selectors: readonly (NodeSelector | undefined)[]): NodeSelector | undefined {
   const [first, ...others] = selectors.filter((selector) => selector !== undefined);
   return first && others.reduce(bothOf, first);
 }
 
-/** Terms are OR-ed, so that "and" means each with each. */
+/** Terms are ORed, so an AND combines each term with each. */
 function bothOf(a: NodeSelector, b: NodeSelector): NodeSelector {
   return {
     nodeSelectorTerms: a.nodeSelectorTerms.flatMap((one) =>
@@ -169,7 +169,7 @@ function bothOf(a: NodeSelector, b: NodeSelector): NodeSelector {
   };
 }
 
-/** A term without a namespace means the pod's own, which the placeholder is not in. */
+/** Adds the pod's namespace to a term without one, since the placeholder is in another. */
 function inNamespaceOf(pod: PodFacts, term: PodTerm): PodTerm {
   const named = Array.isArray(term.namespaces) && term.namespaces.length > 0;
   return named || term.namespaceSelector !== undefined
@@ -201,7 +201,7 @@ function troubleOf(
 }
 
 /**
- * Pods of a plan that leave and that somebody makes again elsewhere: what there must be room for.
+ * The pods of a plan that leave and are recreated elsewhere, which need capacity.
  */
 export function returningPods(
   planned: readonly PlannedPod[],
@@ -215,7 +215,7 @@ export function returningPods(
 }
 
 /**
- * One that terminates already has been recreated, and one that completes is not recreated at all.
+ * A terminating pod has been recreated already, and a completing pod is not recreated.
  */
 function comesBack(planned: PlannedPod): boolean {
   if (planned.owner === undefined || planned.owner.kind === "DaemonSet") return false;

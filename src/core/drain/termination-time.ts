@@ -1,21 +1,21 @@
 import { type Millis, millis, seconds } from "../time/time.ts";
 
 /**
- * How long a pod took from the request to leave until it was gone. `Killed`: it had not ended when
- * its grace was over, and nobody knows how long it would have taken.
+ * How long a pod took from its eviction until it was gone. `Killed`: it was still running at the
+ * end of its grace period, so that its time is unknown.
  */
 export type TerminationTime = Millis | "Killed";
 
-/** What one pod took, by the uid of its controller. */
+/** The termination time of one pod, by the uid of its controller. */
 export interface Termination {
   readonly workload: string;
   readonly took: TerminationTime;
 }
 
-/** What is known of a workload's pods. */
+/** The known termination times of a workload's pods. */
 export interface TerminationRecord {
   readonly longest: TerminationTime;
-  /** How many pods were seen to end. */
+  /** How many pods have been observed. */
   readonly pods: number;
 }
 
@@ -37,9 +37,9 @@ function longer(a: TerminationTime, b: TerminationTime): TerminationTime {
 const leastSlackMs: Millis = seconds(3);
 
 /**
- * What a pod of the workload is taken to need: the longest that was seen, and the fewer were seen
- * the more beyond it (after one pod four times as long, after three twice), but 3 s more at least.
- * Undefined where nobody knows.
+ * The time that a pod of the workload is expected to need: the longest observed time, extended the
+ * more the fewer pods were observed (fourfold after one pod, twofold after three), by at least 3 s.
+ * Undefined if unknown.
  */
 export function neededTime(record: TerminationRecord | undefined): Millis | undefined {
   if (record === undefined || record.longest === "Killed") return undefined;
@@ -48,8 +48,8 @@ export function neededTime(record: TerminationRecord | undefined): Millis | unde
 }
 
 /**
- * What a drain goes by: the records of its workloads with what has just ended, and where a pod is
- * still `leaving` after longer than any before it, with as long as that.
+ * The records for a drain: those of its workloads with what has just ended, and extended by pods
+ * that have been `leaving` for longer than any before.
  */
 export function currentRecords(
   known: TerminationRecords,
@@ -75,12 +75,12 @@ export function currentRecords(
   return records;
 }
 
-/** So many workloads are remembered; of more those of which a pod ended last. */
+/** How many workloads are remembered, the most recent ones. */
 const workloadsKept = 4096;
 
 /**
- * What is known over many drains, so that one learns of another. It is a help and no state: whoever
- * begins without it takes each pod to need its grace.
+ * Termination times over many drains, so that drains learn from each other. It is only an
+ * optimization: without it, each pod is assumed to need its full grace period.
  */
 export class TerminationMemory {
   readonly #records = new Map<string, TerminationRecord>();
@@ -91,7 +91,7 @@ export class TerminationMemory {
 
   remember({ workload, took }: Termination): void {
     const record = withTermination(this.#records.get(workload), took);
-    // Put last again: a map keeps the order of insertion.
+    // Moves it to the end: a Map keeps the order of insertion.
     this.#records.delete(workload);
     this.#records.set(workload, record);
     if (this.#records.size <= workloadsKept) return;

@@ -3,35 +3,35 @@ import { hours, type Millis } from "../time/time.ts";
 import { amountOf } from "./budget.ts";
 import type { WaveStanding } from "./wave.ts";
 
-/** One limit of the forecast: at most `limit` starts that each count for a while. */
+/** One limit of the forecast: at most `limit` starts, each of which counts for a while. */
 export interface Meter {
   readonly policy: string;
-  /** The zone it counts; undefined where it counts all. */
+  /** The zone that it counts; undefined for all zones. */
   readonly zone: string | undefined;
-  /** Whether it counts the starts of other policies too. */
+  /** Whether it counts the starts of other policies as well. */
   readonly wide: boolean;
   readonly limit: number;
-  /** How long a start counts; undefined: for as long as a drain of its policy may take. */
+  /** How long a start counts; undefined: the drain timeout of its policy. */
   readonly durationMs: Millis | undefined;
-  /** As in `6 an hour`. */
+  /** For example `6 an hour`. */
   readonly title: string;
-  /** When the starts so far end to count: sorted, those before `head` have ended. */
+  /** When the starts so far stop counting: sorted, those before `head` have stopped. */
   readonly ends: number[];
   head: number;
   /** How many departures it has held back. */
   heldBack: number;
-  /** Set where it stands for waves, which have no limit. */
+  /** Set if the meter represents waves, which have no limit. */
   readonly waves?: MeteredWaves | undefined;
 }
 
 interface MeteredWaves {
-  /** After how many starts each wave is full, so that the next start waits for the end of all. */
+  /** The number of starts that fills each wave; the next start waits until all have ended. */
   readonly fullAt: readonly number[];
-  /** When the starts before the present wave have ended. */
+  /** When the starts before the current wave have ended. */
   opensAt: number;
 }
 
-/** A start, or a wish for one. */
+/** A start, actual or intended. */
 export interface MeteredStart {
   readonly policy: Policy;
   readonly zone: string;
@@ -47,7 +47,7 @@ export interface MeteredFleet {
 }
 
 /**
- * The meters of one policy's budgets, of which one of a zone has one for each, and of its waves.
+ * The meters of one policy's waves and budgets. A budget of scope Zone has one meter per zone.
  */
 export function metersOf(fleet: MeteredFleet): readonly Meter[] {
   return [...metersOfBudgets(fleet), ...meterOfWaves(fleet)];
@@ -69,7 +69,8 @@ function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
 }
 
 /**
- * None where the waves have passed, nor where they are halted: when a person goes on is not known.
+ * The meter of the waves. None if the waves have passed, or are halted, because nobody knows when a
+ * person continues them.
  */
 function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
   if (policy.waves === undefined || waves?.state !== "UnderWay") return [];
@@ -87,7 +88,7 @@ function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[
   return [{ policy: policy.name, ...kind, title, ...none, waves: { fullAt, opensAt: 0 } }];
 }
 
-/** The earliest time from `at` on at which the meter has room. Asked in the order of time. */
+/** The earliest time from `at` on at which the meter allows a start. Called in order of time. */
 export function capacityAt(meter: Meter, at: number): number {
   if (meter.waves !== undefined) return Math.max(at, waveOpensAt(meter.waves, meter.ends));
   while ((meter.ends[meter.head] ?? Number.POSITIVE_INFINITY) <= at) meter.head += 1;
@@ -110,7 +111,7 @@ export function counts(meter: Meter, start: MeteredStart): boolean {
   return meter.wide || limits(meter, start);
 }
 
-/** Lets a start count. */
+/** Counts a start. */
 export function record(meter: Meter, { policy, at }: MeteredStart): void {
   const end = at + durationOf(meter, policy);
   if (meter.waves !== undefined) meter.waves.opensAt = waveOpensAt(meter.waves, meter.ends);

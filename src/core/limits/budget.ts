@@ -7,10 +7,10 @@ import type { Amount, Budget, Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 
-/** Who is out and who has started, counted once for every question of one pass. */
+/** The nodes that are out and the recent starts, counted once per pass. */
 export interface BudgetUsage {
   readonly at: Instant;
-  /** Nodes under any policy. */
+  /** Nodes of any policy. */
   readonly cluster: NodeCount;
   readonly byPolicy: ReadonlyMap<string, NodeCount>;
   /** By policy and zone, see `zoneKey`. */
@@ -21,7 +21,7 @@ export interface BudgetUsage {
 
 export interface NodeCount {
   readonly matched: number;
-  /** Names of the nodes that are not at work. */
+  /** Names of the nodes that are unavailable. */
   readonly out: ReadonlySet<string>;
 }
 
@@ -30,26 +30,25 @@ export type BudgetVerdict =
   | {
       readonly kind: "Held";
       readonly reason: "BudgetSpent";
-      /** As in `2 of 2 nodes of the zone europe-west1-b are out`. */
+      /** For example `2 of 2 nodes of the zone europe-west1-b are out`. */
       readonly detail: string;
       /**
-       * When it is sure to allow a start; absent where only a change in the cluster decides that.
+       * When it certainly allows a start; absent if that depends on a change in the cluster.
        */
       readonly retryAt?: Instant | undefined;
     };
 
 const hourMs = hours(1);
 
-/** A count as it is; a percentage of the matched nodes, rounded down, at least 1. */
+/** Resolves a count, or a percentage of the matched nodes, rounded down, at least 1. */
 export function amountOf(amount: Amount, matched: number): number {
   if ("count" in amount) return amount.count;
   return Math.max(1, Math.floor((matched * amount.percent) / 100));
 }
 
 /**
- * Counts what budgets limit. A node is out that is not ready, cordoned by anybody, terminating,
- * under notice that is more than advice, on its way out by a departure of ours or by somebody
- * else's hand.
+ * Counts what budgets limit. A node is out if it is not Ready, cordoned by anybody, terminating,
+ * under a notice that is more than advice, or departing by Lastcall or another tool.
  */
 export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
   const departures = indexDepartures(snapshot.departures, at);
@@ -71,7 +70,7 @@ export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
 }
 
 /**
- * Whether the policy's budgets let this node start now. Its own being out is not held against it.
+ * Whether the policy's budgets allow this node to start now. The node itself does not count as out.
  */
 export function budgetVerdict(
   ledger: BudgetUsage,
@@ -87,12 +86,12 @@ export function budgetVerdict(
   return { kind: "Allowed" };
 }
 
-/** The usage after one more start, for the next question in the same pass. */
+/** The usage after one more start, for the next decision of the same pass. */
 export function withStart(
   ledger: BudgetUsage,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
 ): BudgetUsage {
-  // A node under no policy is in nobody's budget.
+  // A node without a policy is in no budget.
   if (!ledger.byPolicy.has(policy.name)) return ledger;
   const starts = new Map(ledger.starts);
   starts.set(policy.name, [...(starts.get(policy.name) ?? []), ledger.at]);
@@ -128,7 +127,7 @@ function recentStarts(
   for (const { policy, status } of departures) {
     const { startedAt } = status;
     if (policy === undefined || startedAt === undefined) continue;
-    // One that lies ahead was written by a clock that was ahead of ours, and counts all the same.
+    // A start in the future was written by a clock ahead of ours, and counts as well.
     if (at - startedAt >= hourMs) continue;
     slot(starts, policy, (): Instant[] => []).push(startedAt);
   }
@@ -179,7 +178,7 @@ function headcount(
   return ledger.byZone.get(zoneKey(policy.name, zoneOf(node)));
 }
 
-/** A space is in no name of a policy, so that no two pairs share a key. */
+/** Unambiguous, because policy names contain no space. */
 function zoneKey(policy: string, zone: string): string {
   return `${policy} ${zone}`;
 }

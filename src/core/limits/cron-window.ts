@@ -4,18 +4,17 @@ import { dateAt, instant } from "../time/time.ts";
 import { dayMs, minuteMs, type WallTime, wallTime } from "../time/wall-time.ts";
 
 /**
- * The one place that knows the cron library. It is asked on a clock without zones (offset 0), so
- * that it yields wall times: which instant a wall time is, on days of 23 and 25 hours too, is
- * `instantOfWall`'s to say, for weekly and cron windows alike.
+ * The only module that uses the cron library. It computes wall times, in UTC; `instantOfWall`
+ * converts them to instants, also on days of 23 and 25 hours, for weekly and cron windows alike.
  */
 export interface CronTimes {
-  /** The first time after `wall`; undefined where there never is one (31 February). */
+  /** The first time after `wall`; undefined if there is none (31 February). */
   next(wall: WallTime): WallTime | undefined;
-  /** The last two times before `wall`, the older one first. */
+  /** The last two times before `wall`, the earlier one first. */
   lastTwo(wall: WallTime): readonly WallTime[];
 }
 
-/** What is wrong with a five-field cron expression; undefined where nothing is. */
+/** The problem with a five-field cron expression; undefined if it is valid. */
 export function cronProblem(expression: string): string | undefined {
   try {
     parse(expression);
@@ -25,7 +24,7 @@ export function cronProblem(expression: string): string | undefined {
   }
 }
 
-/** Throws where `cronProblem` names a problem. */
+/** Throws if `cronProblem` returns a problem. */
 export function cronTimes(expression: string): CronTimes {
   const cron = parse(expression);
   return {
@@ -40,17 +39,17 @@ export function cronTimes(expression: string): CronTimes {
   };
 }
 
-/** An expression taken apart: on which days it comes true, and at which times of such a day. */
+/** A parsed expression: the days on which it fires, and the times of such a day. */
 export interface CronDays {
-  /** Minutes after midnight, in order: the same on every day. */
+  /** Sorted minutes after midnight, the same on every day. */
   readonly minutes: readonly number[];
-  /** Midnight of the first such day that begins after `wall`. */
+  /** Midnight of the first such day that starts after `wall`. */
   nextDay(wall: WallTime): WallTime | undefined;
 }
 
 /**
- * One question of the library for each day, hour and minute, where asking for each time would be
- * half a million of them for a year of minutes. Throws where `cronProblem` names a problem.
+ * Queries the library once per day, hour and minute: querying every time would be half a million
+ * calls for a year of minutes. Throws if `cronProblem` returns a problem.
  */
 export function cronDays(expression: string): CronDays {
   const [minute = "", hour = "", ...days] = expression.trim().split(/\s+/);
@@ -63,7 +62,7 @@ export function cronDays(expression: string): CronDays {
   };
 }
 
-/** The times within a first stretch of wall time, in milliseconds from its beginning. */
+/** The times within the first `endMs` of wall time, in milliseconds. */
 function timesIn(expression: string, endMs: number): readonly number[] {
   const { next } = cronTimes(expression);
   const found: number[] = [];
@@ -79,7 +78,7 @@ function parse(expression: string): Cron {
   return new Cron(expression.trim(), { utcOffset: 0, mode: "5-part", paused: true });
 }
 
-/** A text would have it build a table of the zone UTC, which takes longer than all the rest. */
+/** A Date, because parsing a text builds a table of the zone, which is slower than the rest. */
 function date(wall: WallTime): Date {
   return dateAt(instant(wall));
 }

@@ -11,28 +11,28 @@ import { openHours } from "./windows.ts";
 export interface GateHold {
   readonly kind: "Held";
   readonly reason: Reason;
-  /** Who or what holds it, for the sentence. */
+  /** Who or what holds it, for the explanation. */
   readonly detail?: string | undefined;
-  /** When the hold ends; absent where only a change in the cluster ends it. */
+  /** When the hold ends; absent if only a change in the cluster ends it. */
   readonly retryAt?: Instant | undefined;
 }
 
 export interface GateQuestion {
   readonly policy: Policy;
   readonly node: NodeFacts;
-  /** Answers from outside; absent: not asked yet, which counts as closed. */
+  /** Answers of external gates. Absent: not queried yet, which counts as closed. */
   readonly answer: GateAnswer | undefined;
-  /** What `windowHold` says of the policy now: the same for all of its nodes. */
+  /** The result of `windowHold` for the policy, the same for all of its nodes. */
   readonly window: GateHold | undefined;
   readonly now: Instant;
 }
 
-/** A departure so near is asked for before its time, so that nothing is unknown when that comes. */
+/** How long before a departure its gates are queried, so that the answers are there in time. */
 const nearMs = minutes(1);
 
 /**
- * The policies whose gates have to be asked about now: those of which a departure is due, or nearly
- * so. The query lists all pods of the cluster.
+ * The policies whose gates have to be queried now, because a departure is due or nearly due. A
+ * query lists all pods of the cluster.
  */
 export function gatesToAsk(
   { policies, departures }: Pick<Snapshot, "policies" | "departures">,
@@ -48,14 +48,14 @@ export function gatesToAsk(
   return policies.filter((policy) => asksOutside(policy) && soon.has(policy.name));
 }
 
-/** Whether somebody outside has to be asked what the gates say. */
+/** Whether the policy has external gates. */
 export function asksOutside({ gates }: Policy): boolean {
   return gates.alerts !== undefined || gates.blockingPods.length > 0;
 }
 
 /**
- * Every gate and window that holds a planned departure now. All fail closed: what could not be
- * asked counts as shut. Whether a deadline goes past them is not decided here.
+ * Every gate and window that holds a planned departure now. All fail closed: a gate that could not
+ * be queried counts as closed. Whether a deadline overrides them is decided elsewhere.
  */
 export function gateHolds(question: GateQuestion): readonly GateHold[] {
   const holds = [
@@ -65,17 +65,17 @@ export function gateHolds(question: GateQuestion): readonly GateHold[] {
   return holds.filter((hold) => hold !== undefined);
 }
 
-/** What holds a node now of all that nobody outside has to be asked about. */
+/** What holds a node now, without the external gates. */
 export function innerHold(question: Omit<GateQuestion, "answer" | "window">): GateHold | undefined {
   const { policy, now } = question;
   const inside = { ...question, answer: undefined, window: undefined };
   return nodeGate(inside) ?? policyGate(inside) ?? windowHold(policy, now);
 }
 
-/** How far ahead a closed window looks for its next opening. */
+/** How far ahead to look for the next opening of a window. */
 const lookAheadMs = hours(8 * 24);
 
-/** Whether the windows are shut now, and until when; undefined where one is open. */
+/** Whether the windows are closed now, and until when; undefined if one is open. */
 export function windowHold(policy: Policy, now: Instant): GateHold | undefined {
   const soon = openHours(policy.windows, { startAt: now, endAt: instant(now + 1) });
   if (soon.spans.length > 0) return undefined;

@@ -23,7 +23,7 @@ export function openTime(spans: readonly Span[]): OpenTime {
   };
 }
 
-/** The same time run backwards: an instant t becomes -t. */
+/** The time mirrored: an instant t becomes -t. */
 export function mirrored(open: OpenTime): OpenTime {
   return {
     lows: open.highs.map((high) => -high).reverse(),
@@ -39,7 +39,7 @@ export function withoutRanges(open: OpenTime, holes: ClosedRanges): OpenTime {
   for (let at = 0; at < open.lows.length; at += 1) {
     const high = open.highs[at] as number;
     let low = open.lows[at] as number;
-    // A hole that reaches past this range is looked at again for the next one.
+    // A hole that extends beyond this range is considered again for the next one.
     while (next < holes.lows.length && (holes.lows[next] as number) <= high) {
       const holeLow = holes.lows[next] as number;
       const holeHigh = holes.highs[next] as number;
@@ -66,7 +66,7 @@ export function keptAway(open: OpenTime, fixed: readonly number[], gap: number):
   return withoutRanges(open, { lows, highs: fixed.map((at) => at + gap - 1) });
 }
 
-/** The index of the last range that begins at or before `at`; -1 where all begin later. */
+/** The index of the last range that starts at or before `at`; -1 if all start later. */
 export function rangeIndexAt(open: OpenTime, at: number): number {
   const { lows } = open;
   let low = 0;
@@ -79,14 +79,14 @@ export function rangeIndexAt(open: OpenTime, at: number): number {
   return low - 1;
 }
 
-/** The first allowed instant at or after `at`; Infinity where there is none. */
+/** The first allowed instant at or after `at`; Infinity if there is none. */
 export function nextOpen(open: OpenTime, at: number): number {
   const index = rangeIndexAt(open, at);
   if (index >= 0 && (open.highs[index] as number) >= at) return at;
   return open.lows[index + 1] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The last allowed instant at or before `at`; -Infinity where there is none. */
+/** The last allowed instant at or before `at`; -Infinity if there is none. */
 export function previousOpen(open: OpenTime, at: number): number {
   const index = rangeIndexAt(open, at);
   if (index < 0) return Number.NEGATIVE_INFINITY;

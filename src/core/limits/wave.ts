@@ -8,18 +8,18 @@ import {
 import type { Policy, Waves } from "../policy/policy.ts";
 import { amountOf } from "./budget.ts";
 
-/** How far the waves of one policy have come. */
+/** The progress of one policy's waves. */
 export interface WaveStanding {
-  /** `Passed`: every wave has left well, and only budgets limit the rest. */
+  /** `Passed`: every wave has succeeded, and only budgets limit the rest. */
   readonly state: "UnderWay" | "Passed" | "Halted";
-  /** From 1 on, the canary; where all have passed the last. */
+  /** The current wave, from 1 (the canary); the last one if all have passed. */
   readonly wave: number;
   readonly of: number;
-  /** How many departures the wave has, and how far they are. */
+  /** The size of the wave and the progress of its departures. */
   readonly size: number;
   readonly leftWell: number;
   readonly underWay: number;
-  /** The newest departure that ended badly; there where the waves are halted. */
+  /** The newest failed departure, if the waves are halted. */
   readonly haltedBy?: { readonly departure: string; readonly outcome: string } | undefined;
 }
 
@@ -33,16 +33,16 @@ export type WaveVerdict =
 
 export interface WaveQuestion {
   readonly policy: Policy;
-  /** Nodes under the policy, for sizes in percent. */
+  /** The nodes of the policy, for sizes in percent. */
   readonly matched: number;
   readonly departures: readonly Departure[];
 }
 
 /**
- * Where a policy's waves stand, by the Departures that there are; undefined where it has none. A
- * wave is over when as many departures as it has have ended well; one that ended badly halts them
- * all. The record of an ended departure is kept for three days: what has not been tried for so long
- * begins with the canary again.
+ * The progress of a policy's waves, derived from the existing Departures; undefined if it has no
+ * waves. A wave ends when as many departures as its size have succeeded; a failed one halts all
+ * waves. Ended Departures are kept for three days, so after three days without any it starts with
+ * the canary again.
  */
 export function waveStanding({
   policy,
@@ -65,7 +65,7 @@ export function waveStanding({
   return { ...counted, state: "Halted", haltedBy };
 }
 
-/** Whether the waves let one more departure start. */
+/** Whether the waves allow one more departure to start. */
 export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
   if (standing === undefined || standing.state === "Passed") return { kind: "Allowed" };
   const detail = explainWaves(standing);
@@ -76,7 +76,7 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
 }
 
 /**
- * Where the waves stand, without a full stop: `wave 1 of 3: 0 of 1 have left well, 1 is under way`.
+ * The progress as a phrase: `wave 1 of 3: 0 of 1 have left well, 1 is under way`.
  */
 export function explainWaves(standing: WaveStanding): string {
   const { state, wave, of, size, leftWell: done, underWay, haltedBy } = standing;
@@ -104,7 +104,7 @@ function waveAt(
   return { state: "Passed", wave: sizes.length, size, leftWell: size };
 }
 
-/** What the cloud advises waits for its wave, and is one of it. */
+/** Whether waves apply. Advisory departures wait for their wave and count in it. */
 function hasWaves({ cause }: Departure): boolean {
   return isVoluntary(cause) || mayBeIgnored(cause);
 }
@@ -114,13 +114,13 @@ function countsFor({ status }: Departure, { restartedAt }: Waves): boolean {
   return restartedAt === undefined || (status.endedAt ?? restartedAt) > restartedAt;
 }
 
-/** What the policy itself lets be deleted makes a departure `Forced`, and is no fault. */
+/** Whether a departure succeeded. Deletions that the policy allows are no failure. */
 function leftWell({ status }: Departure): boolean {
   if (status.outcome === "Planned") return true;
   return status.outcome === "Forced" && (status.drain?.left ?? 0) === 0;
 }
 
-/** Not by the cloud, which takes what it wants, and not by a person. */
+/** Whether a departure failed. Interruptions and cancellations are no failures. */
 function endedBadly({ status }: Departure): boolean {
   if (status.outcome === "RolledBack" || status.outcome === "Failed") return true;
   return status.outcome === "Forced" && (status.drain?.left ?? 0) > 0;

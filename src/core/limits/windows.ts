@@ -13,12 +13,12 @@ import {
 } from "../time/wall-time.ts";
 import { cronDays, cronProblem, cronTimes } from "./cron-window.ts";
 
-/** A policy's windows between two instants, worked out once for a whole fleet. */
+/** A policy's windows between two instants, computed once for the whole fleet. */
 export interface OpenHours {
   readonly bounds: Span;
   /** When planned departures may start: merged, inside `bounds`. */
   readonly spans: readonly Span[];
-  /** Each Allow window by itself, in the order of the policy, Deny windows not yet taken away. */
+  /** Each Allow window in the policy's order, before subtracting the Deny windows. */
   readonly allow: readonly { readonly name: string; readonly spans: readonly Span[] }[];
   /** All Deny windows together. */
   readonly deny: readonly Span[];
@@ -26,7 +26,7 @@ export interface OpenHours {
 
 const weekdays: readonly Weekday[] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** What keeps a window from being worked out; undefined where nothing does. */
+/** The problem with a window; undefined if it is valid. */
 export function windowProblem(window: Window): string | undefined {
   if (!isTimeZone(window.timeZone)) {
     return `the window ${window.name} has the time zone ${window.timeZone}, expected an IANA name`;
@@ -37,10 +37,10 @@ export function windowProblem(window: Window): string | undefined {
 
 /**
  * The instants in [from, until) at which a planned departure may start: those of any Allow window
- * that no Deny window covers. Without an Allow window everything that is not denied is allowed.
- * Windows are half-open; one over midnight belongs to the day on which it starts. `end` is read as
- * `start` is: a time that is skipped means the moment of the change, one that comes twice the
- * first. So a window whose start and end are both skipped does not open that day.
+ * that no Deny window covers. Without an Allow window, everything that is not denied is allowed.
+ * Windows are half-open, and a window over midnight belongs to the day on which it starts. On a day
+ * of a clock change, a `start` or `end` that is skipped means the moment of the change, and one
+ * that occurs twice means the first. So a window with both skipped does not open that day.
  */
 export function allowedSpans(
   windows: readonly Window[],
@@ -50,7 +50,7 @@ export function allowedSpans(
   return openHours(windows, { startAt: from, endAt: until }).spans;
 }
 
-/** As `allowedSpans`, with what the windows are called and what each of them covers. */
+/** Like `allowedSpans`, with the names and spans of the single windows. */
 export function openHours(windows: readonly Window[], bounds: Span): OpenHours {
   const covered = (window: Window): readonly Span[] =>
     mergeSpans(clipSpans(occurrences(window, bounds), bounds));
@@ -63,7 +63,7 @@ export function openHours(windows: readonly Window[], bounds: Span): OpenHours {
   return { bounds, spans: subtractSpans(base, deny), allow, deny };
 }
 
-/** The Allow window that `at` is in, the first of several; null where no window names it. */
+/** The first Allow window that contains `at`; null if there is none. */
 export function windowNameAt(hours: OpenHours, at: Instant): string | null {
   if (coversInstant(hours.deny, at)) return null;
   for (const window of hours.allow) if (coversInstant(window.spans, at)) return window.name;
@@ -81,7 +81,7 @@ export function occurrences(window: Window, bounds: Span): readonly Span[] {
 
 function weekly(window: WeeklyWindow, bounds: Span): readonly Span[] {
   const days = new Set(window.days.map((day) => weekdays.indexOf(day)));
-  // Eight days back: the last opening of a weekly window has begun by then, whatever its day.
+  // Eight days back, so that the last opening of a weekly window is included.
   const firstWall = wallOfInstant(minus(bounds.startAt, millis(8 * dayMs)), window.timeZone);
   const lastWall = wallOfInstant(plus(bounds.endAt, millis(dayMs)), window.timeZone);
   const nextDay = window.endMinute <= window.startMinute ? dayMs : 0;
@@ -97,14 +97,14 @@ function weekly(window: WeeklyWindow, bounds: Span): readonly Span[] {
   return found;
 }
 
-/** Up to here each opening is asked for by itself. */
+/** Up to this duration, each opening is computed by itself. */
 const shortMs = hours(1);
 
 function byCron(window: CronWindow, bounds: Span): readonly Span[] {
   const times = cronTimes(window.cron);
   const from = wallOfInstant(bounds.startAt, window.timeZone);
-  // All openings last equally long, so of those that began before the bounds only the last one
-  // can reach furthest into them; two, because the younger may begin within the same second.
+  // All openings have the same length, so of those before the bounds only the last one can reach
+  // furthest into them; two, because the last one may start within the same second.
   const lastTwo = times.lastTwo(wallTime(from + 1000));
   if (bounds.endAt - bounds.startAt > shortMs) {
     const midnight = wallTime(Math.floor(from / dayMs) * dayMs);
@@ -127,7 +127,7 @@ interface Days {
   readonly endAt: Instant;
 }
 
-/** The openings day by day, from one day on; those of a day that touch are one. */
+/** The openings day by day; touching openings of one day are merged. */
 function byDay(window: CronWindow, bounds: Days): readonly Span[] {
   const { timeZone, durationMs } = window;
   const days = cronDays(window.cron);
@@ -142,7 +142,7 @@ function byDay(window: CronWindow, bounds: Days): readonly Span[] {
     const dayAt = instantOfWall(midnight, timeZone);
     if (dayAt >= bounds.endAt) break;
     const isEven = instantOfWall(wallTime(midnight + dayMs), timeZone) - dayAt === dayMs;
-    // On a day on which the clock is changed each time is looked up by itself.
+    // On a day of a clock change, each time is converted by itself.
     const spans = isEven
       ? offsets.map((span) => shifted(span, dayAt))
       : openingsAt(
@@ -170,16 +170,16 @@ function shifted({ startAt, endAt }: Span, by: Instant): Span {
   return { startAt: instant(startAt + by), endAt: instant(endAt + by) };
 }
 
-/** Whether planned departures may start at an instant, and what changes next. */
+/** Whether planned departures may start at an instant, and the next change. */
 export interface WindowState {
   readonly state: "Open" | "Shut";
-  /** When it changes; undefined where it does not within the days that are looked at. */
+  /** When it changes; undefined if not within the days considered. */
   readonly until?: Instant | undefined;
-  /** The Allow window that is open, or the Deny window that shuts, now or next; undefined: none. */
+  /** The Allow window that is open, or the Deny window that closes, now or next. */
   readonly window?: string | undefined;
 }
 
-/** A week and a day: every weekly window opens and shuts within it. */
+/** A week and a day, in which every weekly window opens and closes. */
 const lookAheadMs = hours(8 * 24);
 
 export function windowState(windows: readonly Window[], at: Instant): WindowState {

@@ -14,7 +14,7 @@ import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
 import type { LaunchTimeSource, NotPlanned } from "./fleet-plan.ts";
 
-/** A node that gets a planned departure, and between which instants. */
+/** A node to plan a departure for, and the instants between which it may start. */
 export interface Candidate {
   readonly node: NodeFacts;
   readonly zone: string;
@@ -22,28 +22,28 @@ export interface Candidate {
   readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
-  /** When its lifetime is over. */
+  /** The end of its lifetime. */
   readonly endsAt: Instant;
-  /** Until when the node rests after a departure that was undone; undefined where none was. */
+  /** Until when the node rests after a rolled-back departure; undefined if there was none. */
   readonly restUntil: Instant | undefined;
-  /** The instant of the plan before. */
+  /** The instant of the previous plan. */
   readonly keptAt: Instant | undefined;
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
-  /** Whether something holds it back although its instant has come. */
+  /** Whether it is due but held. */
   readonly isHeld: boolean;
-  /** Whether what holds it back is a budget, as others use it up. */
+  /** Whether it is held by a budget that others use up. */
   readonly waitsForBudget: boolean;
 }
 
-/** Those of one policy. */
+/** The candidates of one policy. */
 export interface PlanCandidates {
   readonly policy: Policy;
   readonly candidates: readonly Candidate[];
   readonly at: Instant;
-  /** When a node of the policy was last made to leave. */
+  /** The last voluntary start of the policy. */
   readonly newestStart: NewestStart | undefined;
-  /** When departures that a person has asked for will start. */
+  /** When requested departures will start. */
   readonly requested: readonly Instant[];
 }
 
@@ -56,11 +56,11 @@ export type Triage =
     }
   | {
       readonly kind: "NotPlanned";
-      /** The policy that the node falls under, where there is one. */
+      /** The policy that selects the node, if there is one. */
       readonly policy: Policy | undefined;
       readonly tiedWith: readonly string[];
       readonly entry: NotPlanned;
-      /** When a departure that a person has asked for will start, where nobody holds it. */
+      /** When a requested departure will start, if nobody holds it. */
       readonly requestedAt?: Instant | undefined;
     };
 
@@ -73,7 +73,7 @@ export interface TriageInput {
 
 type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
 
-/** Whether a node gets a planned departure, under which policy, or why it gets none. */
+/** Decides whether a node gets a planned departure, by which policy, or why not. */
 export function triage(node: NodeFacts, context: TriageInput): Triage {
   const choice = selectPolicy(node, context.policies);
   const policy = choice?.policy;
@@ -115,10 +115,9 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
 }
 
 /**
- * A person's request goes before the plan, unless the node might be lost for it: one for an instant
- * past its deadline, or that has waited until then, has the plan beside it. One that a person holds
- * keeps the node as any hold of a person does; and one that is due needs no plan of an overdue
- * node, which would wait as it does.
+ * Whether a person's request does not replace the plan, because the node might be lost: its instant
+ * is past the deadline, or it has waited until then. A held request keeps the node like any hold of
+ * a person; and a due request needs no plan of an overdue node, which would wait in the same way.
  */
 function isTooLate(
   { hold, departAt, createdAt }: Departure,
@@ -135,8 +134,8 @@ function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
 }
 
 /**
- * Contract: earliest is the latest of now, launch time + min and an instant that the hold names;
- * deadline is launch time + max - reserve. A hold can put the earliest after the deadline; the
+ * The earliest start: the latest of now, launch time + min and the end of a hold. The deadline is
+ * launch time + max - reserve. A hold can move the earliest start past the deadline; then the
  * deadline wins.
  */
 function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
@@ -145,8 +144,8 @@ function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
 }
 
 /**
- * One that waits for a budget stands where it was wanted: it does not push others along with the
- * time.
+ * The start for the plan. A departure that waits for a budget stays at its planned instant, so that
+ * it does not keep moving the others.
  */
 function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
   if (departure === undefined || departure.hold) return undefined;
@@ -198,9 +197,9 @@ function unreadable(node: NodeFacts, mark: string): string {
 }
 
 /**
- * Fail closed: a policy that could not be read might be the one that keeps this node safe. Only
- * where its selector is known and does not select the node, or its weight is known and would lose,
- * is it sure that the node is not its own.
+ * Whether an unreadable policy might select the node. Fails closed, because that policy might
+ * protect it: the node is certainly not its own only if its selector is known and does not match,
+ * or its weight is known and lower.
  */
 function mightOwn(
   node: NodeFacts,

@@ -4,10 +4,10 @@ import { departureAnnotation } from "../notice/interruption.ts";
 import { between, earlier, earliest, type Instant, type Millis, minus } from "../time/time.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
 
-/** Its effect is PreferNoSchedule: the scheduler places pods elsewhere where they fit. */
+/** Its effect is PreferNoSchedule: the scheduler places pods elsewhere if they fit there. */
 export const departingSoonTaint = "lastcall.dev/departing-soon";
 
-/** Whether a node is to have the taint of those that leave soon. */
+/** Whether a node should have the taint of nodes that depart soon. */
 export type SoonStanding = "Soon" | "NotSoon";
 
 export interface SoonChange {
@@ -20,14 +20,13 @@ export interface SoonQuestion {
   readonly departures: readonly Departure[];
   readonly plan: FleetPlan;
   readonly at: Instant;
-  /** How long before its departure a node gets the taint; undefined: none has it. */
+  /** How long before its departure a node gets the taint; undefined: never. */
   readonly leadMs: Millis | undefined;
 }
 
 /**
- * Which nodes get or lose the taint now, and when the next one will get it. A node that departs, or
- * of which the cloud has spoken, is left as it is: nothing is written on it that could cross its
- * cordon.
+ * The nodes that get or lose the taint now, and when the next one gets it. Nodes that are departing
+ * or under notice are skipped, so that no write conflicts with their cordon.
  */
 export function soonChanges(question: SoonQuestion): {
   readonly changes: readonly SoonChange[];
@@ -46,7 +45,7 @@ export function soonChanges(question: SoonQuestion): {
     if (departs || deletionAt !== undefined) return [];
     const departAt = departAts.get(uid);
     const isSoon = departAt !== undefined && between(at, departAt) <= (leadMs ?? 0);
-    // On a node that is cordoned nothing is placed in any case.
+    // No pods are scheduled to a cordoned node anyway.
     const to: SoonStanding = isSoon && !unschedulable ? "Soon" : "NotSoon";
     const stands = taints.some(({ key }) => key === departingSoonTaint);
     return stands === (to === "Soon") ? [] : [{ node, to }];
@@ -64,8 +63,7 @@ export function soonChanges(question: SoonQuestion): {
 }
 
 /**
- * When each node leaves by the plan of a policy that acts, or because a person asked for it:
- * whichever is first.
+ * When each node leaves, by the plan of an active policy or by a request, whichever is first.
  */
 function expected({ plan, departures }: SoonQuestion): ReadonlyMap<string, Instant> {
   const planned = plan.policies

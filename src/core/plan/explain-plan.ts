@@ -4,7 +4,7 @@ import type { Reason } from "../reason/reason.ts";
 import { between, formatDuration, formatInstant, type Instant, seconds } from "../time/time.ts";
 import type { Forecast, LaunchTimeSource, PolicyPlan, TightBudget } from "./fleet-plan.ts";
 
-/** What a sentence about one node's place in the plan, or outside it, is made of. */
+/** The facts for a sentence about one node's place in the plan, or outside it. */
 export interface PlanFacts {
   /** The node's name. */
   readonly node: string;
@@ -20,14 +20,14 @@ export interface PlanFacts {
   readonly detail?: string | undefined;
 }
 
-/** Why a node leaves when it does, or has no planned departure: one sentence. */
+/** Explains in one sentence why a node leaves when it does, or has no planned departure. */
 export function explainPlan(reason: Reason, facts: PlanFacts): string {
   if (facts.departAt === undefined) return explainNotPlanned(reason, facts);
   return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
 }
 
 /**
- * Whether the plan of one policy can be kept, and if not what would have to be wider: one sentence.
+ * Explains in one sentence whether the plan of a policy can be kept, and if not, what would help.
  */
 export function explainForecast({
   policy,
@@ -55,7 +55,7 @@ export function explainForecast({
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
 }
 
-/** A freeze gives way to a deadline; what was overdue from the first waits for its end. */
+/** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
 function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
   const due = departures.filter(({ departAt }) => departAt < freezeUntil);
   const forced = due.filter(
@@ -80,11 +80,11 @@ function onSchedule(planned: number): string {
     : `All ${planned} departures are on schedule`;
 }
 
-/** Of many nodes with one trouble so many are named. */
+/** How many nodes with the same problem are named. */
 const namedNodes = 3;
 
 /**
- * Which departures of a policy cannot begin, and why: part of a sentence that has others after it.
+ * Explains which departures of a policy cannot start, as a part of a sentence.
  */
 export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
   if (nodes.length === 0) return `the controller found: ${detail}`;

@@ -6,14 +6,14 @@ import type { ReleaseAnswers, ReleaseStanding } from "../policy/release-answer.t
 import type { Reason } from "../reason/reason.ts";
 import type { Instant, Millis } from "../time/time.ts";
 
-/** What a plan is made of. Without departures it is the plan of a first day. */
+/** The input of a plan. Without departures it is an initial plan. */
 export interface PlanInput {
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly BadPolicy[];
   readonly nodes: readonly NodeFacts[];
-  /** Live ones are kept as they are where the goal allows; past ones say when a node last left. */
+  /** Live ones keep their instants if the goal allows; ended ones show the last starts. */
   readonly departures: readonly Departure[];
-  /** Absent: whether the machines can be released is not known. */
+  /** Absent if it is unknown whether machines can be released. */
   readonly releaseAnswers?: ReleaseAnswers | undefined;
   readonly at: Instant;
 }
@@ -25,40 +25,40 @@ export interface FleetPlan {
   /** Every node without a planned departure, by name. */
   readonly notPlanned: readonly NotPlanned[];
   /**
-   * Policies that cannot be read, by name, and how many nodes each of them keeps where they are.
+   * Unreadable policies by name, and how many nodes each of them keeps from being planned.
    */
   readonly bad: readonly { readonly policy: BadPolicy; readonly nodes: number }[];
-  /** Policies that won by their name alone. */
+  /** Policies that won a tie by name. */
   readonly ties: readonly PolicyTie[];
 }
 
 export interface PolicyPlan {
   readonly policy: Policy;
-  /** Nodes that fall under the policy, planned or not. */
+  /** The nodes that the policy selects, planned or not. */
   readonly matched: number;
   readonly spacing: PlanSpacing;
   readonly forecast: Forecast;
-  /** Absent where nothing is known to stand in the way. */
+  /** Absent if no problem is known. */
   readonly release?: ReleaseStanding | undefined;
-  /** Absent where the policy has none. */
+  /** Absent if the policy has none. */
   readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */
   readonly departures: readonly PlannedDeparture[];
-  /** How many departures that were planned before have another instant now. */
+  /** How many departures have another instant than in the previous plan. */
   readonly moved: number;
 }
 
 export interface PlanSpacing {
-  /** `spacing.min` in Late; null in Even, which wants as much as there is. */
+  /** `spacing.min` in Late; null in Even, which uses all the available time. */
   readonly wantedMs: Millis | null;
-  /** The smallest gap between neighbours in time, overdue ones too; null under two. */
+  /** The smallest gap between consecutive departures, with overdue ones; null below two. */
   readonly reachedMs: Millis | null;
-  /** The largest smallest gap that any plan could have, overdue nodes aside; null under two. */
+  /** The largest minimum gap that any plan could have, without overdue nodes; null below two. */
   readonly bestMs: Millis | null;
 }
 
 /**
- * Where the launch time of a machine is known from; the Node object may be older than the machine.
+ * The source of a launch time; the Node object may be older than the machine.
  */
 export type LaunchTimeSource = "Instance" | "Node";
 
@@ -69,36 +69,36 @@ export type PlannedReason = Extract<
 
 export interface PlannedDeparture {
   readonly node: NodeFacts;
-  /** Empty where the node has none. */
+  /** Empty if the node has none. */
   readonly zone: string;
   readonly bornAt: Instant;
   readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
-  /** When the node's lifetime is over: what missed its time before the deadline has until then. */
+  /** The end of the node's lifetime, which limits departures that missed their instant. */
   readonly endsAt: Instant;
   readonly departAt: Instant;
-  /** When to begin: at `departAt`, or seconds before where a window would shut meanwhile. */
+  /** When to start: at `departAt`, or seconds before if a window would close meanwhile. */
   readonly beginAt: Instant;
   /** The Allow window it leaves in; null without one. */
   readonly window: string | null;
   readonly reason: PlannedReason;
-  /** Whether its time came a while ago and it has not begun: those on time go before it. */
+  /** Whether it has been due for a while: punctual departures take precedence. */
   readonly isLate: boolean;
-  /** The instant of the plan before, where this one is another. */
+  /** The instant of the previous plan, if it differs. */
   readonly movedFrom?: Instant | undefined;
-  /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
+  /** When it is expected to start, if budgets or waves hold it past `departAt`. */
   readonly heldBackTo?: Instant | undefined;
 }
 
 export interface NotPlanned {
   readonly node: NodeFacts;
-  /** The policy it falls under; null where there is none. */
+  /** The policy that selects it; null if there is none. */
   readonly policy: string | null;
   readonly reason: Reason;
-  /** The subject of the reason: a rival, a mark, a policy, a providerID. */
+  /** The subject of the reason: another tool, a mark, a policy, a providerID. */
   readonly detail?: string | undefined;
-  /** The policy that cannot be read and might own the node, where that is the reason. */
+  /** The unreadable policy that might select the node, if that is the reason. */
   readonly blockedBy?: string | undefined;
 }
 
@@ -108,39 +108,39 @@ export interface PolicyTie {
   readonly nodes: number;
 }
 
-/** Whether the plan can be kept. A gap that is smaller than wanted does not make it infeasible. */
+/** Whether the plan can be kept. A gap below the wanted one does not make it infeasible. */
 export interface Forecast {
   readonly feasible: boolean;
   /**
-   * Names of the nodes without an allowed instant, overdue, past their deadline because they missed
-   * their instant, or held back past it.
+   * Names of the nodes that have no allowed instant, are overdue, leave past their deadline because
+   * they missed their instant, or are held past it.
    */
   readonly late: readonly string[];
   /**
    * The smallest number of whole seconds by which every Allow window would have to end later for
-   * each node to have an allowed instant. 0 where none lacks one, or where no such number exists: a
-   * Deny window or a hold may be what stands in the way, and `helpless` counts those nodes.
+   * each node to have an allowed instant. 0 if none lacks one, or if no such number exists because
+   * a Deny window or a hold is the obstacle; `helpless` counts those nodes.
    */
   readonly widenBySeconds: number;
   /** Nodes without an allowed instant. */
   readonly shut: number;
-  /** Of these the ones that no longer Allow window helps. */
+  /** Those of them that no longer Allow window would help. */
   readonly helpless: number;
   readonly overdue: number;
   /** Nodes that missed their instant and leave past their deadline. */
   readonly missed: number;
-  /** Starts that budgets and waves will hold back, and how many of them past their deadline. */
+  /** Starts that budgets and waves will hold, and how many of them past their deadline. */
   readonly heldBack: number;
   readonly heldPastDeadline: number;
   /**
-   * The budgets and waves that hold starts back, and the number with which each would hold none.
+   * The budgets and waves that hold starts, and the value with which each would hold none.
    */
   readonly tight: readonly TightBudget[];
 }
 
 export interface TightBudget {
-  /** As in `3 nodes of the policy`, `6 an hour`, `waves of 1, 3`. */
+  /** For example `3 nodes of the policy`, `6 an hour`, `waves of 1, 3`. */
   readonly budget: string;
-  /** Waves have no number with which they would hold none back. */
+  /** Undefined for waves, which no value would keep from holding starts. */
   readonly needed: number | undefined;
 }

@@ -24,10 +24,10 @@ interface ForecastInput {
 }
 
 /**
- * Whether one policy's plan can be kept. Infeasible is a node that has no allowed instant before
- * its deadline, that is overdue, that has missed its time and leaves past its deadline, or that the
- * budgets would hold back past it. `widenBySeconds` answers for the windows alone: a longer window
- * is no cure for a budget, so that what a budget would have to be is said apart, in `tight`.
+ * Forecasts whether one policy's plan can be kept. It is infeasible for a node that has no allowed
+ * instant before its deadline, is overdue, has missed its instant and leaves past its deadline, or
+ * would be held past it by budgets. `widenBySeconds` is about windows only: a longer window does
+ * not help against a budget, whose required value is in `tight`.
  */
 export function forecastPolicy(input: ForecastInput): Forecast {
   const { policy, departures, hours, budgets } = input;
@@ -49,16 +49,16 @@ export function forecastPolicy(input: ForecastInput): Forecast {
   };
 }
 
-/** A node without an allowed instant between these two, both included. */
+/** A node without an allowed instant between these two (inclusive). */
 interface ShutRange {
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
 }
 
 interface Widening {
-  /** Whole seconds; 0 where there is nothing that longer windows would help. */
+  /** Whole seconds; 0 if longer windows would not help. */
   readonly widenBySeconds: number;
-  /** How many ranges no longer window helps: a Deny window or a hold covers them. */
+  /** How many ranges no longer window would help, because a Deny window or hold covers them. */
   readonly helpless: number;
 }
 
@@ -103,7 +103,8 @@ interface Obstacles {
 }
 
 /**
- * Infinity where no widening helps. Windows are half-open: to reach an instant is to end after it.
+ * The widening for one range; Infinity if none helps. Windows are half-open: to contain an instant,
+ * a window has to end after it.
  */
 function neededMs({ earliestAt, deadlineAt }: ShutRange, { deny, openings }: Obstacles): number {
   const range = { startAt: earliestAt, endAt: instant(deadlineAt + 1) };
@@ -116,11 +117,11 @@ function neededMs({ earliestAt, deadlineAt }: ShutRange, { deny, openings }: Obs
   return least;
 }
 
-/** What the forecast needs of one policy's plan. */
+/** The part of a policy's plan that the forecast needs. */
 export interface PlannedStarts extends MeteredFleet {
   /** In the order of time. */
   readonly departures: readonly PlannedDeparture[];
-  /** Those that a person has asked for: they wait for budgets, and count in budgets and waves. */
+  /** Requested departures, which wait for budgets, and count in budgets and waves. */
   readonly requested: readonly RequestedStart[];
   readonly hours: OpenHours;
 }
@@ -132,32 +133,32 @@ export interface RequestedStart {
 
 interface ForecastQuestion {
   readonly plans: readonly PlannedStarts[];
-  /** Starts that have happened and may still count; one that has ended counts by the hour only. */
+  /** Past starts that may still count; an ended one counts only in hourly budgets. */
   readonly earlier: readonly EarlierStart[];
 }
 
 export interface EarlierStart extends MeteredStart {
   readonly state: "UnderWay" | "Ended";
-  /** Not by a notice, which no wave counts. */
+  /** False for interruptions, which waves do not count. */
   readonly voluntary: boolean;
 }
 
 interface BudgetForecast {
-  /** When each departure is expected to start, where that is not its planned instant. */
+  /** When each departure is expected to start, if not at its planned instant. */
   readonly heldBackTo: ReadonlyMap<PlannedDeparture, Instant>;
-  /** Departures that no budget had room for up to their deadline. */
+  /** Departures that budgets hold past their deadline. */
   readonly pastDeadline: ReadonlySet<PlannedDeparture>;
-  /** By policy: its budgets that hold starts back. */
+  /** By policy: the budgets that hold starts. */
   readonly tight: ReadonlyMap<string, readonly TightBudget[]>;
 }
 
-/** A departure that a person has asked for has no deadline, and waits for no window. */
+/** A requested departure has no deadline and does not wait for windows. */
 type Start = PlannedDeparture | RequestedStart;
 
 /**
- * The departures of one policy and zone, which wait for the same budgets: first come, first served.
+ * The departures of one policy and zone, which wait for the same budgets, in order.
  */
-interface Line {
+interface StartQueue {
   readonly policy: Policy;
   readonly departures: readonly Start[];
   readonly zone: string;
@@ -166,16 +167,15 @@ interface Line {
   readonly fed: readonly Meter[];
   next: number;
   at: number;
-  /** Whether the one that is next has been held back before. */
+  /** Whether the next one has been held before. */
   waiting: boolean;
 }
 
 /**
- * Plays the plan against the budgets: every departure starts at its planned instant or, where a
- * budget is spent, at the next allowed instant with room. Waves and windows hold it up to its
- * deadline, budgets up to the end of its lifetime. A departure is reckoned to keep its place in a
- * budget of nodes, and its wave waiting, for `drain.timeout`, the longest that its drain may take,
- * and to end well.
+ * Simulates the plan against the budgets: every departure starts at its planned instant or, if a
+ * budget is used up, at the next allowed instant. Waves and windows hold it until its deadline,
+ * budgets until the end of its lifetime. Each departure is assumed to use its budget of nodes, and
+ * its wave, for `drain.timeout`, the longest that its drain may take, and to succeed.
  */
 export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
   const meters = plans.flatMap(metersOf);
@@ -189,28 +189,28 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
       if (!isOver && !isOutside && counts(meter, start)) record(meter, start);
     }
   }
-  const lines = plans.flatMap((plan) => linesOf(plan, meters));
-  for (let line = soonest(lines); line !== undefined; line = soonest(lines)) {
-    const departure = line.departures[line.next];
+  const queues = plans.flatMap((plan) => queuesOf(plan, meters));
+  for (let queue = soonest(queues); queue !== undefined; queue = soonest(queues)) {
+    const departure = queue.departures[queue.next];
     if (departure === undefined) break;
-    const turn = takeTurn(line, departure);
+    const turn = tryStart(queue, departure);
     if (turn === "Waits") continue;
-    for (const meter of line.fed) record(meter, { ...line, at: line.at });
+    for (const meter of queue.fed) record(meter, { ...queue, at: queue.at });
     if (isPlanned(departure)) {
       if (turn === "Late") pastDeadline.add(departure);
-      if (line.at > departure.departAt) heldBackTo.set(departure, instant(line.at));
+      if (queue.at > departure.departAt) heldBackTo.set(departure, instant(queue.at));
     }
-    line.next += 1;
-    line.waiting = false;
-    line.at = Math.max(line.at, line.departures[line.next]?.departAt ?? 0);
+    queue.next += 1;
+    queue.waiting = false;
+    queue.at = Math.max(queue.at, queue.departures[queue.next]?.departAt ?? 0);
   }
   return { heldBackTo, pastDeadline, tight: tightBudgets(plans, meters) };
 }
 
-function linesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Line[] {
+function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly StartQueue[] {
   const { policy } = plan;
   const open = openTime(plan.hours.spans);
-  const linesFrom = (starts: readonly Start[], limiting: readonly Meter[]): readonly Line[] =>
+  const linesFrom = (starts: readonly Start[], limiting: readonly Meter[]): readonly StartQueue[] =>
     [...Map.groupBy(starts, ({ zone }) => zone)].map(([zone, departures]) => {
       const start = { policy, zone, at: 0 };
       return {
@@ -230,57 +230,61 @@ function isPlanned(start: Start): start is PlannedDeparture {
   return "deadlineAt" in start;
 }
 
-/** The line whose turn it is; of two at one instant the one whose departure was planned first. */
-function soonest(lines: readonly Line[]): Line | undefined {
-  let best: Line | undefined;
-  for (const line of lines) {
-    if (line.next >= line.departures.length) continue;
-    if (best === undefined || line.at < best.at || (line.at === best.at && isEarlier(line, best))) {
-      best = line;
+/** The queue with the earliest start; at the same instant the one that was planned first. */
+function soonest(queues: readonly StartQueue[]): StartQueue | undefined {
+  let best: StartQueue | undefined;
+  for (const queue of queues) {
+    if (queue.next >= queue.departures.length) continue;
+    if (
+      best === undefined ||
+      queue.at < best.at ||
+      (queue.at === best.at && isEarlier(queue, best))
+    ) {
+      best = queue;
     }
   }
   return best;
 }
 
-function isEarlier(a: Line, b: Line): boolean {
+function isEarlier(a: StartQueue, b: StartQueue): boolean {
   return (a.departures[a.next]?.departAt ?? 0) < (b.departures[b.next]?.departAt ?? 0);
 }
 
-/** Starts at the line's instant, or moves it on to where it might. */
-function takeTurn(line: Line, departure: Start): "Starts" | "Late" | "Waits" {
-  // What is planned past its deadline may leave after the last instant that the open hours know of.
+/** Starts a departure at the queue's instant, or advances the queue to the next possible one. */
+function tryStart(queue: StartQueue, departure: Start): "Starts" | "Late" | "Waits" {
+  // A departure planned past its deadline may leave after the last known open instant.
   const isBound = isPlanned(departure) && departure.departAt <= departure.deadlineAt;
-  if (isBound && line.at > departure.deadlineAt) return takeLateTurn(line, departure);
-  const capacityFrom = capacityIn(line, line.meters);
+  if (isBound && queue.at > departure.deadlineAt) return tryLateStart(queue, departure);
+  const capacityFrom = capacityIn(queue, queue.meters);
   const isOnPlan = !isBound || capacityFrom === departure.departAt;
-  // The line may stand where nothing is open, behind one that its deadline forced.
-  const startAt = isOnPlan ? capacityFrom : nextOpen(line.open, capacityFrom);
-  if (startAt <= line.at) return "Starts";
+  // The queue's instant may be in a closed time, after a departure that its deadline forced.
+  const startAt = isOnPlan ? capacityFrom : nextOpen(queue.open, capacityFrom);
+  if (startAt <= queue.at) return "Starts";
   if (isBound && startAt > departure.deadlineAt) {
-    if (line.at === departure.deadlineAt) return takeLateTurn(line, departure);
-    return waitUntil(line, departure.deadlineAt);
+    if (queue.at === departure.deadlineAt) return tryLateStart(queue, departure);
+    return waitUntil(queue, departure.deadlineAt);
   }
-  return waitUntil(line, startAt);
+  return waitUntil(queue, startAt);
 }
 
 /** From its deadline on only budgets hold it, and those only as long as it lives. */
-function takeLateTurn(line: Line, { endsAt }: PlannedDeparture): "Late" | "Waits" {
-  const budgets = line.meters.filter(({ waves }) => waves === undefined);
-  const startAt = Math.min(capacityIn(line, budgets), Math.max(line.at, endsAt));
-  return startAt <= line.at ? "Late" : waitUntil(line, startAt);
+function tryLateStart(queue: StartQueue, { endsAt }: PlannedDeparture): "Late" | "Waits" {
+  const budgets = queue.meters.filter(({ waves }) => waves === undefined);
+  const startAt = Math.min(capacityIn(queue, budgets), Math.max(queue.at, endsAt));
+  return startAt <= queue.at ? "Late" : waitUntil(queue, startAt);
 }
 
-function waitUntil(line: Line, at: number): "Waits" {
-  line.waiting = true;
-  line.at = at;
+function waitUntil(queue: StartQueue, at: number): "Waits" {
+  queue.waiting = true;
+  queue.at = at;
   return "Waits";
 }
 
-function capacityIn(line: Line, meters: readonly Meter[]): number {
-  let latest = line.at;
+function capacityIn(queue: StartQueue, meters: readonly Meter[]): number {
+  let latest = queue.at;
   for (const meter of meters) {
-    const at = capacityAt(meter, line.at);
-    if (at > line.at && !line.waiting) meter.heldBack += 1;
+    const at = capacityAt(meter, queue.at);
+    if (at > queue.at && !queue.waiting) meter.heldBack += 1;
     latest = Math.max(latest, at);
   }
   return latest;
