@@ -1,13 +1,13 @@
 import { BlockList, isIP } from "node:net";
 import { LastcallError } from "../errors.ts";
 
-/** One entry of `--action-hosts`; without a port every port is meant. */
+/** One entry of `--action-hosts`. Without a port, it allows every port. */
 export interface HostRule {
   readonly host: string;
   readonly port?: number | undefined;
 }
 
-/** Where a request goes: a host without brackets or a last dot, and a port. */
+/** The target of a request: a host without brackets or trailing dot, and a port. */
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
@@ -16,7 +16,7 @@ export interface HostAndPort {
 const form = /^(?<host>(\*\.)?[a-z0-9_]([-a-z0-9_.]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:(?<port>\d+))?$/;
 
 /**
- * Reads `--action-hosts`: `host`, `host:port` or `*.domain`, with commas between. Throws
+ * Parses `--action-hosts`: comma-separated `host`, `host:port` or `*.domain`. Throws
  * CONFIG_INVALID.
  */
 export function parseActionHosts(text: string): readonly HostRule[] {
@@ -34,7 +34,7 @@ export function parseActionHosts(text: string): readonly HostRule[] {
   });
 }
 
-/** Whether a host is named, by itself or by its domain. */
+/** Whether a rule allows the host, by name or by domain. */
 export function isNamed(rules: readonly HostRule[], { host, port }: HostAndPort): boolean {
   return rules.some((rule) => {
     if (rule.port !== undefined && rule.port !== port) return false;
@@ -43,7 +43,7 @@ export function isNamed(rules: readonly HostRule[], { host, port }: HostAndPort)
   });
 }
 
-/** Addresses that a policy must not reach by a name: this machine, and what tells its secrets. */
+/** Addresses that must not be reached by a host name: this machine and metadata services. */
 const special = new BlockList();
 for (const [subnet, bits] of [
   ["0.0.0.0", 8],
@@ -54,7 +54,7 @@ for (const [subnet, bits] of [
 ] as const) {
   special.addSubnet(subnet, bits, "ipv4");
 }
-/** The metadata services of Alibaba Cloud and Azure's host, which are no link-local addresses. */
+/** The metadata service of Alibaba Cloud and Azure's host, which are not link-local. */
 special.addAddress("100.100.100.200", "ipv4");
 special.addAddress("168.63.129.16", "ipv4");
 for (const [subnet, bits] of [
@@ -64,8 +64,8 @@ for (const [subnet, bits] of [
   // Metadata and Pod Identity of EC2, metadata of Compute Engine.
   ["fd00:ec2::", 32],
   ["fd20:ce::", 32],
-  // Unspecified, loopback, and IPv4 by another name: compatible, translated (RFC 2765), NAT64 of a
-  // site (RFC 8215), Teredo, 6to4. Nothing that is reached so needs an action to be told there.
+  // Unspecified, loopback, and encodings of IPv4: compatible, translated (RFC 2765), local-use
+  // NAT64 (RFC 8215), Teredo, 6to4. No receiver of actions needs them.
   ["::", 96],
   ["::ffff:0:0:0", 96],
   ["64:ff9b:1::", 48],
@@ -75,7 +75,7 @@ for (const [subnet, bits] of [
   special.addSubnet(subnet, bits, "ipv6");
 }
 
-/** The eight words of an address of IPv6; undefined for one with a zone. */
+/** The eight words of an IPv6 address; undefined if it has a zone. */
 function wordsOf(address: string): readonly number[] | undefined {
   const bare = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1);
   if (bare === undefined) return undefined;
@@ -88,12 +88,12 @@ function wordsOf(address: string): readonly number[] | undefined {
   return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
 }
 
-/** NAT64's own prefix, by which a name of IPv4 is told where there is only IPv6 (DNS64). */
+/** The NAT64 prefix, with which DNS64 encodes IPv4 addresses on IPv6-only networks. */
 const nat64 = "100,65435,0,0,0,0";
-/** How the lower half of an address of ISATAP begins, which holds one of IPv4, too. */
+/** The start of the lower half of an ISATAP address, which also embeds an IPv4 address. */
 const isatap = /^(0|512),24318$/;
 
-/** An IPv4 address that is mapped into IPv6 is judged by Node's list as the IPv4 address. */
+/** Whether an address is special. Node's BlockList treats IPv4-mapped addresses as IPv4. */
 function isSpecial(address: string): boolean {
   if (isIP(address) !== 6) return special.check(address, "ipv4");
   const words = wordsOf(address);
@@ -106,9 +106,9 @@ function isSpecial(address: string): boolean {
 }
 
 /**
- * Whether a request may go to this address of a host that is named: anything but loopback,
- * link-local, unspecified and metadata addresses, unless the address is named itself. `localhost`
- * names the loopback addresses.
+ * Whether a request may go to this address of an allowed host: not to loopback, link-local,
+ * unspecified and metadata addresses, unless a rule names the address itself. `localhost` names the
+ * loopback addresses.
  */
 export function mayReach(
   rules: readonly HostRule[],
@@ -121,7 +121,7 @@ export function mayReach(
   return host === "localhost" && isLoopback && isNamed(rules, { host, port });
 }
 
-/** As a rule has it: `[::1]` and `example.com.` as `::1` and `example.com`. */
+/** Normalizes `[::1]` and `example.com.` to `::1` and `example.com`, as in rules. */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 }

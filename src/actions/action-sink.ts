@@ -12,14 +12,14 @@ import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { answerInvalid, faultOfAnswer, type HttpAnswer } from "./http-fault.ts";
 import type { ActionRequest, HttpSender } from "./http-sender.ts";
 
-/** What every sink works with. */
+/** The dependencies of every sink. */
 export interface SinkOptions {
   readonly sender: HttpSender;
   readonly secrets: SecretReader;
   readonly clock: Clock;
 }
 
-/** The answer, where it is a success. */
+/** Sends a request and returns a successful response. Throws otherwise. */
 export async function sendOk(
   request: ActionRequest,
   { sender }: SinkOptions,
@@ -30,7 +30,7 @@ export async function sendOk(
   return answer;
 }
 
-/** The JSON of an answer, where it is a success. */
+/** Sends a request and returns the JSON of a successful response. Throws otherwise. */
 export async function sendForJson(
   request: ActionRequest,
   options: SinkOptions,
@@ -46,7 +46,7 @@ export function jsonRequest(body: unknown): Pick<ActionRequest, "headers" | "bod
   return { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
-/** A secret without the line break that editors and `echo` put behind it. */
+/** Reads a secret without the trailing line break that editors and `echo` add. */
 export async function readSecret(
   ref: SecretRef,
   { secrets, sender }: SinkOptions,
@@ -54,13 +54,13 @@ export async function readSecret(
 ): Promise<string> {
   const text = (await secrets.read(ref, signal)).trim();
   sender.conceal(text);
-  // A secret goes into a header or an address: one that cannot is refused without being shown.
+  // A secret becomes part of a header or an address: an unsuitable one is rejected, not shown.
   if (text !== "" && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
   const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found no printable ASCII on one line`;
   throw new LastcallError("SECRET_MISSING", problem);
 }
 
-/** What is wrong with an address that stands in the policy; undefined where nothing is. */
+/** The problem with an address in the policy; undefined if it is valid. */
 export function addressProblem(
   url: string,
   field: string,
@@ -72,7 +72,7 @@ export function addressProblem(
   return { code: "ACTION_HOST_FORBIDDEN", field, found, wanted };
 }
 
-/** What is wrong with a secret; one that cannot be asked for now throws. */
+/** The problem with a secret. Throws if it cannot be looked up now. */
 export async function secretProblem(
   ref: SecretRef,
   field: string,
@@ -88,7 +88,7 @@ export async function secretProblem(
   }
 }
 
-/** An address from a Secret: checked like any other, and kept out of messages. */
+/** The problem with an address from a Secret, which must not appear in messages. */
 export async function secretAddressProblem(
   ref: SecretRef,
   field: string,
@@ -100,7 +100,7 @@ export async function secretAddressProblem(
   return addressProblem(url, field, about.options);
 }
 
-/** The first of these that is wrong. */
+/** The first of several problems. */
 export async function firstProblem(
   ...found: readonly (ActionProblem | undefined | Promise<ActionProblem | undefined>)[]
 ): Promise<ActionProblem | undefined> {
@@ -108,7 +108,7 @@ export async function firstProblem(
   return all.find((one) => one !== undefined);
 }
 
-/** What one kind of message differs in. */
+/** The parts that differ between kinds of messages. */
 export interface MessageSink<Kind extends ActionKind> {
   check(how: ActionOf<Kind>, about: SinkCall): Promise<ActionProblem | undefined>;
   send(task: ActionTask<Kind>, about: SinkCall): Promise<ActionDone>;
@@ -119,7 +119,7 @@ export interface SinkCall {
   readonly signal: AbortSignal;
 }
 
-/** A sent message cannot be recalled: there is nothing to prepare, and nothing to undo. */
+/** The runner for messages, which have nothing to prepare and cannot be undone. */
 export function messageRunner<Kind extends ActionKind>(
   sink: MessageSink<Kind>,
   options: SinkOptions,

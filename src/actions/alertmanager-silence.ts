@@ -23,7 +23,7 @@ import { answerInvalid } from "./http-fault.ts";
 
 type Task = ActionTask<"alertmanagerSilence">;
 
-/** How a request to one Alertmanager is made. */
+/** The access to one Alertmanager. */
 interface Exchange {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -31,9 +31,9 @@ interface Exchange {
 }
 
 /**
- * A silence by the Alertmanager API v2. Its comment ends with the key of the action, by which it is
- * found again: a repeat keeps it, and undoing it needs no id that nobody has written down. It is
- * looked for among the silences of its machine: a large Alertmanager has more than are read.
+ * Creates silences with the Alertmanager API v2. The comment ends with the action's key, so that a
+ * repeat finds the silence, and undoing it does not depend on a recorded id. It searches only the
+ * silences of the machine, because a large Alertmanager has more than can be read.
  */
 export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence"> {
   readonly #options: SinkOptions;
@@ -81,7 +81,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
   async undo(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
     const exchange = await this.#exchange(task.how, signal);
     const own = await this.#find(task, exchange, textOf(task.undo?.filter));
-    // Its matchers may have been others when it was created.
+    // The matchers may have changed since it was created.
     const ids = own.length > 0 ? own : await this.#find(task, exchange, undefined);
     for (const id of ids) {
       const { url, headers } = exchange;
@@ -99,7 +99,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     return { url, headers: { authorization: `Bearer ${token}` }, signal };
   }
 
-  /** The silences of this action that have not ended. */
+  /** The active and pending silences of this action. */
   async #find(
     { key }: Pick<Task, "key">,
     exchange: Exchange,
@@ -138,8 +138,8 @@ function marked(key: string): string {
 }
 
 /**
- * By which Alertmanager gives the silences of a machine: a matcher's value as its text, whether it
- * is a pattern or not. Undefined where no matcher names the machine.
+ * The filter for the silences of a machine: Alertmanager compares it with a matcher's value as
+ * text, even if that is a pattern. Undefined if no matcher names the machine.
  */
 function filterOf(matchers: readonly string[], target: ActionTarget): string | undefined {
   const names = [target.node, target.instanceId].filter((one) => one !== undefined);
@@ -154,10 +154,10 @@ function filterOf(matchers: readonly string[], target: ActionTarget): string | u
 
 const matcherForm = /^(?<name>\w+) *(?<operator>=~|!~|!=|=) *(?<value>.*)$/s;
 
-/** What Alertmanager reads as one character; any other backslash stands for itself. */
+/** The escape sequences of Alertmanager; any other backslash is literal. */
 const escapes = /\\([n"\\])/g;
 
-/** `instance=~"n1:.*"` as the API has it. */
+/** Converts `instance=~"n1:.*"` to the API's matcher object. */
 function matcherOf(matcher: string): Fields {
   const { name, operator = "=", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
   const bare = value.startsWith('"') ? value.slice(1, -1) : value;

@@ -5,7 +5,7 @@ import { LastcallError, messageOf } from "../errors.ts";
 export interface AlertQuestion {
   /** The base address of Alertmanager, such as `http://alertmanager.monitoring:9093`. */
   readonly url: string;
-  /** Alertmanager's own matchers, such as `severity="critical"`; all must hold. */
+  /** Alertmanager matchers, such as `severity="critical"`, all of which must match. */
   readonly matchers: readonly string[];
 }
 
@@ -15,14 +15,14 @@ export interface AlertmanagerOptions {
 }
 
 const timeoutMs = seconds(5);
-/** Past this an answer is not of Alertmanager; it is not read further. */
+/** The most that is read of a response. */
 const mostBytes = 8 * 1024 * 1024;
 
 /**
- * The names of the alerts that fire now, are neither silenced nor inhibited, and match. By the
+ * Returns the names of the firing alerts that match and are neither silenced nor inhibited, by the
  * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`).
- * One that it has not looked at yet counts: it may be neither. Throws API_UNREACHABLE; whoever asks
- * takes it for a closed gate.
+ * Unprocessed alerts count, because they may be neither. Throws API_UNREACHABLE, which the caller
+ * treats as a closed gate.
  */
 export async function firingAlerts(
   question: AlertQuestion,
@@ -41,7 +41,7 @@ export async function firingAlerts(
       headers: { accept: "application/json" },
     });
     const text = await boundedText(answer);
-    // A matcher that it cannot read is answered with what is wrong with it.
+    // For an invalid matcher, Alertmanager responds with the problem.
     if (!answer.ok) throw new Error(`it answered ${answer.status} (${text.trim().slice(0, 200)})`);
     return alertNames(text);
   } catch (error) {
@@ -65,7 +65,7 @@ function alertsAddress({ url, matchers }: AlertQuestion): URL {
   return address;
 }
 
-/** Whoever answers without end fills no memory: what is left is not read. */
+/** Reads the text of a response up to a limit, so that an endless one does not fill memory. */
 export async function boundedText({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let bytes = 0;

@@ -19,12 +19,12 @@ import {
 import { answerInvalid } from "./http-fault.ts";
 
 const slackApi = "https://slack.com/api";
-/** Of the field `text`, in characters; what is longer is cut by Slack, or refused. */
+/** The limit of the field `text` in characters; Slack truncates or rejects longer texts. */
 const longestSlack = 40_000;
 
 /**
- * Slack: an incoming webhook, or with a channel the method chat.postMessage of a bot. Only the bot
- * learns what its message is called, so that later ones can answer it.
+ * Slack: an incoming webhook, or with a channel the bot method chat.postMessage. Only the latter
+ * returns the id of the message, which later messages reply to.
  */
 export const slackSink: MessageSink<"slack"> = {
   check: async ({ channel, url, secretRef }, about) => {
@@ -77,7 +77,7 @@ async function postMessage(
   throw slackFault(textOf(answer.error));
 }
 
-/** Slack answers with 200 whatever it thinks: https://api.slack.com/methods/chat.postMessage. */
+/** Slack responds with 200 even to errors: https://api.slack.com/methods/chat.postMessage. */
 function slackFault(error: string | undefined): LastcallError {
   if (error === undefined) return answerInvalid("send to Slack", "its answer names no message");
   return new LastcallError(slackCode(error), `Cannot send to Slack: found ${excerpt(error)}`);
@@ -96,10 +96,10 @@ function slackCode(error: string): ErrorCode {
     : "ACTION_REFUSED";
 }
 
-/** Teams takes a message of 28 KB. */
+/** Teams accepts messages up to 28 KB. */
 const mostCardBytes = 28_000;
 
-/** A card for a workflow of Teams, which answers with 202. */
+/** A card for a Teams workflow, which responds with 202. */
 export const teamsSink: MessageSink<"teams"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
@@ -119,7 +119,7 @@ export const teamsSink: MessageSink<"teams"> = {
 };
 
 function cardOf({ title, message }: { readonly title: string; readonly message: string }): object {
-  // One line break of a text block is shown as a space.
+  // A text block shows a single line break as a space.
   const text = message.replaceAll("\n", "\n\n");
   const body = [
     { type: "TextBlock", text: title, weight: "Bolder", size: "Medium", wrap: true },
@@ -131,10 +131,10 @@ function cardOf({ title, message }: { readonly title: string; readonly message: 
   return { type: "message", attachments: [{ contentType, content }] };
 }
 
-/** A message is at most so long, in UTF-16 code units. */
+/** The limit of a message in UTF-16 code units. */
 const longestTelegram = 4096;
 
-/** Telegram's Bot API, whose token is a part of the address. */
+/** Telegram's Bot API, whose address contains the token. */
 export const telegramSink: MessageSink<"telegram"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
@@ -174,7 +174,7 @@ async function webhookOf(
   return secretRef === undefined ? (url ?? "") : readSecret(secretRef, options, signal);
 }
 
-/** What the first message of a departure to the same place is called there. */
+/** The id of the departure's first message to the same place, to reply to. */
 function threadOf(
   earlier: readonly EarlierAction[],
   kind: "slack" | "telegram",

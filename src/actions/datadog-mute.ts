@@ -22,8 +22,8 @@ import {
 import { faultOfAnswer } from "./http-fault.ts";
 
 /**
- * A host that is muted by Datadog's API v1 (`/api/v1/host/{host}/mute`). One that somebody else has
- * muted before stays muted: it is not ours to unmute.
+ * Mutes a host with Datadog's API v1 (`/api/v1/host/{host}/mute`). A host that somebody else has
+ * muted before is not unmuted.
  */
 export class DatadogMuter implements ActionRunner<"datadogMute"> {
   readonly #options: SinkOptions;
@@ -68,7 +68,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
     if (undo?.wasMuted === true) return { detail: "the host was muted already" };
     const endsAt = plus(this.#options.clock.now(), how.durationMs);
     const body = { end: Math.floor(endsAt / 1000), message: `lastcall ${departure}` };
-    // What a controller before this one has done is done again, to the same end.
+    // Idempotent: repeats what an earlier leader may have done.
     await this.#change("mute", { how, undo, body: { ...body, override: true } }, signal);
     return { detail: `muted until ${formatInstant(endsAt)}` };
   }
@@ -98,7 +98,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
       return;
     }
     const answer = await this.#options.sender.send(request, signal);
-    // One that is gone, or was never muted since the process before ended too soon, is as it was.
+    // A host that is gone, or was never muted because the process crashed, needs no change.
     const isUnmuted =
       answer.status === 404 || (answer.status === 400 && notMuted.test(answer.body));
     if (!isUnmuted && answer.status > 299) throw faultOfAnswer(request.what, answer);

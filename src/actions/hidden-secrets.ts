@@ -1,17 +1,17 @@
 import { asJson, asPattern, asXml } from "../core/action/template.ts";
 
-/** What is shorter stands in many a text by chance: only as a word of its own is it the secret. */
+/** Shorter secrets occur in texts by chance, so they are hidden only as separate words. */
 const shortestSecret = 6;
 
 /**
- * The secrets that requests carry, and what no sentence may show though a receiver repeats it: the
- * secret, its parts that a receiver sees, and whatever an answer makes of it in its own language.
+ * Hides the secrets of requests in texts, even if a receiver repeats them: the secret, the parts of
+ * it that a receiver sees, and their encodings.
  */
 export class HiddenSecrets {
   readonly #known = new Set<string>();
   readonly #forms = new Set<string>();
   readonly #words: RegExp[] = [];
-  /** Longest first: the beginning of a secret may be another one. */
+  /** Longest first, because one secret may be the prefix of another. */
   #sorted: readonly string[] = [];
 
   add(secret: string): void {
@@ -25,12 +25,12 @@ export class HiddenSecrets {
     this.#sorted = [...this.#forms].toSorted((a, b) => b.length - a.length);
   }
 
-  /** A text that is read without those that are long enough to stand in it by intent alone. */
+  /** Hides only secrets that are too long to occur by chance, in a text that is processed. */
   hide(text: string): string {
     return this.#sorted.reduce((shown, form) => shown.replaceAll(form, "***"), text);
   }
 
-  /** A text that is only shown without any of them. */
+  /** Hides all secrets, in a text that is only shown. */
   hideAll(text: string): string {
     return this.#words.reduce((shown, word) => shown.replace(word, "***"), this.hide(text));
   }
@@ -40,7 +40,7 @@ function wordPattern(word: string): RegExp {
   return new RegExp(`(?<![A-Za-z0-9])${asPattern(word)}(?![A-Za-z0-9])`, "g");
 }
 
-/** Of an address the parts that a receiver sees. */
+/** The parts of an address that a receiver sees. */
 function addressParts(secret: string): readonly string[] {
   const url = URL.parse(secret);
   if (url === null) return [];
@@ -56,7 +56,7 @@ function unescaped(part: string): string {
   }
 }
 
-/** What a credential of HTTP's Basic stands for, and its password. */
+/** The decoded user and password of a Basic credential. */
 function credentialParts(secret: string): readonly string[] {
   if (!/^[A-Za-z0-9+/]{8,}={0,2}$/.test(secret)) return [];
   const plain = Buffer.from(secret, "base64").toString("latin1");
@@ -64,7 +64,7 @@ function credentialParts(secret: string): readonly string[] {
   return [plain, ...(plain.includes(":") ? [plain.slice(plain.indexOf(":") + 1)] : [])];
 }
 
-/** As it stands in an address, in a form, in JSON, in XML, and in base64 wherever that begins. */
+/** The encodings of a secret: URL, form, JSON, XML, and base64 at any alignment. */
 function formsOf(secret: string): readonly string[] {
   const inAddress = encodeURIComponent(secret);
   const lower = inAddress.replace(/%../g, (code) => code.toLowerCase());
@@ -77,7 +77,7 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-/** What is the same in base64 whatever stands before and behind; `before`: bytes, modulo three. */
+/** The part of a base64 encoding that is independent of the surrounding bytes. */
 function withinBase64(bytes: Buffer, before: number): readonly string[] {
   const all = Buffer.concat([Buffer.alloc(before), bytes]);
   const first = Math.ceil((before * 8) / 6);

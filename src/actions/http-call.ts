@@ -16,7 +16,7 @@ import {
   sendOk,
 } from "./action-sink.ts";
 
-/** A request to any HTTP API, and perhaps one that undoes it. */
+/** Sends a request to any HTTP API, and optionally one that undoes it. */
 export class HttpCaller implements ActionRunner<"http"> {
   readonly #options: SinkOptions;
 

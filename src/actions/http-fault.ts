@@ -1,20 +1,19 @@
 import { excerpt } from "../core/json/shown-value.ts";
 import { type ErrorCode, LastcallError } from "../errors.ts";
 
-/** An answer of a receiver, as much of it as was read. */
+/** A receiver's response, as far as it was read. */
 export interface HttpAnswer {
   readonly status: number;
   readonly body: string;
-  /** Where it sends whoever asks. */
+  /** The redirect target. */
   readonly location?: string | undefined;
-  /** After so long it wants to be asked again. */
+  /** The requested delay before a retry. */
   readonly retryAfterMs?: number | undefined;
 }
 
 /**
- * What an answer that is no success comes to: the one translator for every receiver of actions.
- * `what` completes "Cannot …"; neither it nor the sentence holds a secret, an address neither,
- * since that of a webhook is one.
+ * Converts an unsuccessful response to an error, for all receivers of actions. `what` completes
+ * "Cannot …". The message contains no secret and no address, since that of a webhook is a secret.
  */
 export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
   const { status, body } = answer;
@@ -39,7 +38,7 @@ function codeOf(status: number): ErrorCode {
   return status >= 300 && status < 400 ? "ACTION_REDIRECTED" : "ACTION_REFUSED";
 }
 
-/** An answer that is too long, or not what the receiver's own documentation says. */
+/** The error for a response that is too long or does not match the receiver's documentation. */
 export function answerInvalid(what: string, problem: string): LastcallError {
   return new LastcallError("ACTION_ANSWER_INVALID", `Cannot ${what}: ${problem}`);
 }

@@ -9,7 +9,7 @@ import { HiddenSecrets } from "./hidden-secrets.ts";
 import { answerInvalid, type HttpAnswer } from "./http-fault.ts";
 
 export interface SenderOptions {
-  /** `--action-hosts`: requests go nowhere else. */
+  /** The rules of `--action-hosts`. */
   readonly allowed: readonly HostRule[];
   readonly env: ProxyEnv;
   /** `dns.promises.lookup` of all addresses. */
@@ -17,7 +17,7 @@ export interface SenderOptions {
 }
 
 export interface ActionRequest {
-  /** What is done, for sentences: `send to Slack`. */
+  /** What the request does, for messages: `send to Slack`. */
   readonly what: string;
   readonly url: string;
   readonly method: string;
@@ -25,15 +25,14 @@ export interface ActionRequest {
   readonly body?: string | undefined;
 }
 
-/** An answer past this is not read further; a list of silences is the longest that we ask for. */
+/** The most that is read of a response; a list of silences is the longest one. */
 const mostBytes = 4 * 1024 * 1024;
 
 /**
- * The one way on which actions leave the process. Only to hosts that are allowed; to an address
- * that was resolved once, looked at, and is the one connected to; without following a redirect; and
- * with a bound on what is read. No sentence of it holds an address beyond its host, since that of a
- * webhook is a secret. Proxies are those of the environment; the certificates of
- * NODE_EXTRA_CA_CERTS count as everywhere in Node.
+ * Sends all HTTP requests of actions: only to allowed hosts, to an address that is resolved once
+ * and checked before connecting to it, without following redirects, and with a limit on what is
+ * read. Messages show only the host of an address, since that of a webhook is a secret. Uses the
+ * proxies of the environment; NODE_EXTRA_CA_CERTS applies as everywhere in Node.
  */
 export class HttpSender {
   readonly #options: SenderOptions;
@@ -43,12 +42,12 @@ export class HttpSender {
     this.#options = options;
   }
 
-  /** A secret that requests carry from now on: no answer is given with it. */
+  /** Registers a secret of requests, to be hidden in responses. */
   conceal(secret: string): void {
     this.#secrets.add(secret);
   }
 
-  /** Gives any answer, whatever its status. Throws ACTION_* and the signal's reason. */
+  /** Returns the response, whatever its status. Throws ACTION_* and the signal's reason. */
   async send(request: ActionRequest, signal: AbortSignal): Promise<HttpAnswer> {
     signal.throwIfAborted();
     const { what } = request;
@@ -58,7 +57,7 @@ export class HttpSender {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
       const text = await boundedText(response, what);
-      // A success is read; of all else a sentence shows the beginning.
+      // A success is processed; of any other response, messages show the beginning.
       const isWell = status >= 200 && status < 300;
       const body = isWell ? this.#secrets.hide(text) : this.#secrets.hideAll(text);
       const retryAfterMs = spanOf(headers["retry-after"], headers.date);
@@ -70,8 +69,8 @@ export class HttpSender {
   }
 
   /**
-   * Whether requests may go to an address at all, by its name alone. `url` may hold templates
-   * behind its host. Gives what is wrong.
+   * The problem with an address, by its host name only; undefined if requests to it are allowed.
+   * `url` may contain templates after the host.
    */
   problemOf(url: string): string | undefined {
     const parsed = URL.parse(url);
@@ -110,7 +109,7 @@ export class HttpSender {
     return { agent: false, lookup: lookupOf(addresses) };
   }
 
-  /** Behind a proxy names may mean something to that alone. */
+  /** Resolves the host, except behind a proxy, which may be the only one to know it. */
   async #addresses(
     { host }: HostAndPort,
     about: { readonly what: string; readonly isProxied: boolean },
@@ -131,7 +130,7 @@ function placeOf(url: URL): HostAndPort {
   return { host: bareHost(url.hostname), port };
 }
 
-/** Connects to what was looked at, and to nothing that a second question would give. */
+/** Connects to the checked addresses, not to the result of a second lookup. */
 function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
@@ -140,7 +139,7 @@ function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   };
 }
 
-/** Since Node 24.5 and 22.21 an agent goes by a proxy; one that cannot would go past it. */
+/** An agent for a proxy, which needs Node 22.21 or 24.5; an older one would bypass it. */
 function proxyAgent(url: URL, proxy: string): http.Agent {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const version = major * 1000 + minor;
@@ -173,7 +172,7 @@ function exchange(
   });
 }
 
-/** `Retry-After` in seconds, or as an instant of the clock by which the answer itself is dated. */
+/** `Retry-After` in seconds, or as an instant relative to the response's `Date`. */
 function spanOf(retryAfter = "", date = ""): number | undefined {
   if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter) * 1000;
   const [at, againAt] = [parseHttpDate(date), parseHttpDate(retryAfter)];
@@ -210,8 +209,8 @@ function unreachable(what: string, url: URL, error: unknown): LastcallError {
 export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy for an address, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say it, in capitals or small
- * letters; undefined where it is reached directly.
+ * The proxy for an address by HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in upper or lower case;
+ * undefined for a direct connection.
  */
 export function proxyFor(url: URL, env: ProxyEnv): string | undefined {
   const name = url.protocol === "https:" ? "https_proxy" : "http_proxy";

@@ -19,7 +19,7 @@ import {
 } from "./action-sink.ts";
 import { faultOfAnswer } from "./http-fault.ts";
 
-/** A host's status by the Mackerel API v0 (`/api/v0/hosts/{id}/status`). */
+/** Sets a host's status with the Mackerel API v0 (`/api/v0/hosts/{id}/status`). */
 export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
   readonly #options: SinkOptions;
 
@@ -35,7 +35,7 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
     );
   }
 
-  /** By its name, else by the custom identifier that its agent or cloud integration gave it. */
+  /** Finds the host by name, or by the custom identifier of its agent or cloud integration. */
   async prepare({ how }: ActionTask<"mackerelStatus">, signal: AbortSignal): Promise<Fields> {
     for (const field of ["name", "customIdentifier"] as const) {
       const host = await this.#findHost(how, { field, signal });

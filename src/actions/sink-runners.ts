@@ -8,7 +8,7 @@ import { HttpCaller } from "./http-call.ts";
 import { MackerelStatusSetter } from "./mackerel-status.ts";
 import { cloudEventsSink } from "./webhook-sink.ts";
 
-/** The runner of a kind whose receiver takes HTTP; undefined for any other. */
+/** The runner of a kind with an HTTP receiver; undefined for other kinds. */
 export function sinkRunner(kind: ActionKind, options: SinkOptions): ActionRunner | undefined {
   switch (kind) {
     case "alertmanagerSilence":

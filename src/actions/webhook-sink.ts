@@ -10,12 +10,12 @@ import {
   sendOk,
 } from "./action-sink.ts";
 
-/** Whoever hands an event on has to take so much of one, by the specification of CloudEvents. */
+/** The size that every intermediary has to accept, by the CloudEvents specification. */
 const mostEventBytes = 64 * 1024;
 
 /**
- * A CloudEvent in the structured mode (`application/cloudevents+json`), signed as Standard Webhooks
- * has it: https://www.standardwebhooks.com. Its id is the same at each attempt.
+ * Sends a CloudEvent in structured mode (`application/cloudevents+json`), signed by Standard
+ * Webhooks (https://www.standardwebhooks.com). Its id is the same for every attempt.
  */
 export const cloudEventsSink: MessageSink<"cloudEvents"> = {
   check: async ({ url, secretRef }, about) =>
@@ -45,7 +45,7 @@ export const cloudEventsSink: MessageSink<"cloudEvents"> = {
   },
 };
 
-/** The headers by which a receiver tells that a request is ours and fresh. */
+/** The headers that let a receiver verify the sender and the age of a request. */
 function signatureOf(
   message: { readonly id: string; readonly at: Instant; readonly body: string },
   secret: string,

@@ -85,11 +85,11 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
     it("says what still has connections, until they have drained", async () => {
       const id = world.add("web", [one, two], 60_000);
       const target = await targetOf(id, one);
-      expect(await world.groups.lingering(id, [target], never)).toEqual([target]);
+      expect(await world.groups.remaining(id, [target], never)).toEqual([target]);
       await world.groups.deregister(id, [target], never);
-      expect(await world.groups.lingering(id, [target], never)).toEqual([target]);
+      expect(await world.groups.remaining(id, [target], never)).toEqual([target]);
       world.pass(60_000);
-      expect(await world.groups.lingering(id, [target], never)).toEqual([]);
+      expect(await world.groups.remaining(id, [target], never)).toEqual([]);
     });
 
     it("takes a group that is gone for one without targets", async () => {
@@ -97,7 +97,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       const target = { id: one, port: 80 };
       await world.groups.deregister(gone, [target], never);
       expect(await world.groups.register(gone, [target], never)).toBe("Gone");
-      expect(await world.groups.lingering(gone, [target], never)).toEqual([]);
+      expect(await world.groups.remaining(gone, [target], never)).toEqual([]);
     });
 
     it("ends with the signal's reason, and changes nothing", async () => {
@@ -122,7 +122,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       await expect(world.groups.read(noTrouble, never)).rejects.toMatchObject({ code });
       await expect(world.groups.deregister(id, [target], never)).rejects.toMatchObject({ code });
       await expect(world.groups.register(id, [target], never)).rejects.toMatchObject({ code });
-      await expect(world.groups.lingering(id, [target], never)).rejects.toMatchObject({ code });
+      await expect(world.groups.remaining(id, [target], never)).rejects.toMatchObject({ code });
       world.heal();
       await world.groups.deregister(id, [target], never);
       expect(world.serving(id)).toEqual([]);

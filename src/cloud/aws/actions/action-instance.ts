@@ -4,10 +4,10 @@ import { asFault } from "../aws-fault.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { findInstanceRef, type InstanceRef, instanceIdOf } from "../instance-id.ts";
 
-/** The instances that may leave, for a look beforehand. */
+/** The instances that may depart, to be looked up in advance. */
 export type KnownInstances = () => readonly InstanceRef[];
 
-/** The instance that an action is about. Throws where the departing machine is not EC2's. */
+/** The instance of an action. Throws if the departing machine is not an EC2 instance. */
 export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef {
   const found = target.providerID === undefined ? undefined : findInstanceRef(target.providerID);
   if (found !== undefined) return found;
@@ -53,7 +53,7 @@ export function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
   };
 }
 
-/** `eu-west-1` of `arn:aws:sns:eu-west-1:123456789012:spot`; undefined of a mere name. */
+/** `eu-west-1` of `arn:aws:sns:eu-west-1:123456789012:spot`; undefined for a plain name. */
 export function regionOfArn(arn: string): string | undefined {
   return /^arn:[^:]+:[^:]+:([a-z0-9-]+):/.exec(arn)?.[1];
 }

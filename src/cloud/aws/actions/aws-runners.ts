@@ -14,18 +14,18 @@ import { machineBatches } from "./group-batches.ts";
 export interface AwsActionOptions {
   readonly clock: Clock;
   readonly rng: Rng;
-  /** Where AWS is asked where no machine says it, as AWS' clients take it from the environment. */
+  /** The default region, as AWS' clients take it from the environment. */
   readonly region: string | undefined;
   /**
-   * The providerIDs of the machines that may leave; what is needed of them is learnt beforehand.
+   * The providerIDs of the machines that may depart, which are looked up in advance.
    */
   readonly machines: () => readonly string[];
-  /** Until when the load balancers are read again and again; absent: when they are needed alone. */
+  /** Refreshes the load balancers until it aborts; absent: reads them only when needed. */
   readonly follow?: AbortSignal | undefined;
   readonly onError: (error: LastcallError) => void;
 }
 
-/** What is done in AWS around a departure. */
+/** The kinds of actions that AWS performs. */
 export const awsActionKinds = [
   "deregisterTargets",
   "replaceSecurityGroups",
@@ -76,7 +76,7 @@ const loaders: {
   },
 };
 
-/** The same network, where the looks at single machines of a burst of notices are one request. */
+/** Batches the lookups of single machines in a burst of notices. */
 function lookingTogether(network: Ec2Network, { clock }: AwsActionOptions): Ec2Network {
   const look = machineBatches((ids, until) => network.interfacesOf(ids, until), clock);
   return {
@@ -91,14 +91,14 @@ function lookingTogether(network: Ec2Network, { clock }: AwsActionOptions): Ec2N
   };
 }
 
-/** What is done to the machine itself, which has to be EC2's; a message may be about any. */
+/** The kinds that act on the instance, which must be EC2's. Messages may be about any machine. */
 const kindsOfInstances: ReadonlySet<AwsKind> = new Set([
   "deregisterTargets",
   "replaceSecurityGroups",
   "detach",
 ]);
 
-/** The runner of one kind with AWS' clients of it, which are loaded for that alone. */
+/** Creates the runner of one kind and loads only the AWS clients that it needs. */
 export async function createAwsRunner<Kind extends AwsKind>(
   kind: Kind,
   options: AwsActionOptions,
@@ -113,7 +113,7 @@ export async function createAwsRunner<Kind extends AwsKind>(
   };
 }
 
-/** Where none of the machines is EC2's the action would fail for each of them. */
+/** The problem if no machine is an EC2 instance, since the action would always fail. */
 function fleetProblem(field: string, options: AwsActionOptions): ActionProblem | undefined {
   const [first] = options.machines();
   if (first === undefined || instancesOf(options).length > 0) return undefined;
@@ -150,7 +150,7 @@ async function createTargetRunner(
 }
 
 /**
- * One for each region; where none is named, as for a check, that of the environment or the fleet.
+ * One client per region. Without a region, as for a check, that of the environment or the fleet.
  */
 function inFleet<Client>(options: AwsActionOptions, make: InRegion<Client>): InRegion<Client> {
   const inNamed = oneEach(make);
@@ -169,7 +169,7 @@ function instancesOf({ machines }: AwsActionOptions): readonly InstanceRef[] {
   return machines().flatMap((providerID) => findInstanceRef(providerID) ?? []);
 }
 
-/** Those of the fleet's instances that are in this region. */
+/** The fleet's instances in a region. */
 function instancesIn(region: string | undefined, options: AwsActionOptions): readonly string[] {
   return options.machines().flatMap((providerID) => {
     const found = findInstanceRef(providerID);

@@ -18,12 +18,12 @@ import type {
 } from "./traffic-groups.ts";
 
 /**
- * Once, and no longer: few machines are in one, and those of the others wait for what is read of
- * them. The caller tries again.
+ * A short timeout without retries: only a few machines are in one, but all wait for the reading.
+ * The caller retries.
  */
 const answerLimitMs: Millis = seconds(4);
 const maxAttempts = 1;
-/** The most that the API gives in one page. */
+/** The largest page of the API. */
 const pageSize = 400;
 
 /** Classic load balancers, with credentials, region and endpoint as AWS' client finds them. */
@@ -37,7 +37,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     );
   }
 
-  /** Each lists its instances itself: a page tells all. */
+  /** A page contains the load balancers with their instances. */
   async read(
     { onListed, onRead }: ReadingListener,
     signal: AbortSignal,
@@ -91,7 +91,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     return answer === undefined ? "Gone" : "Registered";
   }
 
-  async lingering(
+  async remaining(
     id: string,
     targets: readonly Target[],
     signal: AbortSignal,
@@ -102,14 +102,13 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
       return this.#client.send(new DescribeInstanceHealthCommand(input), { abortSignal });
     });
     const states = answer?.InstanceStates ?? [];
-    // One that is not registered is said to be OutOfService; one that drains is InService until
-    // then.
+    // An unregistered instance is reported as OutOfService; a draining one is InService until then.
     return targets.filter(({ id: one }) =>
       states.some(({ InstanceId, State }) => InstanceId === one && State === "InService"),
     );
   }
 
-  /** Undefined where the load balancer, or the instance in it, is gone. */
+  /** Undefined if the load balancer, or the instance in it, is gone. */
   async #ask<T>(
     asked: AwsPurpose,
     signal: AbortSignal,

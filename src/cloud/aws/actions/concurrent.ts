@@ -1,4 +1,4 @@
-/** Does the work for each item, at most `atOnce` at a time. The first that fails ends the rest. */
+/** Runs the work for each item, at most `atOnce` concurrently. The first failure ends the rest. */
 export async function eachOf<T>(
   items: readonly T[],
   atOnce: number,
@@ -20,7 +20,7 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
 }
 
-/** Lets so many be under way at a time; the others begin in the order in which they came. */
+/** A semaphore that serves its waiters in order. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -42,13 +42,13 @@ export class Turns {
   }
 }
 
-/** What comes of work that others wait for, too: the signal ends the wait, not the work. */
+/** Waits for shared work: the signal ends the wait, not the work. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
-  // Once the race is decided, a rejection of the other would have no handler.
+  // After the race, a rejection of the work would have no handler.
   work.catch(() => undefined);
   try {
     return await Promise.race([promise, work]);

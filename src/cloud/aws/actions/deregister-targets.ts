@@ -26,18 +26,18 @@ import {
   byGroup,
   detailOf,
   detailOfReturn,
+  groupRequests,
   type HeldGroup,
   holdingsOf,
   LeavingTargets,
-  type LinesOf,
-  linesFor,
-  linesOf,
+  type RequestsByKind,
+  requestsFor,
   undoOf,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
 import { keyOfTarget, type TrafficGroups } from "./traffic-groups.ts";
 
-/** What a region has of load balancers. */
+/** The load balancers of a region. */
 export interface RegionTraffic {
   readonly index: TargetIndex;
   readonly kinds: readonly TrafficGroups[];
@@ -46,13 +46,13 @@ export interface RegionTraffic {
 
 interface Addresses {
   readonly addresses: readonly string[];
-  /** Why there are none. */
+  /** Why they are unknown. */
   readonly fault?: LastcallError | undefined;
 }
 
 interface Found extends HoldingsFound {
   readonly machine: TrafficMachine;
-  /** Absent: nobody was asked, since no group holds any. */
+  /** Absent if no group contains addresses, so that none were looked up. */
   readonly addresses?: Addresses | undefined;
 }
 
@@ -66,27 +66,27 @@ interface Newer {
 
 type Kind = "deregisterTargets";
 
-/** Of each group: sooner the evictions of a burst of notices need the processor. */
+/** When to check each group first; earlier, the evictions of a burst need the CPU. */
 const firstLookMs: Millis = seconds(3);
 const lookMs: Millis = seconds(5);
-/** So long the groups that hold the machine by its id wait for its addresses. */
+/** How long groups that contain the instance id wait for the addresses. */
 const addressLimitMs: Millis = seconds(2);
 const addressesLate = new LastcallError(
   "ACTION_TIMEOUT",
   `Cannot look up the addresses of the machine: no answer within ${addressLimitMs / 1000} s`,
 );
-/** So long before the end of its time the wait says how far it has come. */
+/** How long before the end of an attempt to report its progress. */
 const marginMs: Millis = seconds(1);
 
-/** Takes machines out of their target groups and classic load balancers, and puts them back. */
+/** Deregisters machines from target groups and classic load balancers, and undoes that. */
 export class TargetRunner implements ActionRunner<Kind> {
   readonly #trafficIn: InRegion<RegionTraffic>;
   readonly #clock: Clock;
   readonly #rng: Rng;
-  readonly #lines = new Map<RegionTraffic, LinesOf>();
-  /** What `prepare` has looked up for the `apply` that follows it. */
+  readonly #requests = new Map<RegionTraffic, RequestsByKind>();
+  /** Addresses that `prepare` has looked up for the following `apply`. */
   readonly #lookedUp = new WeakMap<ActionTarget, Addresses>();
-  /** Of which groups each machine is out, over all attempts of its action. */
+  /** The groups that each machine has left, across the attempts of its action. */
   readonly #out = new WeakMap<ActionTarget, Set<string>>();
 
   constructor({
@@ -103,7 +103,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     this.#rng = rng;
   }
 
-  /** Whether the load balancers can be read; reading them is what is needed at a notice. */
+  /** Checks that the load balancers can be read, which also fills the index for a notice. */
   check(_: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
     return problemOf("deregisterTargets", signal, async () => {
       const [fault] = await this.#trafficIn(undefined).index.faults(signal);
@@ -112,9 +112,9 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /**
-   * All that is registered and ours to take out; undefined where nothing is. Where nobody tells the
-   * owner it is taken out: a machine that goes and is left in fails requests, while one that
-   * aws-load-balancer-controller has taken out as well does no harm.
+   * Finds the registrations to remove; undefined if there are none. If the owner of a group is
+   * unknown, the target is deregistered: a terminated target fails requests, while deregistering
+   * one that aws-load-balancer-controller removes as well does no harm.
    */
   async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
     const { holdings, addresses } = await this.#find(task, signal);
@@ -123,17 +123,17 @@ export class TargetRunner implements ActionRunner<Kind> {
     return ours.length === 0 ? undefined : undoOf(ours);
   }
 
-  /** Does all that can be done, and throws what failed first after that. */
+  /** Deregisters everything possible, then throws the first error. */
   async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     signal.throwIfAborted();
     const traffic = this.#trafficIn(instanceOf(task).region);
-    const lines = this.#linesOf(traffic);
+    const requests = this.#requestsOf(traffic);
     const out = this.#out.get(task.target) ?? new Set<string>();
     this.#out.set(task.target, out);
-    const leaving = new LeavingTargets({ task, lines, out }, signal);
+    const leaving = new LeavingTargets({ task, requests, out }, signal);
     let found = await this.#find(task, signal);
     await leaving.leave(found.holdings);
-    // Hundreds of groups take their time, and the machine leaves each as soon as that is read.
+    // Reading hundreds of groups takes a while: the machine leaves each as soon as it is read.
     while (!found.isWhole) {
       const { faults } = found;
       found = await this.#findMore(task, found, signal);
@@ -147,7 +147,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     const untilAt = minus(task.endsAt, marginMs);
     const owned = byGroup(found.holdings.filter(({ group }) => group.isOwned));
     const wait = (held: readonly HeldGroup[]) =>
-      task.how.wait ? this.#wait({ held, lines, untilAt }, signal) : [];
+      task.how.wait ? this.#wait({ held, requests, untilAt }, signal) : [];
     const [left, late] = await Promise.all([
       wait([...leaving.groups, ...owned]),
       this.#leaveNewer({ task, found, leaving, traffic, untilAt }, signal),
@@ -163,8 +163,8 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /**
-   * The groups as they were read last may be older than a registration: once the burst is over they
-   * are read again, and what holds the machine beside those that are known is left, too.
+   * Reads the groups again after the burst, because the last reading may be older than a
+   * registration, and leaves further groups that contain the machine.
    */
   async #leaveNewer(
     { task, found, leaving, traffic, untilAt }: Newer,
@@ -189,7 +189,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     }
   }
 
-  /** Registers again what is still the machine's, where it runs. */
+  /** Registers again what still belongs to the machine, if it is running. */
   async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const traffic = this.#trafficIn(region);
@@ -197,22 +197,22 @@ export class TargetRunner implements ActionRunner<Kind> {
     if (instance === undefined || stageOf(instance) !== "Running") {
       return { detail: "in no group again: the instance does not run any more" };
     }
-    // An address that a pod has given up may be another pod's by now.
+    // The address of a terminated pod may belong to another pod by now.
     const { addresses, fault } = await addressesOf(task.target, this.#clock, signal);
     const recorded = holdingsOf(task.undo);
     const its = new Set([instanceId, ...addresses]);
     const held = byGroup(recorded.filter(({ target }) => its.has(target.id)));
-    const lines = this.#linesOf(traffic);
+    const requests = this.#requestsOf(traffic);
     const ends = await Promise.allSettled(
       held.map(async ({ group, targets }) => {
-        const { deregister, register } = linesFor(lines, group);
+        const { deregister, register } = requestsFor(requests, group);
         await deregister.settled(group.id, signal);
         return register.ask(group.id, targets, signal);
       }),
     );
     if (held.length > 0) traffic.index.readAgain();
     const detail = detailOfReturn(ends, signal);
-    // Whose the other addresses are is not known, and not for another attempt to forget.
+    // The owner of other addresses is unknown, so another attempt must not skip them.
     const isWhole = recorded.every(({ target }) => its.has(target.id));
     if (fault !== undefined && !isWhole) throw fault;
     return { detail };
@@ -249,7 +249,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     return this.#withAddresses(task, { ...found, ...rest }, signal);
   }
 
-  /** What it finds a moment before the attempt ends, so that it is told how far that has come. */
+  /** Ends the lookup just before the attempt ends, so that its progress is reported. */
   async #inTime<T>(
     { endsAt }: ActionTask<Kind>,
     how: { readonly look: (until: AbortSignal) => Promise<T>; readonly late: () => T },
@@ -267,7 +267,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     }
   }
 
-  /** The same where a reading since has found groups that hold addresses. */
+  /** Looks up again with addresses if a reading has found groups that contain addresses. */
   async #withAddresses(task: ActionTask<Kind>, found: Found, signal: AbortSignal): Promise<Found> {
     const { instanceId, region } = instanceOf(task);
     const { index } = this.#trafficIn(region);
@@ -280,8 +280,8 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /**
-   * In a burst of notices each question to the cluster is one that evictions wait for: it is asked
-   * once for `prepare` and the `apply` behind it.
+   * Looks up the addresses once for `prepare` and the following `apply`, because in a burst
+   * evictions wait behind each request to the cluster.
    */
   async #addresses({ target }: ActionTask<Kind>, signal: AbortSignal): Promise<Addresses> {
     const there = this.#lookedUp.get(target);
@@ -289,7 +289,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     return there ?? addressesOf(target, this.#clock, signal);
   }
 
-  /** Aborts with the signal, and when the time is up. */
+  /** A signal that aborts with another signal, or when time is up. */
   #limit(untilAt: Instant, signal: AbortSignal) {
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
@@ -301,24 +301,24 @@ export class TargetRunner implements ActionRunner<Kind> {
     return { signal: both, end: () => over.abort() };
   }
 
-  #linesOf(traffic: RegionTraffic): LinesOf {
+  #requestsOf(traffic: RegionTraffic): RequestsByKind {
     const tools = { clock: this.#clock, rng: this.#rng };
-    const lines =
-      this.#lines.get(traffic) ??
-      new Map(traffic.kinds.map((kind) => [kind.kind, linesOf(kind, tools)]));
-    this.#lines.set(traffic, lines);
-    return lines;
+    const requests =
+      this.#requests.get(traffic) ??
+      new Map(traffic.kinds.map((kind) => [kind.kind, groupRequests(kind, tools)]));
+    this.#requests.set(traffic, requests);
+    return requests;
   }
 
-  /** Gives the groups in which connections are left when the time is up. */
+  /** Returns the groups with remaining connections when time is up. */
   async #wait(
     {
       held,
-      lines,
+      requests,
       untilAt,
     }: {
       readonly held: readonly HeldGroup[];
-      readonly lines: LinesOf;
+      readonly requests: RequestsByKind;
       readonly untilAt: Instant;
     },
     signal: AbortSignal,
@@ -328,7 +328,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     try {
       for (let restMs = firstLookMs; left.length > 0; restMs = lookMs) {
         await this.#clock.sleep(restMs, limit.signal);
-        const looks = await Promise.all(left.map((one) => isStillIn(one, lines, limit.signal)));
+        const looks = await Promise.all(left.map((one) => isStillIn(one, requests, limit.signal)));
         left = left.filter((_, place) => looks[place]);
       }
     } catch {
@@ -340,15 +340,15 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 }
 
-/** A look that fails tells nothing: the next one may. */
+/** Whether targets are still registered. An error counts as yes; the next check may succeed. */
 async function isStillIn(
   { group, targets }: HeldGroup,
-  lines: LinesOf,
+  requests: RequestsByKind,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const lingering = await linesFor(lines, group).look.ask(group.id, targets, signal);
-    const keys = new Set(lingering.map(keyOfTarget));
+    const remaining = await requestsFor(requests, group).look.ask(group.id, targets, signal);
+    const keys = new Set(remaining.map(keyOfTarget));
     return targets.some((target) => keys.has(keyOfTarget(target)));
   } catch {
     signal.throwIfAborted();
@@ -357,8 +357,8 @@ async function isStillIn(
 }
 
 /**
- * Where nobody tells the addresses, or not in time, the groups that hold the instance by its id are
- * left at least.
+ * Looks up the addresses. If that fails or takes too long, at least the groups that contain the
+ * instance id are left.
  */
 async function addressesOf(
   target: ActionTarget,
@@ -382,7 +382,7 @@ async function addressesOf(
   }
 }
 
-/** Another attempt goes on with the same reading. */
+/** Retryable, because another attempt continues with the same reading. */
 function notAllRead({ read, listed }: TargetIndex["progress"]): LastcallError {
   const problem = "Cannot find all groups of the machine in the time of the attempt";
   const told =

@@ -8,10 +8,10 @@ import type {
 import type { InRegion, Membership } from "../ec2-machine.ts";
 import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
 
-/** What is asked of EC2 Auto Scaling. Made by `../auto-scaling.ts`. */
+/** The part of EC2 Auto Scaling that is needed. Implemented by `../auto-scaling.ts`. */
 export interface DetachingGroups {
   membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
-  /** False where the instance has left the group already. */
+  /** False if the instance has already left the group. */
   detach(
     instanceId: string,
     how: { readonly group: string; readonly desired: "Kept" | "Decremented" },
@@ -22,9 +22,9 @@ export interface DetachingGroups {
 type Kind = "detach";
 
 /**
- * Takes an instance out of its Auto Scaling group at once, so that the group launches another while
- * this one still drains. Whoever rolls back has an instance outside its group: attaching it again
- * would make the group end another.
+ * Detaches an instance from its Auto Scaling group at once, so that the group launches a
+ * replacement while this one still drains. A roll-back leaves the instance outside its group,
+ * because attaching it again would make the group terminate another one.
  */
 export class DetachRunner implements ActionRunner<Kind> {
   readonly #groupsIn: InRegion<DetachingGroups>;
@@ -35,7 +35,7 @@ export class DetachRunner implements ActionRunner<Kind> {
     this.#known = known;
   }
 
-  /** Which group it will be, only the machine tells: any of them, whether that may be asked. */
+  /** Checks the permission with any group, since only the machine determines the group. */
   async check(_: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
     const [any] = this.#known();
     if (any === undefined) return undefined;

@@ -1,25 +1,25 @@
 /**
- * What actions ask of EC2's networks. Made by `../ec2-client.ts`; contract suite:
- * `test/contract/ec2-network.contract.ts`. All methods read every page, and throw `LastcallError`
- * `CLOUD_*`, or the signal's reason when it aborts.
+ * The part of EC2 networking that actions need. Implemented by `../ec2-client.ts`; contract suite:
+ * `test/contract/ec2-network.contract.ts`. All methods read every page and throw `CLOUD_*` errors,
+ * or the signal's reason when it aborts.
  */
 export interface Ec2Network {
-  /** The network interfaces that are attached to these instances; those of others are left out. */
+  /** The network interfaces attached to these instances. */
   interfacesOf(
     instanceIds: readonly string[],
     signal: AbortSignal,
   ): Promise<readonly NetworkInterface[]>;
-  /** The VPC of each of these security groups; throws CLOUD_REFUSED where one does not exist. */
+  /** The VPC of each security group. Throws CLOUD_REFUSED if one does not exist. */
   vpcsOf(groupIds: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
-  /** Replaces all security groups of the interface; one that is gone is as it should be. */
+  /** Replaces all security groups of the interface. Succeeds if the interface is gone. */
   setSecurityGroups(
     interfaceId: string,
     groupIds: readonly string[],
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Asks whether that would be permitted, and throws as it would. `CarriedOut` where whoever
-   * answers knows no dry runs; an endpoint need not be AWS' own.
+   * Checks the permission by a dry run, and throws as the call would. `CarriedOut` if the endpoint,
+   * which may not be AWS, does not support dry runs.
    */
   trySecurityGroups(
     interfaceId: string,
@@ -32,12 +32,12 @@ export interface NetworkInterface {
   readonly id: string;
   readonly instanceId: string;
   readonly vpc: string;
-  /** All of its IPv4 and IPv6 addresses, those of its IPv4 prefixes as well. */
+  /** All IPv4 and IPv6 addresses, including those of IPv4 prefixes. */
   readonly addresses: readonly string[];
   readonly groupIds: readonly string[];
 }
 
-/** The addresses of an IPv4 block of at most 256, such as `10.0.2.0/28`; none of anything else. */
+/** The addresses of an IPv4 block of up to 256, such as `10.0.2.0/28`; none for other input. */
 export function addressesIn(block: string): readonly string[] {
   const [base = "", bits = ""] = block.split("/");
   const parts = base.split(".").map(Number);

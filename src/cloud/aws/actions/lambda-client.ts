@@ -18,18 +18,18 @@ const answerLimitMs: Millis = seconds(10);
 type Kind = "lambda";
 
 /**
- * Has Lambda functions run, and does not wait for them: Lambda runs one again up to twice where it
- * fails. Credentials, region and endpoint are found by AWS' client.
+ * Invokes Lambda functions asynchronously; Lambda retries a failed invocation up to twice. The AWS
+ * client finds credentials, region and endpoint.
  */
 export class LambdaRunner implements ActionRunner<Kind> {
-  /** A function that is named by its ARN is asked in its own region. */
+  /** A function named by its ARN is invoked in the region of the ARN. */
   readonly #clientIn: InRegion<LambdaClient> = oneEach(
     (region) => new LambdaClient(clientSettings({ region, answerLimitMs })),
   );
 
   /**
-   * By Lambda's own dry run, which needs the same permission. The payload is a template still, and
-   * need be no JSON before it is rendered.
+   * Checks by Lambda's dry run, which needs the same permission. The payload is not checked,
+   * because the template need not be JSON before it is rendered.
    */
   check({ functionName }: LambdaCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
     const how = { functionName, payload: "{}" };

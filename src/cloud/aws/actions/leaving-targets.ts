@@ -21,16 +21,16 @@ import {
   type TrafficGroups,
 } from "./traffic-groups.ts";
 
-/** Looks at one group that fall into this span are one. */
+/** Checks of one group within this time are batched. */
 const lingerMs: Millis = millis(500);
 
-/** One group with those of its targets that are the machine's. */
+/** One group with its targets that belong to the machine. */
 export interface HeldGroup {
   readonly group: TrafficGroup;
   readonly targets: readonly Target[];
 }
 
-/** Group and target: a machine may be in a group with several. */
+/** Identifies group and target, since a machine may have several targets in a group. */
 function keyOfHolding({ group, target }: Holding): string {
   return `${group.kind} ${group.id} ${keyOfTarget(target)}`;
 }
@@ -43,7 +43,7 @@ export function byGroup(holdings: readonly Holding[]): readonly HeldGroup[] {
   });
 }
 
-/** As it is written into the status. */
+/** The undo record in the status. */
 export function undoOf(held: readonly HeldGroup[]): Fields {
   const targetsOf = (kind: TrafficGroup["kind"]) =>
     held
@@ -59,7 +59,7 @@ export function undoOf(held: readonly HeldGroup[]): Fields {
   };
 }
 
-/** What is on record is not owned by anybody else: else it would not be there. */
+/** The recorded registrations, which are ours: others are not recorded. */
 export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
   const holding = (
     entry: unknown,
@@ -78,19 +78,19 @@ export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
   ];
 }
 
-/** The requests about groups of one kind, those of a burst together. */
-export interface Lines {
+/** The batched requests for groups of one kind. */
+export interface GroupRequests {
   readonly deregister: GroupBatches<void>;
   readonly register: GroupBatches<RegisterEnd>;
   readonly look: GroupBatches<readonly Target[]>;
 }
 
-export type LinesOf = ReadonlyMap<TrafficGroup["kind"], Lines>;
+export type RequestsByKind = ReadonlyMap<TrafficGroup["kind"], GroupRequests>;
 
-export function linesOf(
+export function groupRequests(
   kind: TrafficGroups,
   { clock, rng }: { readonly clock: Clock; readonly rng: Rng },
-): Lines {
+): GroupRequests {
   return {
     deregister: new GroupBatches({
       send: (id, targets, signal) => kind.deregister(id, targets, signal),
@@ -101,40 +101,40 @@ export function linesOf(
       ...{ clock, retryThrottled: rng },
     }),
     look: new GroupBatches({
-      send: (id, targets, signal) => kind.lingering(id, targets, signal),
+      send: (id, targets, signal) => kind.remaining(id, targets, signal),
       ...{ clock, lingerMs },
     }),
   };
 }
 
-export function linesFor(lines: LinesOf, { kind }: TrafficGroup): Lines {
-  const found = lines.get(kind);
+export function requestsFor(requests: RequestsByKind, { kind }: TrafficGroup): GroupRequests {
+  const found = requests.get(kind);
   assert(found !== undefined, `there is a client of each kind of group, ${kind} too`);
   return found;
 }
 
 interface Leaving {
   readonly task: PreparedTask<"deregisterTargets">;
-  readonly lines: LinesOf;
-  /** What attempts before this one have been told is out: it is not asked for again. */
+  readonly requests: RequestsByKind;
+  /** Targets that earlier attempts have deregistered. */
   readonly out: Set<string>;
 }
 
 /**
- * One machine on its way out of its groups. What is on record leaves at once; what is found later
- * is put on record first: else it could not be put back.
+ * Deregisters one machine from its groups. Recorded registrations are removed at once; those found
+ * later are recorded first, because otherwise they could not be restored.
  */
 export class LeavingTargets {
   readonly #task: PreparedTask<"deregisterTargets">;
-  readonly #lines: LinesOf;
+  readonly #requests: RequestsByKind;
   readonly #out: Set<string>;
   readonly #signal: AbortSignal;
   readonly #onRecord: Map<string, Holding>;
   readonly #sent: Promise<void>[] = [];
 
-  constructor({ task, lines, out }: Leaving, signal: AbortSignal) {
+  constructor({ task, requests, out }: Leaving, signal: AbortSignal) {
     this.#task = task;
-    this.#lines = lines;
+    this.#requests = requests;
     this.#out = out;
     this.#signal = signal;
     this.#onRecord = new Map(holdingsOf(task.undo).map((one) => [keyOfHolding(one), one]));
@@ -145,7 +145,7 @@ export class LeavingTargets {
     return byGroup([...this.#onRecord.values()]);
   }
 
-  /** Gives what is left beside what was before. */
+  /** Deregisters further registrations. Returns the groups that it has newly left. */
   async leave(found: readonly Holding[]): Promise<readonly HeldGroup[]> {
     const { keep } = this.#task;
     const more = found.filter(
@@ -161,7 +161,7 @@ export class LeavingTargets {
     return held;
   }
 
-  /** Resolves when all that was sent is answered, with what has failed first since it was asked. */
+  /** Resolves when all requests are complete, with the first error since the last call. */
   async settled(): Promise<LastcallError | undefined> {
     const ends = await Promise.allSettled(this.#sent.splice(0));
     this.#signal.throwIfAborted();
@@ -173,7 +173,11 @@ export class LeavingTargets {
     for (const { group, targets } of held) {
       const keys = targets.map((target) => keyOfHolding({ group, target }));
       if (keys.every((key) => this.#out.has(key))) continue;
-      const sent = linesFor(this.#lines, group).deregister.ask(group.id, targets, this.#signal);
+      const sent = requestsFor(this.#requests, group).deregister.ask(
+        group.id,
+        targets,
+        this.#signal,
+      );
       sent.then(
         () => {
           for (const key of keys) this.#out.add(key);
@@ -186,7 +190,7 @@ export class LeavingTargets {
   }
 }
 
-/** What has come of work that has all been tried, for people; throws what failed first. */
+/** Describes the result of registering again. Throws the first error. */
 export function detailOfReturn(
   ends: readonly PromiseSettledResult<RegisterEnd>[],
   signal: AbortSignal,
@@ -200,7 +204,7 @@ export function detailOfReturn(
   return `registered again with ${counted(returned)}${beside}`;
 }
 
-/** What has come of it, for people. */
+/** Describes the result. */
 export function detailOf(
   end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly HeldGroup[]>>,
   remark: string | undefined,

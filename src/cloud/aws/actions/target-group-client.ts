@@ -140,7 +140,7 @@ export class TargetGroupClient implements TrafficGroups {
     return end;
   }
 
-  async lingering(
+  async remaining(
     id: string,
     targets: readonly Target[],
     signal: AbortSignal,

@@ -65,7 +65,7 @@ export interface TrafficGroups {
   deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
   register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<RegisterEnd>;
   /** Those of these that still have connections, or have not been deregistered. */
-  lingering(
+  remaining(
     id: string,
     targets: readonly Target[],
     signal: AbortSignal,

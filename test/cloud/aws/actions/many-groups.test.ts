@@ -56,7 +56,7 @@ class SlowGroups implements TrafficGroups {
     return "Registered";
   }
 
-  async lingering(): Promise<readonly []> {
+  async remaining(): Promise<readonly []> {
     return [];
   }
 }

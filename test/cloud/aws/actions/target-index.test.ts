@@ -213,7 +213,7 @@ describe("the index of targets", () => {
       kind: "TargetGroup",
       deregister: async () => {},
       register: async () => "Registered",
-      lingering: async () => [],
+      remaining: async () => [],
       read: async () => {
         readAtMs.push(clock.monotonic());
         throw new LastcallError(code, "Cannot: a test says so");

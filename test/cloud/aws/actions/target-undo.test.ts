@@ -32,7 +32,7 @@ describe("a machine whose departure is taken back", () => {
       read: async () => [],
       deregister: async () => {},
       register: async () => "Registered",
-      lingering: async () => [],
+      remaining: async () => [],
       ...own,
     });
     const kinds = [

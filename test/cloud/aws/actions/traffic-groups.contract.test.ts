@@ -144,10 +144,10 @@ describe("AWS' client of target groups", () => {
     const group = server.addGroup("web", { targets: [...there] });
     await groups.deregister(group.arn, [gone], never);
     expect(server.serving(group)).toEqual([`${one}:80`, `${one}:81`]);
-    expect(await groups.lingering(group.arn, [...there, gone], never)).toEqual(there);
+    expect(await groups.remaining(group.arn, [...there, gone], never)).toEqual(there);
     await groups.deregister(group.arn, [...there, gone], never);
     expect(server.serving(group)).toEqual([]);
-    expect(await groups.lingering(group.arn, [...there, gone], never)).toEqual([]);
+    expect(await groups.remaining(group.arn, [...there, gone], never)).toEqual([]);
     await server.stop();
   });
 
