@@ -2,20 +2,20 @@ import type { LaunchTimeReading } from "../../contracts/cloud/launch-times.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 
-/** Machines that one request, or one list, tells of: those of a region, a zone, a scale set. */
+/** Machines covered by one request or list: those of a region, a zone or a scale set. */
 export interface MachinePlace<Ref> {
-  /** Any of them. */
+  /** Any one of the machines. */
   readonly ref: Ref;
-  /** The providerID by the id that the answer has. */
+  /** The providerID by the id in the response. */
   readonly wanted: ReadonlyMap<string, string>;
 }
 
-/** Where a machine is asked for, and by which id; undefined: not in this cloud. */
+/** Finds the place and id of a machine; undefined if it is not in this cloud. */
 export type FindPlace<Ref> = (
   providerID: string,
 ) => { readonly ref: Ref; readonly key: string; readonly id: string } | undefined;
 
-/** Machines of other clouds, and what is no machine, are asked of nobody. */
+/** Groups machines by place. Omits those of other clouds. */
 export function placesOf<Ref>(
   providerIDs: readonly string[],
   find: FindPlace<Ref>,
@@ -32,8 +32,8 @@ export function placesOf<Ref>(
 }
 
 /**
- * Asks for all places side by side. One that cannot be read is a fault of the reading, and the
- * others count; an abort rejects with the signal's reason. `read` adds to `bornAt`, by providerID.
+ * Reads all places concurrently. A place that cannot be read adds to the faults. Rejects with the
+ * signal's reason when it aborts. `read` adds to `bornAt` by providerID.
  */
 export async function readPlaces<Ref>(
   places: readonly MachinePlace<Ref>[],

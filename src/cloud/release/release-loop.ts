@@ -5,26 +5,26 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 
-/** How the machine that is meant stands now. */
+/** The state of the machine to release. */
 export type Standing = "Staying" | "Leaving" | "Gone" | "Replaced";
 
-/** One machine that is to go, as its cloud knows it. */
+/** One machine to release, as its cloud sees it. */
 export interface LeavingMachine<Seen> {
-  /** The machine that stands in its place now; undefined where the cloud has none. */
+  /** Looks up the machine; undefined if the cloud has none of that name. */
   look(signal: AbortSignal): Promise<Seen | undefined>;
   standing(seen: Seen): Standing;
   /**
-   * Asks the cloud once to release it, and follows the request as far as the cloud tells of it.
-   * Throws `LastcallError`; `retryable` leads to another look, and to another request if it still
-   * stays.
+   * Requests the release once and follows the request as far as the cloud reports it. Throws a
+   * `LastcallError`; if it is retryable, the machine is looked up again and, if it stays, released
+   * again.
    */
   act(seen: Seen, bounds: ReleaseBounds): Promise<void>;
-  /** What is told of one that is still there after the whole wait. */
+  /** The error for a machine that is still there after the wait. */
   stillThere(seen: Seen): LastcallError;
 }
 
 export interface ReleaseBounds {
-  /** On the monotonic clock, in milliseconds. */
+  /** Monotonic time in milliseconds. */
   readonly giveUpAt: number;
   readonly signal: AbortSignal;
 }
@@ -32,24 +32,24 @@ export interface ReleaseBounds {
 export interface ReleaseLoopOptions {
   readonly clock: Clock;
   readonly rng: Rng;
-  /** How long one release waits for the machine to go; 20 minutes by default. */
+  /** How long a release waits until the machine is gone; default 20 minutes. */
   readonly goneWithinMs?: Millis | undefined;
 }
 
-/** Attempts of the act itself; before each the machine is looked at again. */
+/** How often the release is requested; the machine is looked up before each. */
 const actAttempts = 4;
 const actRule = { firstMs: seconds(2), mostMs: seconds(15) };
 const pollRule = { firstMs: seconds(2), mostMs: seconds(15) };
 
 export interface LeavingRequest<Seen> {
   readonly machine: LeavingMachine<Seen>;
-  /** The caller's own look at the node, after each of ours at the machine. */
+  /** The caller's final check of the node, after each lookup of the machine. */
   readonly lastLook: ReleaseRequest["lastLook"];
 }
 
 /**
- * Look, act unless it is leaving, wait until it is gone: as `InstanceReleaser.release` promises it,
- * for every cloud. Another machine in the place is never touched.
+ * Implements `InstanceReleaser.release` for every cloud: look up the machine, release it unless it
+ * is terminating, wait until it is gone. Never touches another machine of the same name.
  */
 export async function releaseByLooking<Seen>(
   request: LeavingRequest<Seen>,
@@ -85,8 +85,8 @@ type Ready<Seen> =
   | { readonly kind: "Kept" };
 
 /**
- * The machine as it stays, with the node looked at after it; both again where the node's look took
- * time. Else how the machine stands that needs no request, or that it is to be kept.
+ * Looks up the machine, then lets the caller check the node; repeats both if the latter took time.
+ * Returns the machine if it has to be released, otherwise its state, or that it is kept.
  */
 async function lastLooks<Seen>(
   { machine, lastLook }: LeavingRequest<Seen>,
@@ -104,7 +104,7 @@ async function lastLooks<Seen>(
   }
 }
 
-/** Asks the cloud to release the machine; a fault that may pass is followed by more looks. */
+/** Requests the release, with further lookups after retryable errors. */
 async function letGo<Seen>(
   request: LeavingRequest<Seen>,
   start: {
@@ -132,9 +132,8 @@ async function letGo<Seen>(
 }
 
 /**
- * That a request was taken, or has ended well, does not tell that the machine went: only a look
- * does.
- * `Stays`: it was leaving without a request of ours, and that was called off.
+ * Waits until the machine is gone. An accepted or completed request does not prove that; only a
+ * lookup does. `Stays`: it was terminating without our request, and that was cancelled.
  */
 async function untilGone<Seen>(
   machine: LeavingMachine<Seen>,
@@ -163,8 +162,8 @@ async function untilGone<Seen>(
 }
 
 /**
- * A machine that is going does not come back, whatever is found out about it meanwhile: its node
- * must not be put to work again, so that the release is taken up for as long as it takes.
+ * The error for a terminating machine, whose node must not be uncordoned, because it does not come
+ * back: the release is retried for as long as that takes.
  */
 function stillLeaving(error: LastcallError): LastcallError {
   if (error.code === "LEASE_LOST") return error;

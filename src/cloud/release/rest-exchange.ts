@@ -3,11 +3,11 @@ import { type Fields, isFields, parseJson } from "../../core/json/json-field.ts"
 import type { Millis } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 
-/** Where access tokens come from. */
+/** A source of access tokens. */
 export interface TokenSource {
-  /** A token that is good now; undefined where requests go out without one. */
+  /** A valid token; undefined if requests need none. */
   token(): Promise<string | undefined>;
-  /** Drops what is kept: the cloud refused the last token. */
+  /** Drops the cached token, which the cloud has rejected. */
   forget(): void;
 }
 
@@ -36,15 +36,16 @@ export interface RestOptions {
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   /**
-   * The fault of a request that got no answer; `found` says why, such as "no answer within 30 s".
+   * The error for a request without a response; `found` is the reason, such as "no answer within 30
+   * s".
    */
   readonly noAnswer: (found: string) => LastcallError;
 }
 
 /**
- * Sends a request to a cloud's API once, with a token, and gives whatever the cloud answered, read
- * to its end so that the connection can be used again. Throws the tools' fault where there was no
- * answer, and the signal's reason when it aborts. No error holds a token.
+ * Sends a request to a cloud's API once, with a token, and returns the response, read to its end so
+ * that the connection can be reused. Throws `noAnswer` if there is no response, and the signal's
+ * reason when it aborts. No error contains a token.
  */
 export async function exchange(
   request: RestRequest,
@@ -86,13 +87,13 @@ async function roundTrip(
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-/** The body as an object; undefined where it is none. */
+/** Parses a JSON object; undefined if it is none. */
 export function jsonObjectOf(text: string): Fields | undefined {
   const value = parseJson(text)?.value;
   return isFields(value) ? value : undefined;
 }
 
-/** Tokens come from a library that takes no signal; what comes after an abort is dropped. */
+/** Waits for the token library, which does not support signals. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
@@ -102,7 +103,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Only the code: the text of a foreign error may hold more than belongs into a log. */
+/** Only the error code, because the text of a foreign error may contain secrets. */
 function connectionFault(error: unknown): string {
   const cause = (error as { readonly cause?: { readonly code?: unknown } } | undefined)?.cause;
   return typeof cause?.code === "string" ? cause.code : "no further notice";
@@ -111,14 +112,14 @@ function connectionFault(error: unknown): string {
 export interface ApiEndpoint {
   /** Without a trailing slash; the API's own path is appended. */
   readonly baseUrl: string;
-  /** Plain HTTP to this machine: our server for tests, or a proxy beside us. */
+  /** Plain HTTP to this machine: a test server or a local proxy. */
   readonly loopback: boolean;
 }
 
 /**
- * Reads the value of an option such as `--gcp-endpoint`: `https://compute.example.internal` or
- * `http://127.0.0.1:8090`. A token must never cross a network in clear text, so plain HTTP is taken
- * for loopback only. Throws CONFIG_INVALID.
+ * Parses an option such as `--gcp-endpoint`: `https://compute.example.internal` or
+ * `http://127.0.0.1:8090`. Plain HTTP is accepted for loopback only, because a token must never
+ * cross a network in clear text. Throws CONFIG_INVALID.
  */
 export function parseApiEndpoint(option: string, text: string): ApiEndpoint {
   const invalid = (found: string): LastcallError => {
@@ -127,7 +128,7 @@ export function parseApiEndpoint(option: string, text: string): ApiEndpoint {
   };
   if (!URL.canParse(text)) throw invalid("found text that is no URL");
   const url = new URL(text);
-  // Whoever writes a password into the address would find it in a log: do not repeat the address.
+  // The message does not repeat an address that contains a password.
   if (url.username !== "" || url.password !== "") throw invalid("found credentials in the URL");
   if (url.search !== "" || url.hash !== "") throw invalid(`found a query or fragment in ${text}`);
   const loopback = url.protocol === "http:" && isLoopback(url.hostname);

@@ -26,7 +26,7 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
-/** What one action came to, after all its attempts. */
+/** The result of an action after all its attempts. */
 export type ActionEnd =
   | { readonly kind: "Done"; readonly done: ActionDone; readonly attempts: number }
   | {
@@ -40,29 +40,28 @@ export interface ActionAttemptOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly runner: ActionRunner;
-  /** Nothing is begun after it; asked before each attempt, since it may come nearer. */
+  /** No attempt starts after it. Evaluated before each, since it may move earlier. */
   readonly deadlineAt: () => Instant | undefined;
-  /** What has happened then, for people; absent: the deadline of the departure has passed. */
+  /** What the end means, for messages; absent: the departure's deadline has passed. */
   readonly whyOver?: string | undefined;
   /**
-   * Whether the departure is being rolled back, so that nothing else is to be changed for it.
-   * Absent: nobody does that.
+   * Whether the departure is being rolled back, so that nothing more may be changed. Absent: never.
    */
   readonly isTakenBack?: () => boolean;
-  /** Told before and after each call that may change something; absent: nobody asks. */
+  /** Called before and after each call that may change something. */
   readonly onAsked?: (isAsked: boolean) => void;
-  /** Keeps what it takes to undo the action, before anything is changed. */
+  /** Stores the undo record before anything is changed. */
   readonly keep: (undo: Fields) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Why an action ends that was not carried out before its departure was rolled back. */
+/** Why an action ends that did not run before its departure was rolled back. */
 export const rolledBack = "the departure is rolled back";
 
-/** A task but for when its attempt ends. */
+/** A task without the end of its attempt. */
 export type OpenTask = Omit<ActionTask, "endsAt">;
 
-/** An action of a departure as it stands now, with its templates rendered. */
+/** The task of a departure's action, with its templates rendered for the current state. */
 export function taskFor(
   action: Action,
   departure: Departure,
@@ -90,10 +89,10 @@ export function taskFor(
 }
 
 /**
- * Carries out one action: prepares it, has its undo record kept, and applies it; each within the
- * action's timeout, and again after a fault that may pass, never past the deadline. `kept`: the
- * record of a process before this one. Rejects only with the reason of its signal, and with
- * `rolledBack` where nothing was changed before that.
+ * Runs one action: prepares it, stores its undo record, and applies it, each within the action's
+ * timeout, with retries after retryable errors, never past the deadline. `kept` is the record of an
+ * earlier process. Rejects only with the signal's reason, and with `rolledBack` if nothing was
+ * changed before the roll-back.
  */
 export async function carryOut(
   action: Action,
@@ -103,7 +102,7 @@ export async function carryOut(
   let undo = options.kept;
   const keep = async (found: Fields) => {
     await options.keep(found);
-    // Only now: what could not be kept is not acted upon.
+    // Only now, because an action without a stored record must not be applied.
     undo = found;
   };
   return attempting(action, options, async ({ endsAt, within, before }) => {
@@ -123,7 +122,7 @@ export async function carryOut(
   });
 }
 
-/** Puts back what an action has changed. No deadline holds here. */
+/** Undoes what an action has changed, without a deadline. */
 export async function takeBack(
   action: Pick<Action, "timeoutMs" | "retries">,
   task: OpenTask & { readonly undo: Fields },
@@ -135,17 +134,17 @@ export async function takeBack(
   );
 }
 
-/** A receiver that has just failed is given so long before it is asked again. */
+/** The first pause after an error of the receiver. */
 const firstPauseMs: Millis = millis(500);
-/** And one that is asked too often: chats take a message a second. */
+/** The first pause after throttling: chats accept one message a second. */
 const firstBusyPauseMs: Millis = seconds(2);
-/** A receiver that asks for more is asked after so long all the same: later nobody needs it. */
+/** The longest `Retry-After` that is honored: later, the action is useless. */
 const longestAskedMs: Millis = minutes(1);
 
 interface Attempt {
   readonly endsAt: Instant;
   readonly within: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-  /** What the attempt before it came to. */
+  /** The result of the previous attempt. */
   readonly before: unknown;
 }
 
@@ -166,7 +165,7 @@ async function attempting(
       return failed(deadlinePassed(fault, whyOver), attempts - 1);
     }
     const timeoutAt = plus(now, timeoutMs);
-    // A notice may come, or its deadline come nearer, while an attempt goes on.
+    // A notice may arrive, or its deadline move earlier, during an attempt.
     const limit: Limit = {
       ...{ clock, signal },
       endsAt: () => earlier(timeoutAt, deadlineAt() ?? timeoutAt),
@@ -189,7 +188,7 @@ async function attempting(
   }
 }
 
-/** What the receiver has asked for, and on top of it what keeps many from returning together. */
+/** The receiver's `Retry-After` plus a random backoff, so that many do not retry together. */
 function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
   const { code, retryAfterMs = 0 } = isLastcallError(fault) ? fault : {};
   const firstMs = code === "ACTION_RATE_LIMITED" ? firstBusyPauseMs : firstPauseMs;
@@ -197,7 +196,7 @@ function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
   return millis(Math.min(retryAfterMs, longestAskedMs) + ownMs);
 }
 
-/** How an action ends by a fault that nobody tries again. */
+/** The result of an action that failed for good. */
 export function failed(error: unknown, attempts: number): ActionEnd {
   const code = isLastcallError(error) ? error.code : "UNEXPECTED";
   return { kind: "Failed", code, detail: messageOf(error), attempts };
@@ -208,7 +207,7 @@ function timedOut(timeoutMs: number): LastcallError {
   return new LastcallError("ACTION_TIMEOUT", problem);
 }
 
-/** `before`: what the attempt before came to, which is why it was not done in time. */
+/** The result of an action that ran out of time. `before` is the last error. */
 function deadlinePassed(
   before: unknown,
   whyOver = "the deadline of the departure has passed",
@@ -220,15 +219,15 @@ function deadlinePassed(
 interface Limit {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** As it is now. */
+  /** The current end. */
   readonly endsAt: () => Instant;
   readonly late: () => LastcallError;
 }
 
-/** How often the end of an attempt is looked at: a deadline may come nearer. */
+/** How often the end of an attempt is evaluated, since a deadline may move earlier. */
 const lookMs: Millis = seconds(1);
 
-/** Even a runner that does not listen to its signal holds nothing up. */
+/** Runs a step within its limit, even if the runner ignores its signal. */
 async function withinLimit<T>(step: (signal: AbortSignal) => Promise<T>, limit: Limit): Promise<T> {
   const { clock, endsAt, late, signal } = limit;
   signal.throwIfAborted();
@@ -239,7 +238,7 @@ async function withinLimit<T>(step: (signal: AbortSignal) => Promise<T>, limit: 
   const ended = new Promise<never>((_, reject) => {
     until.addEventListener("abort", () => reject(until.reason), { once: true });
   });
-  // Handled where the race is, and by nobody where the step was the first.
+  // After the race, a rejection would have no handler.
   ended.catch(() => undefined);
   untilLate(limit, done.signal).then(
     () => over.abort(late()),
@@ -263,7 +262,7 @@ async function untilLate(
   }
 }
 
-/** The same runner, each of whose acts asks first whether it may be done. */
+/** Wraps a runner so that each call first checks that it is allowed. */
 export function fencedRunner(runner: ActionRunner, assertMayAct: () => void): ActionRunner {
   const fenced =
     <Task, Result>(act: (task: Task, signal: AbortSignal) => Promise<Result>) =>

@@ -12,20 +12,20 @@ import { isLastcallError, messageOf } from "../../errors.ts";
 
 export interface ActionCheckOptions {
   readonly fleet: Fleet;
-  /** Absent: no action can be carried out. */
+  /** Absent if this process cannot run actions. */
   readonly actionPorts: ActionPorts | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
-  /** Says what is wrong, and writes nothing. */
+  /** Logs problems and writes nothing. */
   readonly dryRun: boolean;
 }
 
-/** A permission or a Secret may be taken away: what was right is looked at again after this. */
+/** Recheck interval of valid actions: a permission or a Secret may be removed. */
 const againMs: Millis = minutes(10);
-/** And what nobody could say, or nobody could be asked about before there is a node. */
+/** Recheck interval of actions that could not be checked, such as without a node. */
 const unknownAgainMs: Millis = minutes(1);
-/** One that does not answer is asked again another time. */
+/** The timeout of a check. */
 const checkMs: Millis = seconds(10);
 
 interface Checked {
@@ -33,7 +33,7 @@ interface Checked {
   readonly againAtMs: number;
 }
 
-/** What a look at an action has found: that all is well, what is wrong, or that nobody can tell. */
+/** The result of a check: valid, a problem, or that it could not be checked. */
 type ActionFinding = "Well" | { readonly kind: "Wrong" | "Unchecked"; readonly told: string };
 
 type ReadyState = Pick<PolicyCondition, "status" | "reason" | "message">;
@@ -46,10 +46,9 @@ const notYet: ReadyState = {
 };
 
 /**
- * Says before the first notice what is wrong with the actions of a policy: an unknown ARN, a
- * missing permission or Secret, a host that is not allowed. The policy is in force all the same; it
- * is Ready when its actions have been looked at.
- * Whatever carries out its actions is loaded by then, too.
+ * Reports problems with the actions of a policy before the first notice: an unknown ARN, a missing
+ * permission or Secret, a host that is not allowed. The policy is in force anyway, and Ready once
+ * its actions have been checked. The checks also load the code that runs the actions.
  */
 export class ActionChecks {
   readonly #options: ActionCheckOptions;
@@ -60,7 +59,7 @@ export class ActionChecks {
     this.#options = options;
   }
 
-  /** Until the signal aborts, which it rejects with. */
+  /** Runs until the signal aborts, then rejects with its reason. */
   async run(signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#options;
     const wakeup = new Wakeup(clock);
@@ -79,7 +78,7 @@ export class ActionChecks {
     }
   }
 
-  /** Until they are looked at, which may take its time, nobody calls new actions well. */
+  /** Marks new actions as unchecked until they have been checked, which may take a while. */
   async #announce({ name, actions }: Policy): Promise<void> {
     if (actions.length === 0) return;
     if (this.#checked.get(name)?.actions !== JSON.stringify(actions))
@@ -103,7 +102,7 @@ export class ActionChecks {
     await this.#tell(policy.name, state);
   }
 
-  /** Some permissions are told by a machine alone. */
+  /** Whether the policy has a node, without which some permissions cannot be checked. */
   #hasNode({ name }: Policy): boolean {
     const { nodes, policies } = this.#options.fleet.view();
     return nodes.some((node) => selectPolicy(node, policies)?.policy.name === name);
@@ -179,7 +178,7 @@ export class ActionChecks {
   }
 }
 
-/** What is wrong comes first: it is what somebody can mend. */
+/** The state of a policy: problems come first, because somebody can fix them. */
 function stateOf(found: readonly ActionFinding[]): ReadyState {
   const told = (kind: "Wrong" | "Unchecked") =>
     found.flatMap((one) => (one !== "Well" && one.kind === kind ? one.told : []));

@@ -9,30 +9,30 @@ import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
 
 export interface ActionLedgerOptions {
-  /** By which it is carried out; another one where its node is seen only later. */
+  /** The current policy, which may change if the node is seen only later. */
   readonly policy: () => Policy;
   readonly statusWriter: StatusWriter;
   readonly telemetry: DepartureTelemetry;
-  /** The departure as it is now. */
+  /** The current departure. */
   readonly departure: () => Departure;
-  /** Tries a write again until it works, or the signal aborts. */
+  /** Retries a write until it succeeds or the signal aborts. */
   readonly retry: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
-  /** Whether an action is being carried out in this process. */
+  /** Whether an action is running in this process. */
   readonly underWay: (name: string) => boolean;
 }
 
 /**
- * `status.actions` of one departure: of what this process has begun it knows more than the status,
- * of all else the status knows more. Writes go one after another, and each carries all that is new.
- * In a rush of notices they stand back for cordons and evictions, and with them what waits for its
- * old state to be written: to be quarantined or detached is less urgent than to be drained. To be
- * out of the load balancers is not: that goes ahead of the evictions that wait.
+ * Manages `status.actions` of one departure. It is newer than the status for actions that this
+ * process has started; for all others the status is newer. Writes are sent one after another, each
+ * with all changes. In a burst they yield to cordons and evictions, and so do actions that wait for
+ * their undo record: quarantine and detaching are less urgent than the drain. Deregistering from
+ * load balancers is not, and its record overtakes pending evictions.
  */
 export class ActionLedger {
   readonly #options: ActionLedgerOptions;
   readonly #own = new Map<string, ActionRecord>();
   #records: readonly ActionRecord[];
-  /** A write that has not begun yet carries what comes meanwhile. */
+  /** The write that has not been sent yet, and takes further changes along. */
   #waiting: Promise<void> | undefined;
 
   constructor(options: ActionLedgerOptions) {
@@ -40,7 +40,7 @@ export class ActionLedger {
     this.#records = options.departure().status.actions ?? [];
   }
 
-  /** Where nobody else has begun them: what is known of them goes with each write. */
+  /** Called if no other process has started actions: every write includes the records. */
   own(): void {
     this.#options.statusWriter.accompany((fresh) => this.#statusOf(fresh));
   }
@@ -54,20 +54,20 @@ export class ActionLedger {
     return known ?? { name, kind: how.kind, at, state: "Pending", attempts: 0 };
   }
 
-  /** Takes down what this process knows of an action; `save` writes it. */
+  /** Sets the record of an action; `save` writes it. */
   set(record: ActionRecord): void {
     this.#own.set(record.name, record);
     this.reconsider();
   }
 
-  /** Judges again what has not begun, by cause and phase as they are now. */
+  /** Evaluates actions that have not started again, by the current cause and phase. */
   reconsider(): void {
     this.#records = this.#planned(this.#records);
   }
 
   /**
-   * Writes that an action begins, and gives whether it may: where another process has ended it
-   * meanwhile, it may not, nor where the departure is gone.
+   * Writes that an action starts. Returns false if another process has ended it meanwhile, or the
+   * departure is gone.
    */
   async claim(begun: ActionRecord, signal: AbortSignal): Promise<boolean> {
     const { statusWriter, departure, retry } = this.#options;
@@ -87,12 +87,12 @@ export class ActionLedger {
     return isOurs && written !== undefined;
   }
 
-  /** Resolves when all that was set before is in the status. */
+  /** Resolves when all records set before are in the status. */
   async save(signal: AbortSignal, place: PlaceInRush = "Behind"): Promise<void> {
     await this.#options.retry(() => this.#write(place), signal);
   }
 
-  /** The same for whom nobody waits. */
+  /** Saves in the background. */
   saveBeside(signal: AbortSignal): void {
     this.save(signal).catch((error: unknown) => {
       const { telemetry, departure } = this.#options;
@@ -117,12 +117,12 @@ export class ActionLedger {
     return this.#waiting;
   }
 
-  /** The status with the records; undefined where they stand there. */
+  /** The status with the records; undefined if unchanged. */
   #statusOf({ status }: Departure): Departure["status"] | undefined {
     const written = status.actions ?? [];
     const actions = this.#planned(written);
     this.#records = actions;
-    // The API server gives the fields of an object in an order of its own.
+    // The API server returns the fields of an object in its own order.
     return isSameJson(written, actions)
       ? undefined
       : { ...status, actions, policy: this.#options.policy().name };

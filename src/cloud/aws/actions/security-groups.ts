@@ -18,7 +18,7 @@ import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";
 type Kind = "replaceSecurityGroups";
 
 const groupField = "replaceSecurityGroups.groupIds";
-/** Of so many machines the interfaces are looked at before any departure: one page of EC2's. */
+/** How many instances' interfaces are checked in advance: one page of EC2's API. */
 const mostLookedAt = 50;
 
 interface FormerGroups {
@@ -27,15 +27,15 @@ interface FormerGroups {
 }
 
 /**
- * Quarantine: the security groups of every network interface of an instance are replaced. An
- * interface that has the named groups already was changed by an earlier run, whose record alone
- * knows the former ones.
+ * Quarantines an instance: replaces the security groups of its network interfaces. An interface
+ * that already has the new groups was changed by an earlier process, and only its record contains
+ * the former ones.
  */
 export class SecurityGroupRunner implements ActionRunner<Kind> {
   readonly #networkIn: InRegion<Ec2Network>;
   readonly #known: KnownInstances;
   readonly #exchanges: GroupExchanges;
-  /** The VPC of each group that has been looked up, which it keeps for good. */
+  /** The VPC of each known group, which never changes. */
   readonly #vpcs = new Map<string, string>();
 
   constructor({
@@ -52,7 +52,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     this.#exchanges = new GroupExchanges(clock);
   }
 
-  /** Whether the groups exist, could be those of machines that are known, and may be set. */
+  /** Checks that the groups exist, are in the VPC of known machines, and may be set. */
   async check(
     { groupIds }: ReplaceSecurityGroups,
     signal: AbortSignal,
@@ -82,7 +82,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     return problemOf("replaceSecurityGroups", signal, () => tryOn(network, one, groupIds, signal));
   }
 
-  /** Throws where a group does not exist, or is of another VPC, before anything is changed. */
+  /** Throws before any change if a group does not exist or is in another VPC. */
   async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
     const { groupIds } = task.how;
     const { instanceId, region } = instanceOf(task);
@@ -113,7 +113,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       });
     const toChange = new Set(unchanged.map(({ id }) => id));
     await change(recorded.filter(({ id }) => toChange.has(id)));
-    // Attached since the record was made. Unrecorded, nobody would know its former groups.
+    // Interfaces attached since then are recorded first, so that their former groups are known.
     const found = task.keep === undefined ? [] : unchanged.filter(({ id }) => !ids.has(id));
     const newer = found.map((one) => this.#exchanges.formerOf(one));
     if (newer.length > 0) {
@@ -129,12 +129,12 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
   }
 
-  /** What EC2 shows may be older than the way back of a moment ago. */
+  /** Whether the interface has the groups. Right after an undo, EC2 may show stale ones. */
   #isThere(one: NetworkInterface, groupIds: readonly string[]): boolean {
     return hasGroups(one, groupIds) && !this.#exchanges.isJustBack(one);
   }
 
-  /** Asked at a notice only where no look before has told it: one that is gone since is refused. */
+  /** Looks up only unknown groups. EC2 rejects one that has been deleted since. */
   async #vpcsOf(
     network: Ec2Network,
     groupIds: readonly string[],
@@ -155,12 +155,12 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     return found;
   }
 
-  /** Gives each interface that is still the instance's the groups that it had. */
+  /** Restores the former groups of the interfaces that still belong to the instance. */
   async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const standing = await network.interfacesOf([instanceId], signal);
-    // Also where they are there: a change that was given up on may still come into effect.
+    // Even if they are there: an abandoned change may still take effect.
     const restored = formerGroups(task.undo).filter(({ id }) =>
       standing.some((one) => one.id === id),
     );
@@ -170,7 +170,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
         await network.setSecurityGroups(id, groupIds, signal);
       } catch (error) {
         signal.throwIfAborted();
-        // One that could not be changed may not be changed back either.
+        // An interface that could not be changed need not be restored.
         const isAsItWas = standing.some((one) => one.id === id && hasGroups(one, groupIds));
         if (!isAsItWas || asFault(error).retryable) throw error;
       }
@@ -179,22 +179,22 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
   }
 }
 
-/** So long EC2 may show the groups that an interface had before the last change. */
+/** How long EC2 may show the groups from before the last change. */
 const staleMs: Millis = minutes(5);
-/** More than are quarantined at a time; the oldest are forgotten first. */
+/** More than are quarantined at any time; the oldest are dropped first. */
 const mostExchanges = 10_000;
 
 interface Exchange {
   readonly former: readonly string[];
   readonly named: readonly string[];
-  /** When it was undone; absent while it is in effect. */
+  /** When it was undone; absent while in effect. */
   readonly endedAt?: Instant;
 }
 
 /**
- * Which groups this process has exchanged for which: what an interface shows may be a quarantine of
- * ours, by another action or one that has just been undone. Recorded as the former groups of the
- * next one, it would lose the real ones for ever.
+ * The group changes of this process. The groups that an interface shows may be our own quarantine,
+ * by another action or one that has just been undone. Recorded as the former groups of the next
+ * quarantine, they would replace the real ones for good.
  */
 class GroupExchanges {
   readonly #clock: Clock;
@@ -204,19 +204,19 @@ class GroupExchanges {
     this.#clock = clock;
   }
 
-  /** The groups to which it is to come back. */
+  /** The groups to restore. */
   formerOf({ id, groupIds }: NetworkInterface): FormerGroups {
     const known = this.#standing(id);
     const isOurs = known !== undefined && isSameSet(groupIds, known.named);
     return { id, groupIds: isOurs ? known.former : groupIds };
   }
 
-  /** Whether what it shows may be of before its way back. */
+  /** Whether the shown groups may be stale after an undo. */
   isJustBack({ id }: NetworkInterface): boolean {
     return this.#standing(id)?.endedAt !== undefined;
   }
 
-  /** Before the change: one without an answer may have been made. */
+  /** Called before the change, which may succeed without a response. */
   begin({ id, groupIds }: FormerGroups, named: readonly string[]): void {
     this.#byInterface.delete(id);
     this.#byInterface.set(id, { former: groupIds, named });
@@ -239,8 +239,8 @@ class GroupExchanges {
 }
 
 /**
- * Both ways, by EC2's dry run: first with the groups that it has, as for the way back. That changes
- * nothing even where whoever answers knows no dry runs, and then it stays at that.
+ * Checks change and undo by EC2's dry run: first with the current groups, which changes nothing
+ * even if the endpoint does not support dry runs; then it stops there.
  */
 async function tryOn(
   network: Ec2Network,
@@ -258,7 +258,7 @@ function wrongVpc(vpcs: ReadonlyMap<string, string>, wanted: string): ActionProb
   return { code: "CLOUD_REFUSED", field: groupField, found, wanted };
 }
 
-/** So many of these, from all over them. */
+/** A sample spread over all items. */
 function spread<T>(items: readonly T[], most: number): readonly T[] {
   const step = Math.max(1, items.length / most);
   return items.filter((_, place) => Math.floor(place / step) !== Math.floor((place - 1) / step));
@@ -268,7 +268,7 @@ function recordOf(former: readonly FormerGroups[]): Fields {
   return { networkInterfaces: former.map(({ id, groupIds }) => ({ id, groupIds })) };
 }
 
-/** As it was recorded; what has no group to go back to is left as it is. */
+/** The recorded groups, without interfaces that had none. */
 function formerGroups(undo: Fields | undefined): readonly FormerGroups[] {
   return listOf(undo?.networkInterfaces).flatMap((entry) => {
     const { id, groupIds } = fieldsOf(entry);
@@ -304,7 +304,7 @@ function isSameSet(some: readonly string[], others: readonly string[]): boolean 
   return some.length === set.size && some.every((id) => set.has(id));
 }
 
-/** One interface that is refused must not keep the others; what failed first is thrown then. */
+/** Tries all items, then throws the first error. */
 async function eachTried<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const ends = await Promise.allSettled(items.map(work));
   const failed = ends.find(({ status }) => status === "rejected");

@@ -16,19 +16,19 @@ import type { InRegion } from "../ec2-machine.ts";
 import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
 
 const answerLimitMs: Millis = seconds(10);
-/** SNS' limit of a message, unless its topic has a larger one. */
+/** The message limit of SNS, unless the topic has a larger one. */
 const mostBytes = 256 * 1024;
 
 type Kind = "sns";
 
-/** Publishes to topics of SNS, with credentials and endpoint as AWS' client finds them. */
+/** Publishes to SNS topics. The AWS client finds credentials and endpoint. */
 export class SnsRunner implements ActionRunner<Kind> {
-  /** A topic is asked in its own region. */
+  /** A topic is accessed in the region of its ARN. */
   readonly #clientIn: InRegion<SNSClient> = oneEach(
     (region) => new SNSClient(clientSettings({ region, answerLimitMs })),
   );
 
-  /** Whoever may publish may not be allowed to look: that is no problem. */
+  /** Checks that the topic exists. Lacking the permission for that is no problem. */
   check({ topicArn }: SnsMessage, signal: AbortSignal): Promise<ActionProblem | undefined> {
     return problemOf("sns.topicArn", signal, async () => {
       const asked = askedOf(topicArn, "look at", "GetTopicAttributes");
@@ -52,7 +52,7 @@ export class SnsRunner implements ActionRunner<Kind> {
       const command = new PublishCommand({
         TopicArn: topicArn,
         Message: fitText(message, (text) => bytesOf(text) <= mostBytes),
-        // SNS takes no empty one.
+        // SNS rejects an empty subject.
         Subject: subject === "" ? undefined : subject,
         ...(topicArn.endsWith(".fifo") ? inOrder(task) : {}),
       });
@@ -83,7 +83,7 @@ export class SnsRunner implements ActionRunner<Kind> {
 
 const longestGroupId = 128;
 
-/** A FIFO topic takes nothing without these. */
+/** The parameters that a FIFO topic requires. */
 function inOrder({ departure, key }: PreparedTask<Kind>) {
   const group = departure.length <= longestGroupId ? departure : digest(departure);
   return { MessageGroupId: group, MessageDeduplicationId: digest(key) };

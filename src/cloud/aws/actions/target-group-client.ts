@@ -25,34 +25,33 @@ import {
 } from "./traffic-groups.ts";
 
 const answerLimitMs: Millis = seconds(10);
-/** The most that the API gives in one page, and takes in one question for tags. */
+/** The largest page of the API, and the most groups of one request for tags. */
 const pageSize = 400;
 const taggedAtOnce = 20;
 /**
- * The API refuses larger changes now and then, as those know who keep most of its targets:
+ * The API sometimes rejects larger changes, as experienced by cloud-provider-aws:
  * https://github.com/kubernetes/kubernetes/pull/101592.
  */
 const changedAtOnce = 200;
-/** One question a group, so many at a time: others in the account share the API's rate. */
+/** Concurrent reads, one per group: the account shares the API's rate limit. */
 const readAtOnce = 8;
 /**
- * So many changes at a time, of the client's 50 sockets: a thousand that are made up at once keep
- * the processor from the evictions of the same burst of notices, and a few that hang hold up none.
+ * Concurrent changes, of the client's 50 sockets: preparing a thousand at once would take the CPU
+ * from the evictions of the same burst, while a few hanging ones must not block the others.
  */
 const changesAtOnce = 40;
 
-/** As aws-load-balancer-controller marks what it makes. */
+/** The tag that aws-load-balancer-controller sets on its groups. */
 const ownerTag = "elbv2.k8s.aws/cluster";
 
 /**
- * The target groups of ALBs and NLBs, with credentials, region and endpoint as AWS' client finds
- * them.
+ * The target groups of ALBs and NLBs. The AWS client finds credentials, region and endpoint.
  */
 export class TargetGroupClient implements TrafficGroups {
   readonly kind = "TargetGroup";
   readonly #client: ElasticLoadBalancingV2Client;
   readonly #turns = new Turns(changesAtOnce);
-  /** Whether each group seen so far has the owner's tag, which is given when a group is made. */
+  /** Whether each known group has the owner's tag, which is set at creation. */
   #owned = new Map<string, boolean>();
 
   constructor({ region }: { readonly region: string | undefined }) {
@@ -107,7 +106,7 @@ export class TargetGroupClient implements TrafficGroups {
     });
   }
 
-  /** AWS has nothing against a target that is not there; others refuse it, and all with it. */
+  /** AWS ignores an unregistered target; other endpoints reject the whole request for it. */
   async #deregisterStanding(
     id: string,
     { part, refusal }: { readonly part: readonly Target[]; readonly refusal: unknown },
@@ -146,7 +145,7 @@ export class TargetGroupClient implements TrafficGroups {
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
     const found = await this.#health(id, targets, signal).catch((error: unknown) => {
-      // One that is not there is refused by some; all that is registered tells it, too.
+      // Some endpoints reject an unregistered target, so all registered ones are read instead.
       if (!isOfTarget(error)) throw error;
       return this.#health(id, undefined, signal);
     });
@@ -172,7 +171,7 @@ export class TargetGroupClient implements TrafficGroups {
     return groups;
   }
 
-  /** Asked once of each group. Has nothing of those of which it could not be read. */
+  /** Reads the owner of each group once. Omits groups whose tags cannot be read. */
   async #ownership(
     arns: readonly string[],
     how: { readonly onError: (error: unknown) => void; readonly onBusy: OnBusy },
@@ -208,7 +207,7 @@ export class TargetGroupClient implements TrafficGroups {
       const command = new DescribeTagsCommand({ ResourceArns: [...arns] });
       return this.#client.send(command, { abortSignal });
     });
-    // One of them has just been deleted, which fails the others with it.
+    // A group that has just been deleted fails the request for all.
     if (answer === undefined && arns.length > 1) {
       await Promise.all(arns.map((arn) => this.#readTags([arn], owned, signal)));
     }
@@ -221,13 +220,13 @@ export class TargetGroupClient implements TrafficGroups {
     }
   }
 
-  /** Those on their way out are left out. */
+  /** The registered targets, without draining ones. */
   async #targets(id: string, signal: AbortSignal): Promise<readonly Target[]> {
     const found = await this.#health(id, undefined, signal);
     return found.flatMap(({ target, state }) => (state === "draining" ? [] : target));
   }
 
-  /** All that is registered, of `targets` where they are named. */
+  /** The health of all registered targets, or of the given ones. */
   async #health(
     id: string,
     targets: readonly Target[] | undefined,
@@ -259,7 +258,7 @@ export class TargetGroupClient implements TrafficGroups {
     });
   }
 
-  /** Undefined where the group, or all that is asked about, is gone. */
+  /** Undefined if the group is gone. */
   async #ask<T>(
     asked: AwsPurpose,
     signal: AbortSignal,
@@ -292,7 +291,7 @@ async function untilFree<T>(onBusy: OnBusy, look: () => Promise<T>): Promise<T> 
   }
 }
 
-/** A Lambda function or another load balancer as a target goes with no machine. */
+/** Whether targets are instances or addresses, not Lambda functions or load balancers. */
 function isOfMachines(type: TargetGroup["TargetType"]): boolean {
   return type === "instance" || type === "ip" || type === undefined;
 }
@@ -311,7 +310,7 @@ function askedFor(call: string, action: string): AwsPurpose {
   };
 }
 
-/** That of a target, and not of the request. */
+/** Whether the error concerns a target, not the request. */
 function isOfTarget(fault: unknown): boolean {
   return isLastcallError(fault) && /^InvalidTarget/.test(nameOf(fault.cause));
 }

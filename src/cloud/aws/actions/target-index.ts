@@ -16,12 +16,12 @@ import type {
 } from "./traffic-groups.ts";
 
 export interface TargetIndexOptions {
-  /** Each kind of group that is looked at. */
+  /** The kinds of groups to read. */
   readonly kinds: readonly TrafficGroups[];
   readonly network: Pick<Ec2Network, "interfacesOf">;
-  /** The instances whose VPC is learnt beforehand. */
+  /** The instances whose VPCs are looked up in advance. */
   readonly machines: () => readonly string[];
-  /** What is older is read again before it is believed; absent: somebody follows it. */
+  /** An older reading is refreshed before use; absent if the index is followed. */
   readonly believedMs?: Millis | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -29,11 +29,11 @@ export interface TargetIndexOptions {
 
 export interface TrafficMachine {
   readonly instanceId: string;
-  /** Its own addresses, and those of the pods on it. */
+  /** The addresses of the machine and of its pods. */
   readonly addresses: readonly string[];
 }
 
-/** A target of the machine's, in a group that holds it. */
+/** A registration of the machine in a group. */
 export interface Holding {
   readonly group: TrafficGroup;
   readonly target: Target;
@@ -41,77 +41,76 @@ export interface Holding {
 
 export interface HoldingsFound {
   readonly holdings: readonly Holding[];
-  /** What could not be looked at: a group more may hold the machine. */
+  /** What could not be read: further groups may contain the machine. */
   readonly faults: readonly LastcallError[];
-  /** False where a kind of group is still being read for the first time: `rest` has that. */
+  /** False while a kind of group is being read for the first time; see `rest`. */
   readonly isWhole: boolean;
 }
 
 export const refreshMs: Millis = minutes(5);
 /**
- * What failed for a reason that may pass is read again sooner, and while it fails later and later:
- * each reading asks for every group, of a service that may be busy.
+ * The first refresh after a retryable error, with backoff after that: each reading requests every
+ * group of a service that may be overloaded.
  */
 const firstRefreshMs: Millis = seconds(30);
 /**
- * An account may ask ten things in a second, with all that runs in it: a reading of many groups
- * takes its time, and for so long it asks again where it has asked too often.
+ * How long a reading retries throttled requests. An account shares ten requests a second, so
+ * reading many groups takes a while.
  */
 const patientMs: Millis = minutes(4);
 const busyMs = { firstMs: seconds(1), mostMs: seconds(4) };
 /**
- * A look that is younger than this is believed of a machine that is in no group, and of what was
- * registered since.
+ * How long a reading counts for a machine that is in no group, and for later registrations.
  */
 const freshMs: Millis = seconds(30);
-/** So long the groups that are known to hold a machine wait for those of another kind. */
+/** How long known groups of a machine wait for groups of another kind. */
 const behindMs: Millis = seconds(1);
-/** So long a machine that is in no group waits for another reading. */
+/** How long a machine in no group waits for another reading. */
 const missMs: Millis = seconds(5);
-/** So long after a notice nothing is read: others of its burst have their requests sent first. */
+/** How long after a notice nothing is read, so that the requests of its burst are sent first. */
 const burstMs: Millis = seconds(3);
 
-/** What was read of one kind of group. */
+/** The reading of one kind of group. */
 interface Part {
   readonly byTarget: ReadonlyMap<string, readonly Holding[]>;
   readonly groups: readonly Registered[];
   readonly startedMs: number;
-  /** Of the groups of which nothing has ever been read. */
+  /** The error of groups that have never been read. */
   readonly fault?: LastcallError | undefined;
-  /** Of those whose owner could not be read. */
+  /** The error of groups whose owner could not be read. */
   readonly ownerFault?: LastcallError | undefined;
 }
 
 interface FirstReading {
   readonly groups: Registered[];
-  /** How many there are to read. */
+  /** The number of groups to read. */
   listed: number;
 }
 
 type TroubleListener = (error: LastcallError) => void;
 
 /**
- * Which groups hold which machines, known beforehand: Elastic Load Balancing cannot be asked for
- * the groups of a machine, and at a notice there is no time to ask each.
+ * An index of the groups that contain each machine, built in advance: Elastic Load Balancing cannot
+ * look up the groups of a machine, and a notice leaves no time to read all groups.
  */
 export class TargetIndex {
   readonly #options: TargetIndexOptions;
   readonly #parts = new Map<TrafficGroup["kind"], Part>();
-  /** An instance stays in its VPC; a second network interface may be in another. */
+  /** The VPCs of each instance, which never change; a second interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
   #refresh: Promise<readonly LastcallError[]> | undefined;
-  /** What is read of the kinds of which nothing had been read before. */
+  /** The readings in progress of kinds that had not been read before. */
   readonly #firstRead = new Map<TrafficGroup["kind"], FirstReading>();
-  /** The reading that was begun last, whatever it has come to. */
+  /** The last reading, whatever its result. */
   #last: { readonly startedMs: number; readonly ended: Promise<unknown> } | undefined;
-  /** Of each kind whose targets the last reading could not read, or not all, the first fault. */
+  /** The first error of each kind that the last reading could not read completely. */
   readonly #missed = new Map<TrafficGroup["kind"], LastcallError>();
 
   constructor(options: TargetIndexOptions) {
     this.#options = options;
   }
 
-  /** Reads all of it again and again, until the signal aborts. Never rejects. */
+  /** Refreshes the index until the signal aborts. Never rejects. */
   async follow(onError: TroubleListener, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#options;
     for (let inARow = 0; !signal.aborted; ) {
@@ -125,8 +124,8 @@ export class TargetIndex {
   }
 
   /**
-   * Reads the groups first where they have not been read, and again for a machine that is in none.
-   * One service that hangs does not keep the machine in the groups of the other.
+   * Finds the groups of a machine. Reads them first if they have not been read, and again if the
+   * machine is in none. A service that hangs does not delay the groups of the other one.
    */
   async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     const { believedMs = Number.POSITIVE_INFINITY } = this.#options;
@@ -134,20 +133,20 @@ export class TargetIndex {
     if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
     if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
-      // One that takes longer is waited for by `lookAgain`, when what is known has been left.
+      // `lookAgain` waits for a longer reading, after the known groups have been left.
       await this.#readWithin(missMs, signal);
       found = this.#holdings(machine);
     }
     return this.#known(machine, found, signal);
   }
 
-  /** The same with what has been read in the next second; it is whole some day. */
+  /** Finds again, with what is read within a second. Repeated until it is whole. */
   async rest(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     if (!this.#isRead()) await this.#readWithin(behindMs, signal);
     return this.#known(machine, this.#holdings(machine), signal);
   }
 
-  /** How many groups have been read, of how many. */
+  /** The number of groups read, and of groups to read. */
   get progress(): { readonly read: number; readonly listed: number } {
     const known = [...this.#parts.values()].reduce((sum, { groups }) => sum + groups.length, 0);
     const first = [...this.#firstRead.values()];
@@ -158,8 +157,8 @@ export class TargetIndex {
   }
 
   /**
-   * False where the groups are known and none of them holds an address: a machine's own need not be
-   * asked for then.
+   * False if the groups are known and none contains addresses, so that those of a machine need not
+   * be looked up.
    */
   mayHoldAddresses(): boolean {
     return !this.#isRead() || this.#hasAddresses();
@@ -177,7 +176,7 @@ export class TargetIndex {
     } while (this.#refresh !== undefined && this.#holdings(machine).length === 0);
   }
 
-  /** A reading that takes longer goes on, and others may wait for it. */
+  /** Waits for a reading. One that takes longer continues, and others may wait for it. */
   async #readWithin(limitMs: Millis, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const late = this.#options.clock.sleep(limitMs, over.signal).catch(() => undefined);
@@ -198,8 +197,8 @@ export class TargetIndex {
   }
 
   /**
-   * For what has been registered since the groups were read: has them read again, once for all who
-   * ask within half a minute, and gives what went wrong with that.
+   * Reads the groups again for registrations since the last reading, once for all callers within
+   * half a minute, and returns the errors.
    */
   async lookAgain(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     const isFresh = () => {
@@ -216,32 +215,32 @@ export class TargetIndex {
     return this.#inItsVpc(machine, { holdings, faults, isWhole: this.#isRead() }, signal);
   }
 
-  /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
+  /** The errors of the last reading. Reads if nothing has been read. */
   async faults(signal: AbortSignal): Promise<readonly LastcallError[]> {
     if (!this.#isRead() || this.#hasUnread()) await untilAborted(this.#read(), signal);
     const parts = [...this.#parts.values()];
     return parts.flatMap(({ fault, ownerFault }) => fault ?? ownerFault ?? []);
   }
 
-  /** Something has been registered: a reading that is under way may have missed it. */
+  /** Invalidates a reading in progress, which may have missed a registration. */
   readAgain(): void {
     const read = () => void this.#read();
     if (this.#refresh === undefined) read();
     else void this.#refresh.then(read);
   }
 
-  /** Of what was read the longest time ago. */
+  /** The age of the oldest reading. */
   #ageMs(): number {
     const startedMs = [...this.#parts.values()].map((part) => part.startedMs);
     return this.#options.clock.now() - Math.min(...startedMs);
   }
 
-  /** Whether each kind of group has been read, or tried: at a notice nobody waits for it again. */
+  /** Whether every kind has been read, or tried, so that a notice does not wait for it. */
   #isRead(): boolean {
     return this.#options.kinds.every(({ kind }) => this.#parts.has(kind));
   }
 
-  /** Whether there is a kind of which nothing could be read. */
+  /** Whether a kind could not be read at all. */
   #hasUnread(): boolean {
     const parts = [...this.#parts.values()];
     return parts.some(({ fault, groups }) => fault !== undefined && groups.length === 0);
@@ -256,7 +255,7 @@ export class TargetIndex {
     return [...known, ...early.filter(({ target }) => ids.has(target.id))];
   }
 
-  /** Another VPC may have the same addresses for other machines. */
+  /** Filters by VPC, because another VPC may use the same addresses for other machines. */
   async #inItsVpc(
     { instanceId }: TrafficMachine,
     found: HoldingsFound,
@@ -284,7 +283,7 @@ export class TargetIndex {
     }
   }
 
-  /** However many ask for it, the groups are read once at a time. Never rejects. */
+  /** Reads the groups, once at a time for all callers. Never rejects. */
   #read(): Promise<readonly LastcallError[]> {
     if (this.#refresh !== undefined) return this.#refresh;
     const faults = this.#readAll().finally(() => {
@@ -296,7 +295,7 @@ export class TargetIndex {
   }
 
   async #readAll(): Promise<readonly LastcallError[]> {
-    // Nobody's signal: others wait for it as well. The clients bound each request.
+    // Not a caller's signal, because others wait as well. The clients limit each request.
     const { signal } = new AbortController();
     const reading = this.#options.kinds.map((kind) => this.#readKind(kind, signal));
     const faults = (await Promise.all(reading)).flat();
@@ -359,7 +358,7 @@ export class TargetIndex {
       const fault = asFault(error);
       faults.push(fault);
       missed(fault);
-      // What was read before stays valid; where nothing was read, no notice waits for it again.
+      // An earlier reading stays valid; without one, no notice waits for it again.
       if (former === undefined || (former.fault !== undefined && former.groups.length === 0)) {
         this.#parts.set(kind.kind, { groups: [], startedMs, fault, byTarget: new Map() });
       }
@@ -369,8 +368,8 @@ export class TargetIndex {
   }
 
   /**
-   * Nothing is known before the first reading ends, and a notice may wait for it: it takes what it
-   * gets at once. Where nobody reads them again and again, it has to have them all.
+   * Whether to retry throttled requests. The first reading does not, because a notice may wait for
+   * it; without periodic refresh it does, because it has to be complete.
    */
   #onBusy(former: Part | undefined, signal: AbortSignal): OnBusy | undefined {
     const { clock, rng, believedMs } = this.#options;
