@@ -12,21 +12,21 @@ import { translateNode } from "./object/translate-node.ts";
 import { ChangeListeners, KeyIndex, type ObjectChange } from "./watch/object-store.ts";
 import { Reflector } from "./watch/reflector.ts";
 
-/** A policy as it was read: a good one, or what is wrong with it. */
+/** The result of reading a policy: the policy, or the problem with it. */
 export type ClusterPolicyReading = { readonly policy: Policy } | BadPolicy;
 
 export interface KubeFleetOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** Reads a DeparturePolicy object; made by the configuration, handed in by the command. */
+  /** Reads a DeparturePolicy object. Provided by the command from `config`. */
   readonly readPolicy: (object: KubeObject) => ClusterPolicyReading;
-  /** These policies instead of the cluster's. */
+  /** Used instead of the cluster's policies. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
   readonly onError: (error: LastcallError) => void;
 }
 
-/** Watches nodes, policies and departures, and keeps of each only what core reads. */
+/** Watches nodes, policies and departures, and keeps only the fields that core reads. */
 export class KubeFleet implements Fleet {
   readonly #nodes: Reflector<NodeFacts>;
   readonly #departures: Reflector<Departure | undefined>;
@@ -44,7 +44,7 @@ export class KubeFleet implements Fleet {
 
   constructor(options: KubeFleetOptions) {
     const { api, clock, rng, onError } = options;
-    // Only what has changed is laid out again: in a burst every event of a watch asks for a view.
+    // Rebuilds only what has changed, because in a burst every watch event requests a view.
     const changing = (part: "nodes" | "departures", key: string): void => {
       this.#view = undefined;
       this.#parts = { ...this.#parts, [part]: undefined };
@@ -62,7 +62,7 @@ export class KubeFleet implements Fleet {
         this.#machines.change(change.before, itemOf(change));
         changing("nodes", change.key);
       },
-      // A node is ten kilobytes of JSON and more: short pages keep the peak of a list low.
+      // A node is ten kilobytes of JSON or more: small pages limit the memory peak of a list.
       pageLimit: 100,
     });
     this.#departures = new Reflector({
@@ -91,7 +91,7 @@ export class KubeFleet implements Fleet {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // One that fails for good ends the others: a view with a part missing must not be acted on.
+    // A watch that fails for good ends the others, because an incomplete view must not be acted on.
     const own = new AbortController();
     const stop = AbortSignal.any([signal, own.signal]);
     const watches = this.#all().map((watch) => watch.run(stop));
@@ -193,12 +193,12 @@ function nothingChanged() {
   return { nodes: new Set<string>(), departures: new Set<string>(), policies: false };
 }
 
-/** What is gone is nothing any more. */
+/** The item of a change; undefined if it was deleted. */
 function itemOf<T>(change: ObjectChange<T>): T | undefined {
   return change.kind === "Set" ? change.item : undefined;
 }
 
-/** By its providerID and by the last part of that, which some clouds never give twice. */
+/** The index keys of a node: its providerID, and the last segment of it. */
 function machinesOf({ providerID = "" }: NodeFacts): readonly string[] {
   const last = providerID.slice(providerID.lastIndexOf("/") + 1);
   return [...new Set([providerID, last])].filter((name) => name !== "");

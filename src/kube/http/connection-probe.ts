@@ -4,57 +4,56 @@ import type { Clock } from "../../contracts/clock.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import type { SocketRoute } from "./socket-pool.ts";
 
-/** `Ping`: it cost no request. */
+/** `Ping` needs no request. */
 export type ProbeKind = "Ping" | "Request";
 
 export interface ProbeAnswer {
   readonly kind: ProbeKind;
-  /** Whether it came by the connection of the probe before. */
+  /** Whether the connection of the previous probe was used. */
   readonly connection: "Kept" | "New";
 }
 
 /**
- * Why the connections that are open are not believed any more. `Silent`: the probe's own gave no
- * answer for so long; `Lost`: it was closed, and what is open since before the next one is tested
- * by nothing.
+ * Why open connections count as dead. `Silent`: the probe's connection did not respond. `Lost`: it
+ * was closed, so that connections older than the next one are not covered by a probe.
  */
 export interface DeadConnections {
   readonly found: "Silent" | "Lost";
-  /** What was sent within this time has its own limit. */
+  /** Requests sent within this time have their own timeout. */
   readonly silentMs: Millis;
 }
 
 export interface ConnectionProbeOptions {
   readonly clock: Clock;
   /**
-   * Resolves with any answer of the server on a connection that is kept open; aborted, it gives
-   * the connection up.
+   * Resolves with any response of the server on a persistent connection. Drops the connection when
+   * aborted.
    */
   readonly ask: (signal: AbortSignal) => Promise<ProbeAnswer>;
-  /** A new connection answers: whatever was open with the one before may be dead, too. */
+  /** Called if a new connection responds: connections as old as the previous one may be dead. */
   readonly onDead: (dead: DeadConnections) => void;
 }
 
-/** ADR 0009 has the sum: the rest before a probe, its limit, and a new watch take less than 5 s. */
+/** ADR 0009: the pause before a probe, its timeout and a new watch take less than 5 s. */
 const restMs: Readonly<Record<ProbeKind, Millis>> = { Ping: seconds(1), Request: seconds(2) };
 const shortestMs: Millis = seconds(2);
 const longestMs: Millis = seconds(30);
-/** A proxy that keeps no connection open has a new one each time, which then says nothing. */
+/** A proxy without persistent connections makes every probe use a new one, which proves nothing. */
 const newInARowMost = 3;
 /**
- * One turn of the event loop: what came while this process was busy is read before it is judged.
+ * One turn of the event loop, to read what arrived while this process was busy before judging.
  */
 const turnMs: Millis = millis(1);
 
 /**
- * Finds out that connections are dead though nobody has closed them, which a watch, that only
- * listens, cannot. A server that is slow is slow on a new connection, too, and has its old ones
- * left alone. A refusal or a lost connection is found by whoever else has one.
+ * Detects connections that are dead without having been closed, which a watch cannot, because it
+ * only receives. A slow server is slow on a new connection as well, and then its connections are
+ * kept. Refused or lost connections are detected by their own users.
  */
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
   #limitMs: Millis = shortestMs;
-  /** How long the last connection was silent, until a new one has answered quickly. */
+  /** How long the last connection was silent, until a new one has responded quickly. */
   #silentMs: Millis | undefined;
   #newInARow = 0;
   #isFirst = true;
@@ -69,9 +68,9 @@ export class ConnectionProbe {
     let kind: ProbeKind = "Ping";
     this.#isFirst = true;
     while (!signal.aborted) {
-      // At once at first: its connection is to be open for as long as those that it stands for.
+      // Immediately at first, so that its connection is as old as those that it represents.
       const outcome = await this.#probe(signal);
-      // A new connection is asked at once.
+      // Probes a new connection at once.
       if (outcome === "Silent") continue;
       if (outcome !== "Failed") kind = outcome;
       await clock.sleep(restMs[kind], signal).catch(() => {});
@@ -99,8 +98,8 @@ export class ConnectionProbe {
     this.#newInARow = connection === "New" ? this.#newInARow + 1 : 0;
     this.#limitTo(2 * tookMs);
     if (silentMs !== undefined) {
-      // An answer as slow as before does not show whether the open connections live: wait for the
-      // next probe.
+      // A response as slow as before does not show whether the open connections are alive: waits
+      // for the next probe.
       if (tookMs >= silentMs / 2) return;
       this.#silentMs = undefined;
       this.#options.onDead({ found: "Silent", silentMs });
@@ -120,7 +119,7 @@ export class ConnectionProbe {
     const answer = this.#options.ask(asking.signal).catch(() => "Failed" as const);
     try {
       const outcome = await Promise.race([answer, this.#silence(limitMs, over.signal)]);
-      // Only then: the connection that has answered is for the next probe.
+      // Only then, because the next probe uses a connection that has responded.
       if (outcome === "Silent") giveUp();
       return outcome;
     } finally {
@@ -129,7 +128,7 @@ export class ConnectionProbe {
     }
   }
 
-  /** A server that is slow is given time; one that answers at once was not slow. */
+  /** Adapts the timeout: a slow server gets more time. */
   #limitTo(ms: number): void {
     this.#limitMs = millis(Math.min(longestMs, Math.max(shortestMs, ms)));
   }
@@ -142,13 +141,13 @@ export class ConnectionProbe {
 }
 
 /**
- * A connection on which nothing is sent but PING frames of HTTP/2: the server answers them itself,
- * without a request that it would have to authorize, audit or count.
+ * A connection that sends only HTTP/2 PING frames, which the server answers without a request to
+ * authorize, audit or count.
  */
 export class PingSession {
   readonly #server: URL;
   #session: ClientHttp2Session | undefined;
-  /** Once the server has said that it is not: a proxy in between, perhaps. */
+  /** False once the server, or a proxy before it, has declined HTTP/2. */
   #isSpoken = true;
 
   constructor(server: URL) {
@@ -157,8 +156,8 @@ export class PingSession {
   }
 
   /**
-   * By the connection of the ping before, or by a new one; undefined where the server does not
-   * speak HTTP/2. Rejects where it cannot be reached.
+   * Pings on the connection of the previous ping or a new one; undefined if the server does not
+   * speak HTTP/2. Rejects if it cannot be reached.
    */
   async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<"Kept" | "New" | undefined> {
     if (!this.#isSpoken) return undefined;
@@ -174,7 +173,7 @@ export class PingSession {
     this.#session?.destroy();
   }
 
-  /** One that was given up, or that the server is about to close, is none. */
+  /** The current session; undefined if it was dropped or the server is closing it. */
   #usable(): ClientHttp2Session | undefined {
     return this.#session?.destroyed || this.#session?.closed ? undefined : this.#session;
   }
@@ -190,7 +189,7 @@ export class PingSession {
       return undefined;
     }
     const session = connectHttp2(this.#server, { createConnection: () => socket });
-    // The ping that an error ends reports it, and the next ping gets a new session.
+    // The failed ping reports the error, and the next ping uses a new session.
     session.on("error", () => {});
     return session;
   }
@@ -217,7 +216,7 @@ function secureSocket(
   });
 }
 
-/** Given up, it takes its session along: the next ping needs another. */
+/** Sends a ping. An abort destroys the session, so that the next ping uses a new one. */
 function pinged(session: ClientHttp2Session, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

@@ -38,23 +38,22 @@ export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
   readonly clock: Clock;
   /**
-   * From asking to the last byte, waiting for its turn included. Default 30 s. What says when it is
-   * due goes by `AttemptLimit`, from its turn.
+   * The timeout from the call to the last byte, including time in the queue. Default 30 s. Requests
+   * with `dueAt` use `AttemptLimit`, from the time they are sent.
    */
   readonly requestTimeoutMs?: Millis | undefined;
-  /** Sockets of the pool for requests; watches have their own. Default 64. */
+  /** The pool size for requests; watches have their own sockets. Default 64. */
   readonly maxSockets?: number | undefined;
   /**
-   * A watch that asked for bookmarks (the server sends one about every minute) and hears nothing
-   * for this long is dead. Default 70 seconds: they come every 59 to 61 (Kubernetes 1.36).
+   * A watch with bookmarks (one about every minute) that receives nothing for this long is dead.
+   * Default 70 seconds: bookmarks come every 59 to 61 (Kubernetes 1.36).
    */
   readonly watchSilenceMs?: Millis | undefined;
   /**
-   * While a watch is open, connections that are dead without a word are looked for every other
-   * second.
+   * Whether to probe for dead connections every one or two seconds while a watch is open.
    */
   readonly probesConnections?: boolean | undefined;
-  /** Called again and again while there are more requests than the server is asked at once. */
+  /** Called repeatedly while requests are queued. */
   readonly onRush?: (() => void) | undefined;
   readonly userAgent?: string | undefined;
 }
@@ -64,11 +63,11 @@ export interface HttpKubeApiOptions {
  */
 const watchGraceMs = seconds(30);
 
-/** The whole object where a server knows no other form. */
+/** Falls back to the whole object if a server does not support metadata only. */
 const metadataAlone =
   "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/** The API server itself, over HTTP or HTTPS. */
+/** The client of the API server over HTTP or HTTPS. */
 export class HttpKubeApi implements KubeApi {
   readonly #server: string;
   readonly #clock: Clock;
@@ -78,10 +77,10 @@ export class HttpKubeApi implements KubeApi {
   readonly #watchSilenceMs: Millis;
   readonly #urgentLimit: AttemptLimit;
   readonly #probe: ConnectionProbe | undefined;
-  /** Ends each watch that is open or being opened. */
+  /** The controllers of watches that are open or being opened. */
   readonly #watches = new Set<AbortController>();
-  /** Requests that are sent, and since when. */
-  readonly #underWay = new Map<Deadline, { readonly asked: Asked; readonly sinceMs: number }>();
+  /** Requests in flight, and since when. */
+  readonly #inFlight = new Map<Deadline, { readonly asked: Asked; readonly sinceMs: number }>();
   #probing: AbortController | undefined;
 
   constructor(options: HttpKubeApiOptions) {
@@ -117,7 +116,7 @@ export class HttpKubeApi implements KubeApi {
       return await this.#inLane(request, deadline.signal, async () => {
         isSent = true;
         const sentAtMs = this.#clock.monotonic();
-        this.#underWay.set(deadline, { asked, sinceMs: sentAtMs });
+        this.#inFlight.set(deadline, { asked, sinceMs: sentAtMs });
         if (dueAt !== undefined) {
           limitMs = request.timeoutMs ?? this.#urgentLimit.ms;
           deadline.renew(limitMs);
@@ -135,7 +134,7 @@ export class HttpKubeApi implements KubeApi {
       if (isSent && deadline.isUp) this.#unanswered(limitMs);
       throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
     } finally {
-      this.#underWay.delete(deadline);
+      this.#inFlight.delete(deadline);
       deadline.end();
     }
   }
@@ -162,7 +161,7 @@ export class HttpKubeApi implements KubeApi {
     this.#watches.add(watch);
     if (this.#probe === undefined || this.#probing !== undefined) return;
     this.#probing = new AbortController();
-    // It judges every fault itself: none comes out of it.
+    // It handles all errors itself and never rejects.
     void this.#probe.run(this.#probing.signal);
   }
 
@@ -173,30 +172,30 @@ export class HttpKubeApi implements KubeApi {
     this.#probing = undefined;
   }
 
-  /** What has made one connection die has met them all, for all that is known: all get new ones. */
+  /** Renews all connections, because the cause of one dead connection may affect all. */
   #renewAll(dead: DeadConnections): void {
     const { silentMs } = dead;
     const reason = deadWatchError(this.#server, dead);
     this.#connection.dropIdle();
     for (const watch of this.#watches) watch.abort(reason);
     const nowMs = this.#clock.monotonic();
-    for (const [deadline, { asked, sinceMs }] of this.#underWay) {
+    for (const [deadline, { asked, sinceMs }] of this.#inFlight) {
       if (nowMs - sinceMs >= silentMs) deadline.giveUp(deadRequestError(asked, dead));
     }
   }
 
-  /** The connection may be dead, and those beside it too: the next attempts get new ones. */
+  /** Drops idle connections after a timeout, because they may be dead as well. */
   #unanswered(limitMs: Millis): void {
     this.#urgentLimit.unanswered(limitMs);
     this.#connection.dropIdle();
   }
 
-  /** Closes every connection; what is under way ends as if the connection had dropped. */
+  /** Closes every connection. Requests in flight fail as if the connection had dropped. */
   close(): void {
     this.#connection.close();
   }
 
-  /** Undefined where the caller's signal aborted first. */
+  /** Undefined if the caller's signal aborted first. */
   async #openWatch(
     request: KubeWatchRequest,
     ended: AbortSignal,
@@ -216,12 +215,12 @@ export class HttpKubeApi implements KubeApi {
       const query = { ...request.query, watch: "1" };
       const wire = { method: "GET", path: request.path, query, use: "Watch" } as const;
       const response = await this.#inLane(request, stop.signal, async () => {
-        // A server tells at once that it watches, and what a notice waits for comes by this.
+        // Short, because a server responds to a watch at once, and notices depend on it.
         limitMs = this.#urgentLimit.ms;
         deadline.renew(limitMs);
         return await this.#connection.open({ ...wire, signal: stop.signal });
       });
-      // From here on time is no matter, the caller's signal is.
+      // From here on only the caller's signal ends it, not the timeout.
       ended.addEventListener("abort", () => response.destroy(), { once: true });
       if (ended.aborted) response.destroy();
       return response;
@@ -265,7 +264,7 @@ export class HttpKubeApi implements KubeApi {
       }
       for await (const line of readLines(guard.listen(response))) yield toEvent(line);
     } catch (error) {
-      // A dropped connection just ends the watch; garbage from a server is reported.
+      // A dropped connection simply ends the watch; an invalid response is reported.
       if (error instanceof LastcallError) yield errorEvent(500, error.message);
     } finally {
       guard.end();
@@ -277,12 +276,12 @@ export class HttpKubeApi implements KubeApi {
     const timeoutSeconds = Number(request.query?.timeoutSeconds);
     const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) + watchGraceMs : Infinity;
     const bookmarked = request.query?.allowWatchBookmarks === "true";
-    // Without either the server ends a watch after an hour at most (--min-request-timeout x 2).
+    // Otherwise the server ends a watch after an hour at most (--min-request-timeout x 2).
     const longestMs = Math.min(wholeMs, minutes(60) + watchGraceMs);
     return millis(bookmarked ? Math.min(longestMs, this.#watchSilenceMs) : longestMs);
   }
 
-  /** In a rush a turn comes late, and what is still of use by then must not have been given up. */
+  /** How long a request may be queued: in a burst until it is due, since it is still useful. */
   #waitLimit(dueAt: Instant | undefined): Millis {
     const leftMs = dueAt === undefined ? 0 : between(this.#clock.now(), dueAt);
     return leftMs > 0 ? millis(leftMs) : this.#requestTimeoutMs;
@@ -324,7 +323,7 @@ async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
 
 function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   const retryAfter = response.headers["retry-after"];
-  // The other form of Retry-After, a date, is never sent by an API server.
+  // An API server never sends the date form of Retry-After.
   const isSeconds = /^\d+$/.test(retryAfter ?? "");
   const serverAt = parseHttpDate(response.headers.date ?? "");
   return {
@@ -335,13 +334,13 @@ function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
   };
 }
 
-/** Refusals may be plain text; what is granted never is, and a proxy's page is no answer. */
+/** Rejects a proxy's page. Refusals may be plain text, but successful responses never are. */
 function refusePage(response: IncomingMessage, asked: Asked): void {
   if (isJson(response) || (response.statusCode ?? 0) >= 300) return;
   throw invalidAnswer(asked, `"${response.headers["content-type"] ?? ""}" and no JSON`);
 }
 
-/** Of an answer that is not read any further: where each object of the API says what it is. */
+/** Matches the kind at the start of an API object whose rest is not parsed. */
 const saysKind = /^.{0,200}?"(kind|apiVersion)"\s*:/s;
 
 function isJson({ headers }: IncomingMessage): boolean {

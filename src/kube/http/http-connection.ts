@@ -15,17 +15,17 @@ export interface HttpConnectionOptions {
   readonly userAgent: string;
 }
 
-/** One request as it goes on the wire. */
+/** One HTTP request. */
 export interface WireRequest {
   readonly method: KubeMethod;
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
   readonly contentType?: string | undefined;
-  /** Default: JSON, whole. */
+  /** Default: JSON, the whole object. */
   readonly accept?: string | undefined;
   readonly use: "Request" | "Watch" | "Probe";
-  /** Ends the exchange at any point, the reading of the body too. */
+  /** Aborts the exchange at any point, including while reading the body. */
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ interface Attempt {
 }
 
 /**
- * Sends requests as the user of the kubeconfig and gives back the response once its head is there.
+ * Sends requests as the user of the kubeconfig, and returns the response once its headers arrive.
  */
 export class HttpConnection {
   readonly #server: URL;
@@ -56,8 +56,8 @@ export class HttpConnection {
   }
 
   /**
-   * A 401 is asked again once with new credentials. A GET whose kept-alive socket turned out to be
-   * closed is sent again once on a new one; anything else that was lost is for the caller to judge.
+   * Sends a request. After a 401 it retries once with new credentials, and a GET whose kept-alive
+   * socket was closed is retried once on a new one. Other lost requests are up to the caller.
    */
   async open(request: WireRequest): Promise<IncomingMessage> {
     const credentials = await unlessAborted(this.#credentials.get(), request.signal);
@@ -69,14 +69,14 @@ export class HttpConnection {
     return await this.#openOnce(request, renewed);
   }
 
-  /** Closes the sockets that are kept for later requests. */
+  /** Closes the idle sockets. */
   dropIdle(): void {
     this.#pool.dropIdle();
   }
 
   /**
-   * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a
-   * proxy of the kubeconfig, it takes a small request, whose answer may be a refusal.
+   * Probes the server on a persistent connection. Without HTTP/2, or with a proxy from the
+   * kubeconfig, this is a small request, for which even a refusal counts as a response.
    */
   async probe(signal: AbortSignal): Promise<ProbeAnswer> {
     const credentials = await unlessAborted(this.#credentials.get(), signal);
@@ -87,10 +87,10 @@ export class HttpConnection {
     const request = { method: "GET", path: "/version", use: "Probe", signal } as const;
     const response = await this.#openOnce(request, credentials);
     const { socket } = response;
-    // A proxy's agent has many, and any of them may be the next.
+    // A proxy's agent has many sockets, any of which may be used next.
     const isKept = !isOurs || socket === this.#probed;
     this.#probed = socket;
-    // Read to its end, so that the next probe goes by the same connection.
+    // Read to its end, so that the next probe uses the same connection.
     for await (const _ of response);
     return { kind: "Request", connection: isKept ? "Kept" : "New" };
   }
@@ -160,7 +160,7 @@ export class HttpConnection {
   }
 }
 
-/** A kept-alive socket was closed by the peer before it answered. */
+/** A kept-alive socket was closed by the server before it responded. */
 class StaleSocket extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -172,14 +172,13 @@ function causeOf(error: unknown): unknown {
 }
 
 /**
- * A peer that is gone without a word is found by the kernel within 4 s, while nothing is sent to
- * it.
+ * Lets the kernel detect a vanished peer on an idle connection within 4 s.
  */
 function probeOften(socket: Socket): void {
   socket.setKeepAlive(true, 1_000, 1_000, 3);
 }
 
-/** A plugin that hangs must not hold a request past its time. */
+/** Waits unless the signal aborts, so that a hanging plugin does not delay a request. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

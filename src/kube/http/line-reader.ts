@@ -2,14 +2,13 @@ import { LastcallError } from "../../errors.ts";
 
 const newline = 0x0a;
 
-/** No object in etcd is over 1.5 MiB by default; its JSON never comes near this. */
+/** Far more than the JSON of the largest object, since etcd's limit is 1.5 MiB by default. */
 const defaultMaxBytes = 64 * 1024 * 1024;
 
 /**
- * The lines of a stream of bytes, decoded whole: a chunk may end anywhere, in the middle of a
- * character too. The next chunk is asked for only when every line of the last one was taken, so a
- * slow reader slows the sender down. A half line at the end is dropped: its sender was cut off.
- * Throws `API_ANSWER_INVALID` for a line over `maxBytes`.
+ * Reads the lines of a byte stream. A chunk may end anywhere, even within a character. The next
+ * chunk is read only when every line of the last one was consumed, which applies backpressure. An
+ * incomplete last line is dropped. Throws `API_ANSWER_INVALID` for a line over `maxBytes`.
  */
 export async function* readLines(
   chunks: AsyncIterable<Buffer>,

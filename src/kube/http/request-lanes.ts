@@ -1,13 +1,14 @@
 import type { Urgency } from "../../contracts/kube-api.ts";
 import type { Instant } from "../../core/time/time.ts";
 
-/** From the most urgent to the least. */
+/** From most to least urgent. */
 const lanes = ["First", "Now", "Later"] as const;
 
 /**
- * How many of a lane may be under way beside a few more urgent ones, and beside a crowd of them. A
- * server with a few cores is kept busy by few: more would only make each of them slow, the urgent
- * ones too. Beside a few it stays four of `Later`, since one that hangs must not hold up the rest.
+ * How many requests of a lane may be in flight beside a few more urgent ones, and beside many. A
+ * server with a few cores is saturated by a few requests: more would slow down all of them,
+ * including the urgent ones. Beside a few, it is still four of `Later`, so that a hanging one does
+ * not block the rest.
  */
 const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
 const besideCrowd = { ...besideFew, Later: 1 } as const;
@@ -20,36 +21,36 @@ interface LaneRequest {
 }
 
 /**
- * Lets at most so many requests be under way, the urgent ones first, and within a lane the soonest
- * due. While any more urgent one is there, only a few of a lane run beside it: a server that is
- * asked for everything at once serves everything late.
+ * Limits the requests in flight: urgent ones first, and within a lane in order of `dueAt`. While
+ * more urgent requests exist, only a few of a lane run beside them, because a server that receives
+ * everything at once responds to everything late.
  */
 export class RequestLanes {
   readonly #most: number;
   readonly #underWay = { First: 0, Now: 0, Later: 0 };
   readonly #waiting = {
-    First: new WaitingLine<() => void>(),
-    Now: new WaitingLine<() => void>(),
-    Later: new WaitingLine<() => void>(),
+    First: new WaitQueue<() => void>(),
+    Now: new WaitQueue<() => void>(),
+    Later: new WaitQueue<() => void>(),
   };
 
   readonly #onRush: (() => void) | undefined;
 
-  /** `onRush` is called whenever a request that is not for later has to wait. */
+  /** `onRush` is called whenever a request other than `Later` has to wait. */
   constructor(most: number, onRush?: () => void) {
     this.#most = most;
     this.#onRush = onRush;
   }
 
   /**
-   * Resolves when the request may start, with the lane that it is to `leave` then, or rejects with
-   * the signal's reason. One that waits for `Later` goes over to `Now` once `hurry` aborts.
+   * Resolves when the request may start, with the lane to `leave` afterwards, or rejects with the
+   * signal's reason. A queued `Later` request moves to `Now` when `hurry` aborts.
    */
   async enter(asked: LaneRequest, signal: AbortSignal): Promise<Urgency> {
     signal.throwIfAborted();
     const isHurried = asked.urgency === "Later" && asked.hurry?.aborted === true;
     const urgency = isHurried ? "Now" : asked.urgency;
-    // Where anybody waits there is no room.
+    // A request never overtakes others that wait in its lane.
     if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
       if (urgency !== "Later") this.#onRush?.();
       return this.#wait({ ...asked, urgency }, signal);
@@ -84,7 +85,7 @@ export class RequestLanes {
         leaveLine();
         hurry?.removeEventListener("abort", change);
         reject(signal.reason);
-        // The last urgent one to give up ends the rush.
+        // Others may start if this was the last urgent one.
         this.#startAll();
       };
       signal.addEventListener("abort", abort, { once: true });
@@ -115,12 +116,12 @@ export class RequestLanes {
 interface Place<T> {
   readonly item: T;
   readonly rank: number;
-  /** Tells those of one rank apart: who came first. */
+  /** The order of arrival within a rank. */
   readonly order: number;
 }
 
-/** Who waits, the lowest rank first and those of one rank in the order in which they came. */
-class WaitingLine<T> {
+/** A priority queue: lowest rank first, then in order of arrival. */
+class WaitQueue<T> {
   readonly #places: Place<T>[] = [];
   #joined = 0;
 
@@ -128,7 +129,7 @@ class WaitingLine<T> {
     return this.#places.length;
   }
 
-  /** Gives back how to leave the line; whoever has left it already may. */
+  /** Adds an item. Returns the function that removes it, which may be called repeatedly. */
   join(item: T, rank: number): () => void {
     this.#joined += 1;
     const place = { item, rank, order: this.#joined };
@@ -139,12 +140,12 @@ class WaitingLine<T> {
     };
   }
 
-  /** Takes the first one out. */
+  /** Removes and returns the first item. */
   shift(): T | undefined {
     return this.#places.shift()?.item;
   }
 
-  /** Where it stands, or would. */
+  /** The index of a place, existing or not. */
   #indexOf({ rank, order }: Place<T>): number {
     let [from, to] = [0, this.#places.length];
     while (from < to) {

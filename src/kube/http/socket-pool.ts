@@ -4,29 +4,29 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import type { KubeCredentials, KubeTls } from "../access/kube-access.ts";
 
 /**
- * Free sockets are closed by us before a load balancer (60 s on most clouds) closes them under us.
+ * Idle sockets are closed before a load balancer (60 s on most clouds) closes them.
  */
 const idleMs = 50_000;
 
-/** What `http.request` needs to know of the way to the server. */
+/** The connection options for `http.request`. */
 export interface SocketRoute {
   readonly agent: http.Agent | false;
   readonly tls: { secureContext: SecureContext; servername?: string; rejectUnauthorized?: boolean };
 }
 
-/** `Fresh`: a new socket for a request that a kept one failed. */
+/** `Fresh`: a new socket for the retry of a request that failed on a kept-alive one. */
 export type SocketUse = "Request" | "Watch" | "Fresh" | "Probe";
 
 /**
- * The sockets to one server. Requests share a bounded pool that is kept alive; a watch gets a
- * socket of its own, so that no number of watches can keep a request waiting.
+ * The sockets to one server. Requests share a bounded keep-alive pool; each watch has its own
+ * socket, so that watches never block requests.
  */
 export class SocketPool {
   readonly #server: URL;
   readonly #maxSockets: number;
   #made: { readonly tls: KubeTls; readonly route: SocketRoute } | undefined;
   readonly #unpooled: http.Agent;
-  /** One socket that nothing else uses, so that it is as old as the watches. */
+  /** One socket for probes only, so that it is as old as the watches. */
   readonly #probing: http.Agent;
 
   constructor(server: URL, maxSockets: number) {
@@ -44,8 +44,7 @@ export class SocketPool {
   }
 
   /**
-   * Closes the sockets that wait for a request: whatever made one of them die may have met them
-   * all.
+   * Closes the idle sockets, because the cause of one dead socket may affect all of them.
    */
   dropIdle(): void {
     const agent = this.#made?.route.agent;
@@ -55,7 +54,7 @@ export class SocketPool {
     }
   }
 
-  /** Closes every socket, those in use too. */
+  /** Closes every socket, including those in use. */
   close(): void {
     this.#unpooled.destroy();
     this.#probing.destroy();
@@ -63,7 +62,7 @@ export class SocketPool {
     this.#made = undefined;
   }
 
-  /** A changed certificate makes a new pool; the old sockets finish what they do and idle away. */
+  /** Creates a new pool when a certificate changes; old sockets finish and time out. */
   #routeFor(tls: KubeTls): SocketRoute {
     if (this.#made === undefined || !sameTls(this.#made.tls, tls)) {
       const agent = this.#newAgent({
@@ -82,7 +81,7 @@ export class SocketPool {
   }
 }
 
-/** Certificates are parsed once here instead of once a socket. */
+/** Parses the certificates once instead of for every socket. */
 function tlsOptions(tls: KubeTls): SocketRoute["tls"] {
   const { ca, cert, key, servername, rejectUnauthorized } = tls;
   return {

@@ -1,20 +1,20 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 
-/** A reason of our own: the default one takes a stack trace each time. */
+/** A constant abort reason: the default one captures a stack trace each time. */
 const over = "over";
 
 export interface DeadlineOptions {
   readonly clock: Clock;
   readonly limitMs: Millis;
-  /** The reason to abort with when the time is up, whose length it is told. */
+  /** Creates the reason to abort with when time is up. */
   readonly onTime: (limitMs: Millis) => Error;
-  /** The caller's own signal and what to abort with when it does. */
+  /** The caller's signal; `onAbort` converts its reason. */
   readonly signal?: AbortSignal | undefined;
   readonly onAbort: (reason: unknown) => Error;
 }
 
-/** A signal that aborts when the time is up or the caller's signal does; `end` releases both. */
+/** A signal that aborts when time is up or the caller's signal aborts. `end` releases both. */
 export class Deadline {
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
@@ -30,17 +30,17 @@ export class Deadline {
     this.#count(options.limitMs);
   }
 
-  /** Whether the time was up. */
+  /** Whether time is up. */
   get isUp(): boolean {
     return this.#isUp;
   }
 
-  /** Ends before its time. */
+  /** Aborts early. */
   giveUp(reason: Error): void {
     this.#stop.abort(reason);
   }
 
-  /** Another limit from now on, which counts from now. */
+  /** Restarts with another limit. */
   renew(limitMs: Millis): void {
     this.#over.abort(over);
     this.#over = new AbortController();
@@ -70,14 +70,13 @@ export class Deadline {
 
 const shortestAttemptMs: Millis = millis(2500);
 const longestAttemptMs: Millis = seconds(30);
-/** So long a limit stays raised after what has raised it. */
+/** How long a limit stays raised. */
 const raisedForMs: Millis = minutes(1);
 
 /**
- * How long one attempt of urgent work is waited for. A connection that is dead without a word must
- * not cost a notice its time, so it begins short. A server that is merely slow must answer in the
- * end and not be asked for the same ever faster, so the limit is twice what the slowest answer of
- * the last minute took, and doubles where one did not come.
+ * The timeout of one attempt of an urgent request. It starts short, because a silently dead
+ * connection must not use up a notice's time. A merely slow server has to be able to respond, so
+ * the limit is twice the slowest response of the last minute, and doubles after a timeout.
  */
 export class AttemptLimit {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -92,7 +91,7 @@ export class AttemptLimit {
     return this.#clock.monotonic() - atMs < raisedForMs ? ms : shortestAttemptMs;
   }
 
-  /** An attempt that was waited for so long got no answer. Many at once count once. */
+  /** Records a timeout. Concurrent ones count once. */
   unanswered(limitMs: Millis): void {
     this.#raiseTo(limitMs * 2);
   }
@@ -114,8 +113,8 @@ export interface SilenceGuardOptions {
 }
 
 /**
- * Notices that a peer has said nothing for too long. Only the time in which somebody waits for it
- * counts: while a slow reader works on what came, nobody listens.
+ * Detects a peer that sends nothing for too long. Only the time spent waiting for it counts, not
+ * that of a slow reader.
  */
 export class SilenceGuard {
   readonly #options: SilenceGuardOptions;
@@ -127,7 +126,7 @@ export class SilenceGuard {
     this.#keep().catch(() => {});
   }
 
-  /** Passes the chunks on, with a watch on the time each takes to come. */
+  /** Passes chunks through and measures how long each takes to arrive. */
   async *listen(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
     this.#waitingSinceMs = this.#options.clock.monotonic();
     for await (const chunk of chunks) {
@@ -142,7 +141,7 @@ export class SilenceGuard {
   }
 
   /**
-   * One sleeper for the whole stream, not one a chunk. Ends by the rejection of an aborted sleep.
+   * Uses one timer for the whole stream instead of one per chunk. Ends when its sleep is aborted.
    */
   async #keep(): Promise<void> {
     const { clock, limitMs, onSilent } = this.#options;

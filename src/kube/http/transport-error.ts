@@ -2,12 +2,12 @@ import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { type ApiCall, describeCall } from "../object/api-error.ts";
 import type { DeadConnections } from "./connection-probe.ts";
 
-/** What was asked of whom; for the sentence. */
+/** The request and its server, for messages. */
 export interface Asked extends ApiCall {
   readonly server: string;
 }
 
-/** The TLS faults that a person can do something about. Source: OpenSSL's verify codes in Node. */
+/** The TLS errors that a person can fix. Source: OpenSSL's verify codes in Node. */
 const certificateFaults: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
   SELF_SIGNED_CERT_IN_CHAIN: "a certificate of its chain is self-signed",
@@ -19,7 +19,7 @@ const certificateFaults: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "its certificate is not valid yet",
 };
 
-/** Turns whatever broke an exchange into the one error that `KubeApi` throws. */
+/** Converts any error of an exchange to the error that `KubeApi` throws. */
 export function transportError(error: unknown, asked: Asked): LastcallError {
   if (isLastcallError(error)) return error;
   const code = codeOf(error);
@@ -44,7 +44,7 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
   return unreachable(error, `${lead(asked)}: ${found}, ${wanted}`);
 }
 
-/** The exchange took longer than it may. */
+/** The error of a request that timed out. */
 export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
@@ -52,7 +52,7 @@ export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   );
 }
 
-/** No request, but a probe of the connections found that they are dead, or may be. */
+/** The error of a watch whose connection a probe found dead. */
 export function deadWatchError(server: string, dead: DeadConnections): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
@@ -60,7 +60,7 @@ export function deadWatchError(server: string, dead: DeadConnections): LastcallE
   );
 }
 
-/** The same, of a request that was under way on them: what became of it is not known. */
+/** The error of a request in flight on a dead connection, whose result is unknown. */
 export function deadRequestError(asked: Asked, dead: DeadConnections): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
@@ -74,14 +74,14 @@ function foundOf(server: string, { found, silentMs }: DeadConnections): string {
     : `the connection by which those to ${server} are tested was lost`;
 }
 
-/** The caller's own signal ended the exchange. */
+/** The error of a request that the caller's signal aborted. */
 export function interruptedError(asked: Asked, reason: unknown): LastcallError {
   return new LastcallError("INTERRUPTED", `${lead(asked)}: interrupted (${messageOf(reason)})`, {
     cause: reason,
   });
 }
 
-/** The peer closed or reset a connection: on one that was kept alive, perhaps before it read us. */
+/** Whether the server closed or reset the connection, possibly before reading the request. */
 export function isConnectionLost(error: unknown): boolean {
   return ["ECONNRESET", "EPIPE", "ECONNABORTED"].includes(codeOf(error));
 }
@@ -101,7 +101,7 @@ function reasonOf(code: string, error: unknown): string {
   return messageOf(error) || code || "unknown fault";
 }
 
-/** For a name with several addresses Node wraps all errors; the first one is reported. */
+/** The error code. For a name with several addresses Node wraps all errors: the first one. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   return fieldOf(error, "code");

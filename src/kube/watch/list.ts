@@ -13,7 +13,7 @@ interface ListBody {
   readonly metadata?: { readonly continue?: string };
 }
 
-/** Every object of a collection, in pages. Throws the fault of the first answer that is none. */
+/** Lists every object of a collection, page by page. Throws the error of a failed page. */
 export async function listAll(
   api: KubeSender,
   path: string,
@@ -26,22 +26,22 @@ export async function listAll(
 }
 
 /**
- * Objects in one page of a list, or `None` for all in one answer. Before Kubernetes 1.34 an API
- * server asks etcd for pages, and etcd knows no selectors: a page of one node's pods means to read
- * those of the whole cluster. In one answer it takes them from its cache, where they are indexed
- * by node, and since 1.31 as fresh as from etcd (KEP-2340 and KEP-4988, kubernetes#77733).
+ * The page size of a list, or `None` for a single response. Before Kubernetes 1.34 an API server
+ * reads pages from etcd, which does not support selectors: a page of one node's pods reads those of
+ * the whole cluster. A single response comes from its cache, indexed by node, and since 1.31 it is
+ * as fresh as from etcd (KEP-2340 and KEP-4988, kubernetes#77733).
  */
 export type PageLimit = number | "None";
 
 export interface PageOptions {
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** The default is kubectl's. */
+  /** Default 500, as for kubectl. */
   readonly limit?: PageLimit | undefined;
   readonly urgency?: Urgency | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same page by page, so that no more than one of them has to be held. */
+/** Lists page by page, so that only one page is in memory. */
 export async function* listPages(
   api: KubeSender,
   path: string,
@@ -61,8 +61,8 @@ export async function* listPages(
 }
 
 /**
- * What a list holds. Throws `API_ANSWER_INVALID` where the answer is no list: a fleet is not gone,
- * and a node is not empty, because something else has answered in the server's place.
+ * The items of a list. Throws `API_ANSWER_INVALID` if the response is not a list, so that the
+ * response of something else does not look like an empty fleet or an empty node.
  */
 export function itemsOf(path: string, { body }: Pick<KubeAnswer, "body">): readonly unknown[] {
   const { kind, items } = fieldsOf(body);
@@ -74,7 +74,7 @@ export function itemsOf(path: string, { body }: Pick<KubeAnswer, "body">): reado
   );
 }
 
-/** The part of a list's query that says how much it may answer at once. */
+/** The query parameter for the page size. */
 export function limitQuery(limit: PageLimit): Readonly<Record<string, string>> {
   return limit === "None" ? {} : { limit: String(limit) };
 }

@@ -6,7 +6,7 @@ export type ObjectChange<T> =
   | { readonly kind: "Set"; readonly key: string; readonly item: T; readonly before: T | undefined }
   | { readonly kind: "Removed"; readonly key: string; readonly before: T };
 
-/** An object that could not be kept: which, and why. */
+/** An object that could not be translated, and why. */
 export interface SkippedObject {
   /** `namespace/name` or `name`. */
   readonly name: string;
@@ -15,13 +15,13 @@ export interface SkippedObject {
 
 export interface ObjectStoreOptions<T> {
   readonly keyBy: "uid" | "name";
-  /** What is kept of an object; the object itself is dropped. */
+  /** Extracts what is kept of an object. */
   readonly translate: (object: KubeObject) => T;
   readonly onChange: (change: ObjectChange<T>) => void;
   readonly onSkip: (skipped: SkippedObject) => void;
 }
 
-/** The translated objects of one resource, and the version each was translated from. */
+/** The translated objects of one resource, with the version of each. */
 export class ObjectStore<T> {
   readonly items = new Map<string, T>();
   readonly #versions = new Map<string, string>();
@@ -32,11 +32,11 @@ export class ObjectStore<T> {
   }
 
   /**
-   * Keeps the object and gives its key. One of a version that is known changes nothing, nor does
-   * one whose translation is as before: a thousand kubelets report three times a second that all is
-   * well, and whoever listens would think again each time. One that
-   * cannot be translated is reported and leaves what was known of it as it is: a stale fact can be
-   * found out when it is acted upon, a missing one looks like an object that is gone.
+   * Stores the object and returns its key. Nothing changes for a known version, or if the
+   * translation is unchanged: the kubelets of a large fleet report several times a second that
+   * nothing has changed, which must not wake the listeners. An object that cannot be translated is
+   * reported, and its former translation is kept: a stale fact is detected when it is acted on,
+   * while a missing one looks like a deleted object.
    */
   put(object: KubeObject): string | undefined {
     const key = this.#keyOf(object);
@@ -63,7 +63,7 @@ export class ObjectStore<T> {
     if (key !== undefined) this.#removeKey(key);
   }
 
-  /** Removes all but the named: what a complete list did not have is gone. */
+  /** Removes all others: what a complete list does not contain has been deleted. */
   keepOnly(keys: ReadonlySet<string>): void {
     for (const key of [...this.items.keys()]) if (!keys.has(key)) this.#removeKey(key);
   }
@@ -95,14 +95,14 @@ function nameOf(object: KubeObject): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** Translations are plain data, and one translator writes their fields in one order. */
+/** Compares translations, which are plain data with a fixed order of fields. */
 function isSame(before: unknown, item: unknown): boolean {
   return JSON.stringify(before) === JSON.stringify(item);
 }
 
 /**
- * Which items have a key, kept in step with a watch: a change costs what it changes, however many
- * there are. A key has one item as a rule, which then stands there without a list around it.
+ * An index of items by key, updated incrementally by a watch. A key usually has one item, which is
+ * then stored without a list.
  */
 export class KeyIndex<T extends object> {
   readonly #keysOf: (item: T) => readonly string[];
@@ -113,8 +113,7 @@ export class KeyIndex<T extends object> {
   }
 
   /**
-   * `item` comes in the place of `before`; without `before` it is new, without `item` that has
-   * gone.
+   * Replaces `before` by `item`. Without `before` the item is new; without `item` it is removed.
    */
   change(before: T | undefined, item: T | undefined): void {
     const old = before === undefined ? [] : this.#keysOf(before);
@@ -134,7 +133,7 @@ export class KeyIndex<T extends object> {
     }
   }
 
-  /** In the order in which they came. */
+  /** The items of a key, in order of insertion. */
   of(key: string): readonly T[] {
     const there = this.#items.get(key);
     if (there === undefined) return [];
@@ -153,8 +152,8 @@ function isList<T extends object>(there: T | readonly T[]): there is readonly T[
 }
 
 /**
- * Tells listeners that something has changed, many changes of one turn as one: a relist of ten
- * thousand nodes calls them once.
+ * Notifies listeners of changes, once per turn of the event loop: a relist of ten thousand nodes
+ * calls them once.
  */
 export class ChangeListeners {
   readonly #listeners = new Set<() => void>();

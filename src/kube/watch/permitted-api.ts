@@ -9,19 +9,19 @@ import type {
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { apiError } from "../object/api-error.ts";
 
-/** So often a right that is missing, or a definition, is asked for again: it may come. */
-const againMs: Millis = seconds(20);
+/** How often a collection with a missing right or definition is retried. */
+const retryAfterMs: Millis = seconds(20);
 
 export interface PermittedApiOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
-  /** Called when something is missing, or is there again. */
+  /** Called when a collection becomes missing or available. */
   readonly onMissing: () => void;
 }
 
 /**
- * The API for somebody who only looks: a collection that may not be listed or watched, or that the
- * server does not know, is empty for as long as that is so, and named: the rest can be shown.
+ * The API for read-only views: a collection that may not be listed or watched, or does not exist,
+ * is treated as empty and reported, so that the rest can be shown.
  */
 export class PermittedApi implements KubeApi {
   readonly #options: PermittedApiOptions;
@@ -31,7 +31,7 @@ export class PermittedApi implements KubeApi {
     this.#options = options;
   }
 
-  /** A sentence for each collection that cannot be seen, in the order of their paths. */
+  /** A sentence for each missing collection, in order of their paths. */
   missing(): readonly string[] {
     return [...this.#missing].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sentence]) => sentence);
   }
@@ -53,7 +53,7 @@ export class PermittedApi implements KubeApi {
 
   async *watch(request: KubeWatchRequest): AsyncGenerator<KubeWatchEvent> {
     const { path, signal } = request;
-    // What could not be listed has nothing to watch; it is listed again after a while.
+    // A collection that could not be listed is not watched, but listed again after a while.
     if (this.#missing.has(path)) {
       yield* this.#listAgain(signal);
       return;
@@ -72,7 +72,7 @@ export class PermittedApi implements KubeApi {
   }
 
   async *#listAgain(signal: AbortSignal): AsyncGenerator<KubeWatchEvent> {
-    await this.#options.clock.sleep(againMs, signal).catch(() => undefined);
+    await this.#options.clock.sleep(retryAfterMs, signal).catch(() => undefined);
     if (!signal.aborted) yield expired;
   }
 
@@ -87,7 +87,7 @@ export class PermittedApi implements KubeApi {
   }
 }
 
-/** As the server says it of a version that it does not have any more: to be listed again. */
+/** The event for an expired version, which makes the watcher list again. */
 const expired: KubeWatchEvent = {
   type: "ERROR",
   object: { kind: "Status", apiVersion: "v1", code: 410, reason: "Expired", message: "look again" },

@@ -15,28 +15,28 @@ export interface ReflectorOptions<T> {
   readonly rng: Rng;
   /** The collection, such as `/api/v1/nodes`. */
   readonly path: string;
-  /** `fieldSelector`, `labelSelector`. */
+  /** The selectors: `fieldSelector`, `labelSelector`. */
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** What is kept of each object. */
+  /** Extracts what is kept of each object. */
   readonly translate: (object: KubeObject) => T;
   /** The keys of `items()`: the uid (default), or `namespace/name` or `name`. */
   readonly keyBy?: "uid" | "name" | undefined;
-  /** Every true difference, once; it must not throw. The caller makes one of many. */
+  /** Called once for every change; must not throw. The caller batches changes. */
   readonly onChange?: ((change: ObjectChange<T>) => void) | undefined;
-  /** An object that `translate` threw for; the stream goes on. */
+  /** Called for an object that `translate` threw for; the stream continues. */
   readonly onSkip?: ((skipped: SkippedObject) => void) | undefined;
-  /** A fault that will be tried again. */
+  /** Called for an error that is retried. */
   readonly onError?: ((error: LastcallError) => void) | undefined;
   /**
-   * Objects in one page of a list. Default 500. A page is parsed whole: 1,000 nodes of 12 kB cost
-   * 56 MiB resident in pages of 500 and 43 in pages of 100 (Node 26, bundled).
+   * The page size of lists. Default 500. A page is parsed as a whole: 1,000 nodes of 12 kB take 56
+   * MiB resident in pages of 500, and 43 MiB in pages of 100 (Node 26, bundled).
    */
   readonly pageLimit?: PageLimit | undefined;
-  /** Of the list, as `KubeRequest.dueAt`. */
+  /** `KubeRequest.dueAt` of the list. */
   readonly listDueAt?: Instant | undefined;
-  /** Between two attempts, whatever the server asks for. Default 10 s, or what it asks for. */
+  /** The longest pause between attempts. Default 10 s, or what the server asks for. */
   readonly longestPauseMs?: Millis | undefined;
-  /** Of the watch that follows the list; what the list shows is enough to begin with. */
+  /** The urgency of the watch after the list, whose result is enough to start with. */
   readonly watchUrgency?: Urgency | undefined;
 }
 
@@ -54,20 +54,20 @@ type Ending =
       readonly lastedMs: number;
     };
 
-/** A watch that lasted this long was a good one, whatever it brought. */
+/** A watch that lasted this long counts as successful. */
 const goodWatchMs = 5_000;
 
 /**
- * The same version may fail for ever on a server's fault: after so many failures it is given up.
+ * After so many failed watches from the same version, the collection is listed again.
  */
 const watchesPerVersion = 5;
 
 /**
- * A live copy of one collection: a list in pages, then a watch that goes on from the last version
- * seen, a list again where that version has expired. It holds only what `translate` gives.
+ * A live copy of one collection, like client-go's reflector: a list in pages, then a watch from its
+ * version, and another list if that version has expired. It stores only what `translate` returns.
  *
- * A missing right or definition rejects `run` until the verb has worked once (`RIGHT_MISSING`,
- * `CRD_MISSING`); after that it is taken for a server that is starting and is tried again.
+ * A missing right or definition rejects `run` (`RIGHT_MISSING`, `CRD_MISSING`) until the verb has
+ * succeeded once; after that it counts as a server that is starting, and is retried.
  */
 export class Reflector<T> {
   /** Resolves with the first complete list; rejects when `run` ends before it. */
@@ -75,7 +75,7 @@ export class Reflector<T> {
   readonly #options: ReflectorOptions<T>;
   readonly #store: ObjectStore<T>;
   readonly #sync = Promise.withResolvers<void>();
-  /** How many of a kind came one after the other: each makes the next pause longer. */
+  /** Consecutive failures, each of which makes the next pause longer. */
   #failures = 0;
   #relists = 0;
   readonly #granted = new Set<Verb>();
@@ -95,34 +95,34 @@ export class Reflector<T> {
     });
     this.#heardMs = options.clock.monotonic();
     this.synced = this.#sync.promise;
-    // Nobody need wait for it.
+    // Waiting for it is optional.
     this.synced.catch(() => {});
   }
 
-  /** The live map itself: cheap to ask for, and it changes under the reader from turn to turn. */
+  /** The live map, not a copy: it changes between turns of the event loop. */
   items(): ReadonlyMap<string, T> {
     return this.#store.items;
   }
 
-  /** When the server last sent something; undefined before the first time. */
+  /** When the server last sent something; undefined if it has not. */
   get lastHeardAt(): Instant | undefined {
     return this.#heardAt;
   }
 
-  /** Since the server last sent something, or since the start. */
+  /** The time since the server last sent something, or since the start. */
   silentMs(): Millis {
     return millis(this.#options.clock.monotonic() - this.#heardMs);
   }
 
   /**
-   * Whether the copy can be relied on. Where a server sends no bookmarks, a quiet watch is heard
-   * only as it ends, after 70 seconds with `HttpKubeApi`: hence the default of ten.
+   * Whether the copy is current. Without bookmarks, an idle watch shows no sign of life before it
+   * ends, after 70 seconds with `HttpKubeApi`: hence the default of ten minutes.
    */
   isFresh(limitMs: Millis = minutes(10)): boolean {
     return this.#heardAt !== undefined && this.silentMs() <= limitMs;
   }
 
-  /** Lists and watches until the signal aborts; then it resolves. To be called once. */
+  /** Lists and watches until the signal aborts, then resolves. Call it once. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) {
@@ -169,7 +169,7 @@ export class Reflector<T> {
     }
   }
 
-  /** A server that ends every watch at once must not be asked in a hot loop. */
+  /** The pause after a watch, which avoids a hot loop if the server ends every watch at once. */
   #waitAfterWatch({ heard, lastedMs }: Extract<Ending, { kind: "WatchEnded" }>): Millis {
     const wasGood = lastedMs >= goodWatchMs;
     if (wasGood) this.#relists = 0;
@@ -182,7 +182,7 @@ export class Reflector<T> {
 
   #waitAfterFailure({ error, waitMs, lastedMs }: Extract<Ending, { kind: "Failed" }>): Millis {
     this.#options.onError?.(error);
-    // A watch that was good until its connection was found dead is no sign of a server that is ill.
+    // A long watch whose connection was found dead does not indicate a failing server.
     if (lastedMs >= goodWatchMs) this.#failures = 0;
     if (error.code !== "API_UNREACHABLE") this.#failedWatches += 1;
     if (this.#failedWatches >= watchesPerVersion) {
@@ -259,15 +259,15 @@ export class Reflector<T> {
     return { kind: "WatchEnded", heard, lastedMs };
   }
 
-  /** 30 to 50 minutes: few requests an hour, and the watches of many clients do not end in step. */
+  /** 30 to 50 minutes: few requests an hour, and many clients do not reconnect together. */
   #watchSeconds(): number {
     return 1800 + Math.floor(this.#options.rng() * 1200);
   }
 
-  /** Throws where going on is pointless. */
+  /** Handles a refusal. Throws if retrying is pointless. */
   #refused(verb: Verb, answer: KubeAnswer): Ending {
     if (isExpired(answer)) {
-      // Pages that expire while they are read, on a slow or busy server: next time without pages.
+      // Pages expired while they were read, on a slow server: lists without pages next time.
       this.#listWhole = verb === "list";
       return { kind: "Expired" };
     }
