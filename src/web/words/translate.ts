@@ -7,14 +7,8 @@ import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import { explain } from "../../core/reason/explain.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, instant } from "../../core/time/time.ts";
-import {
-  budgetTitles,
-  drained,
-  explained,
-  notPlanned,
-  phrases,
-  planned,
-} from "./sentences-japanese.ts";
+import { budgetTitles, phrases } from "./phrases-japanese.ts";
+import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts";
 import type { Language } from "./words.ts";
 
 /**

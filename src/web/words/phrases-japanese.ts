@@ -1,0 +1,236 @@
+/** The parts of composed sentences in Japanese: forecasts, drain plans and previews. */
+export const phrases: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [/^(.+) is gone$/, "$1 はなくなりました"],
+  [/^it had no pods to drain$/, "退避する Pod はありませんでした"],
+  [/^its pod was drained before$/, "その前に Pod は退避していました"],
+  [/^all (\d+) pods were drained before$/, "その前に全 $1 個の Pod が退避していました"],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) not drained before$/,
+    "$2 個中 $1 個の Pod は退避が間に合いませんでした",
+  ],
+  [/^its pod was killed$/, "Pod は強制終了されました"],
+  [/^all (\d+) pods were killed$/, "全 $1 個の Pod が強制終了されました"],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) killed and (\d+) (?:was|were) not drained before$/,
+    "$2 個中 $1 個の Pod が強制終了され、$3 個は退避が間に合いませんでした",
+  ],
+  [
+    /^(\d+) of (\d+) pods (?:was|were) killed, the other (?:\d+ )?(?:was|were) drained before$/,
+    "$2 個中 $1 個の Pod が強制終了され、残りはその前に退避していました",
+  ],
+  [/^No departures are planned$/, "予定された出発はありません"],
+  [/^The departure is on schedule$/, "出発は予定どおりです"],
+  [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],
+  [/^(\d+) of (\d+) departures? (?:is|are) late$/, "$2 件中 $1 件の出発が遅れます"],
+  [
+    /^(\d+) nodes? without an open window before the deadline$/,
+    "期限前に開く時間帯のないノードが $1 台",
+  ],
+  [
+    /^every Allow window would have to end (\S+) later$/,
+    "すべての Allow の時間帯が $1 長く開く必要があります",
+  ],
+  [
+    /^no longer window would help (\d+) of them$/,
+    "そのうち $1 台は時間帯を延ばしても間に合いません",
+  ],
+  [
+    /^(\d+) nodes? that missed their time leave past the deadline$/,
+    "予定時刻を逃した $1 台は期限を過ぎて出発します",
+  ],
+  [
+    /^(\d+) nodes? already past the deadline, leaving one by one$/,
+    "すでに期限を過ぎた $1 台は一台ずつ出発します",
+  ],
+  [
+    /^(budgets|waves|budgets and waves) hold back (\d+) departures?(?:, (\d+) of them past the deadline)?: (.+)$/,
+    "予算やウェーブのため $2 件の出発が遅れます[（うち $3 件は期限後）]: $4",
+  ],
+  [/^(\d+) would hold none back$/, "$1 なら遅れません"],
+  [/^(\d+) would hold none back, (.+)$/, "$1 なら遅れません、$2"],
+  [
+    /^departures are at least (\S+) instead of (\S+) apart, because there is no time for more$/,
+    "時間が足りないため、出発の間隔は最小で $2 でなく $1 です",
+  ],
+  [
+    /^the freeze until (\S+) holds back (\d+) departures?$/,
+    "$1 までの凍結のため $2 件の出発が待ちます",
+  ],
+  [
+    /^the freeze until (\S+) is too long for the deadlines of (\d+) departures? \((.+)\)$/,
+    "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3）",
+  ],
+  [/^all (\d+) waves have left well$/, "全 $1 ウェーブが無事に出発しました"],
+  [
+    /^wave (\d+) of (\d+) is halted, the departure (.+) ended as (\w+)$/,
+    "ウェーブ $1/$2 は停止中です。出発 $3 の結果: $4",
+  ],
+  [/^waves\.restartedAt in the policy goes on$/, "ポリシーの waves.restartedAt で再開できます"],
+  [
+    /^wave (\d+) of (\d+): (\d+) of (\d+) have left well, (\d+) (?:is|are) under way$/,
+    "ウェーブ $1/$2: $4 台中 $3 台が無事に出発し、$5 台が出発中",
+  ],
+  [
+    /^it is deleted after (\S+) s(?:.*) if it is still blocked$/,
+    "ブロックが続けば $1 秒後に削除されます",
+  ],
+  [/^and (\d+) more pods?$/, "ほか $1 個の Pod"],
+  [/^grace period truncated from (\S+) s to (\S+) s$/, "猶予は $1 秒から $2 秒に短縮されます"],
+  [
+    /^(.+) has no planned departure while it has the annotation (.+)$/,
+    "アノテーション $2 がある間、$1 に予定された出発はありません",
+  ],
+  [
+    /^(.+) leaves although its annotation (.+) holds it$/,
+    "$1 はアノテーション $2 により保留中ですが、それでも出発します",
+  ],
+  [
+    /^(.+) leaves although it is held until (\S+)$/,
+    "$1 は $2 まで保留中ですが、それでも出発します",
+  ],
+  [
+    /^(.+) leaves although policy (.+) is frozen until (\S+)$/,
+    "$1 は、ポリシー $2 が $3 まで凍結中ですが、それでも出発します",
+  ],
+  [
+    /^(.+) leaves although policy (.+) is paused$/,
+    "$1 は、ポリシー $2 が一時停止中ですが、それでも出発します",
+  ],
+  [
+    /^Policy (.+) has dryRun set: (.+) does not leave$/,
+    "ポリシー $1 はドライランのため、$2 は出発しません",
+  ],
+  [
+    /^It waits while spec\.hold of departure (.+) is set$/,
+    "出発 $1 の spec.hold が設定されている間は待ちます",
+  ],
+  [/^It waits for no window, freeze or hold$/, "時間帯、凍結、保留は待ちません"],
+  [
+    /^It waits for the budgets of policy (.+), but for no window, freeze or hold$/,
+    "ポリシー $1 の予算を待ちますが、時間帯、凍結、保留は待ちません",
+  ],
+  [
+    /^That is sooner than now: it is frozen until (\S+)$/,
+    "今の凍結より早く終わります。今は $1 までです",
+  ],
+  [/^A notice of the cloud drains it all the same$/, "クラウドの通知があればドレインされます"],
+  [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
+  [/^(.+) is not made to leave before (\S+)$/, "$1 は $2 より前に出発させられません"],
+  [
+    /^(\S+) leaves now(?:, by (\S+?))? instead of the time requested before$/,
+    "$1 は、前の依頼に代えてすぐに出発します[（期限 $2）]",
+  ],
+  [
+    /^(\S+) leaves at (\S+?)(?:, by (\S+?))? instead of the time requested before$/,
+    "$1 は、前の依頼に代えて $2 に出発します[（期限 $3）]",
+  ],
+  [/^(\S+) leaves now(?:, by (\S+?))?$/, "$1 はすぐに出発します[（期限 $2）]"],
+  [/^(\S+) leaves at (\S+?)(?:, by (\S+?))?$/, "$1 は $2 に出発します[（期限 $3）]"],
+  [
+    /^That is after its deadline (\S+): (.+) leaves by plan before that, unless something holds it$/,
+    "期限 $1 より後です。保留されていなければ、$2 はそれより前に計画どおり出発します",
+  ],
+  [
+    /^No planned departure of policy (.+) starts before (\S+), unless its deadline forces it$/,
+    "ポリシー $1 の予定された出発は、期限に迫られない限り $2 より前に始まりません",
+  ],
+  [
+    /^Planned departures of policy (.+) may start again$/,
+    "ポリシー $1 の予定された出発が再び始められます",
+  ],
+  [
+    /^(.+) stays: its drain is undone, and it is uncordoned$/,
+    "$1 は残ります。ドレインは取り消され、cordon が解除されます",
+  ],
+  [/^(.+) does not leave as requested$/, "$1 は依頼どおりには出発しません"],
+  [/^The plan gives it another time$/, "計画が別の時刻を与えます"],
+  [/^(.+) is already leaving: departure (.+), phase (\w+)$/, "$1 はすでに出発中です: 出発 $2"],
+  [
+    /^(.+) cannot leave (?:at|by) (\S+): that time has passed$/,
+    "$1 を $2 に出発させることはできません。過ぎた時刻です",
+  ],
+  [
+    /^(.+) cannot leave by (\S+): it begins at (\S+)$/,
+    "$1 を $2 までに出発させることはできません。開始は $3 です",
+  ],
+  [
+    /^Cannot hold (.+) until (\S+): that time has passed$/,
+    "$1 を $2 まで保留できません。過ぎた時刻です",
+  ],
+  [/^Cannot freeze until (\S+): that has passed$/, "$1 まで凍結できません。過ぎた時刻です"],
+  [
+    /^There is no node (.+) any more that is the one shown$/,
+    "表示されていたノード $1 はもうありません",
+  ],
+  [/^There is no departure (.+) any more$/, "出発 $1 はもうありません"],
+  [/^The departure of (.+) has ended$/, "$1 の出発は終わっています"],
+  [
+    /^(.+) leaves because the cloud takes it, which nobody here can withdraw$/,
+    "$1 はクラウドが回収するため出発します。ここでは取り消せません",
+  ],
+  [/^The machine of (.+) is being released already$/, "$1 のマシンはすでに解放中です"],
+  [
+    /^It has changed since it was shown: look at it again$/,
+    "表示の後に変わりました。もう一度確認してください",
+  ],
+  [/^Somebody else was first: its hold is (.+)$/, "他の人が先でした: 保留は今 $1 です"],
+  [/^Somebody else was first: it has no hold any more$/, "他の人が先でした: 保留はもうありません"],
+  [/^Somebody else was first: frozen until (\S+)$/, "他の人が先でした: $1 まで凍結されています"],
+  [
+    /^Somebody else was first: it is not frozen any more$/,
+    "他の人が先でした: 凍結はもうありません",
+  ],
+  [
+    /^Somebody else was first: (?:it is not there any more|the departure is gone)$/,
+    "他の人が先でした: もうありません",
+  ],
+  [
+    /^Somebody else was first: another (?:node|departure) has its name now$/,
+    "他の人が先でした: 今は別のものがその名前です",
+  ],
+  [/^Somebody else was first: it is being written$/, "他の人が先でした: 書き込み中です"],
+  [/^Somebody else was first: (.+)$/, "他の人が先でした: $1"],
+  [/^(.+) has no (\S+) to take away$/, "$1 に取り除く $2 はありません"],
+  [/^There is no policy (.+) that can be read$/, "読み取れるポリシー $1 はありません"],
+  [/^There is no node (.+)$/, "ノード $1 はありません"],
+  [
+    /^Cannot (?:list|watch) (\S+): it is not installed \((.+)\), expected .+$/,
+    "$1 を読み取れません。インストールされていません（$2）",
+  ],
+  [
+    /^Cannot (?:list|watch) (\S+): forbidden \((.+)\), grant (.+)$/,
+    "$1 を読み取れません。権限がありません（$2）。必要な権限: $3",
+  ],
+  [
+    /^Cannot (?:list|watch) (\S+): the API server rejected the credentials \((.+)\), check .+$/,
+    "$1 を読み取れません。API サーバーが認証情報を拒否しました（$2）",
+  ],
+  [
+    /^Cannot list (\S+): it is forbidden, and without it no drain plan can be shown$/,
+    "$1 を一覧する権限がないため、ドレイン計画を表示できません",
+  ],
+  [/^the controller found: (.+)$/, "コントローラーの報告: $1"],
+  [/^The only departure cannot begin: (.+)$/, "ただ一件の出発を開始できません: $1"],
+  [/^None of (\d+) departures can begin: (.+)$/, "$1 件の出発はどれも開始できません: $2"],
+  [
+    /^(\d+) of (\d+) departures? cannot begin \((.+)\): (.+)$/,
+    "$2 件中 $1 件の出発を開始できません（$3）: $4",
+  ],
+  [/^no pod had to leave$/, "退避する Pod はありませんでした"],
+  [
+    /^(\d+) pods? in (\d+) s, planned within (\d+) s(?:, (?:none|(\d+)) given less grace than asked for(?:, as planned| \(planned: (\d+)\))?)?(?:, (\d+) forced)?$/,
+    "$1 個の Pod が $2 秒で退避（計画は $3 秒以内）[、猶予短縮 $4][、計画の短縮 $5][、強制 $6]",
+  ],
+];
+
+/** How much a budget lets leave, as a forecast names it. */
+export const budgetTitles: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [/^(\d+) an hour$/, "一時間に $1 台"],
+  [/^(\d+) nodes at once$/, "同時に $1 台"],
+  [/^(\d+ %) of nodes at once$/, "同時に $1 のノード"],
+  [/^(\d+) nodes at once in a zone$/, "ゾーンごとに同時に $1 台"],
+  [/^(\d+ %) of nodes at once in a zone$/, "ゾーンごとに同時に $1 のノード"],
+  [/^(\d+) nodes at once in the cluster$/, "クラスタ全体で同時に $1 台"],
+  [/^(\d+ %) of nodes at once in the cluster$/, "クラスタ全体で同時に $1 のノード"],
+  [/^waves of ([\d, %]+)$/, "ウェーブ $1"],
+];
