@@ -69,11 +69,15 @@ test("shows the plan once the definitions are there, without being started again
   const deploy = join(import.meta.dirname, "..", "..", "deploy");
   await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
   await mustRun(plane, ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await show("");
+  await page
+    .getByText("so no departure is planned. Create one")
+    .first()
+    .waitFor({ timeout: 60_000 });
   await mustRun(plane, ["apply", "-f", "-"], {
     ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata: { name: "spot" } },
     spec: { lifetime: { max: "24h" } },
   });
-  await show("");
   await expect
     .poll(() => page.locator("table.next tbody tr").count(), { timeout: 60_000 })
     .toBe(names.length);

@@ -228,7 +228,17 @@ test("a node is made to be gone by a time", async () => {
   const by = new Date(realClock.now() + 3 * hourMs).toISOString().slice(0, 16);
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Gone by").fill(by);
-  await expect.poll(() => dialog.locator(".command code").textContent()).toContain("--by");
+  const command = dialog.locator(".command code");
+  await expect.poll(() => command.textContent()).toContain("--by");
+  // A browser that asks its user, who says no: the command is selected for the keyboard.
+  await page.evaluate(() => {
+    const value = () => Promise.reject(new DOMException("denied", "NotAllowedError"));
+    Object.defineProperty(navigator.clipboard, "writeText", { value, configurable: true });
+  });
+  await dialog.getByRole("button", { name: "Copy" }).click();
+  await dialog.getByText("Selected: press Ctrl+C (⌘C) to copy it.").waitFor();
+  expect(await page.evaluate(() => String(getSelection()))).toBe(await command.textContent());
+  await page.evaluate(() => Reflect.deleteProperty(navigator.clipboard, "writeText"));
   await dialog.getByRole("button", { name: "Confirm" }).click();
   await dialog.locator(".answer.good").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();

@@ -26,7 +26,8 @@ export const english: Words = {
   departed: "Departed",
   nobodyLeaving: "No node is leaving.",
   nobodyNext: "No departure is planned.",
-  noPolicy: "There is no DeparturePolicy: no departure is planned.",
+  noPolicy:
+    "There is no DeparturePolicy, so no departure is planned. Create one: kubectl apply -f policy.yaml",
   nobodyDeparted: "Nothing has departed in the last three days.",
   noMatch: (filter) => `No node matches “${filter}”.`,
   onSchedule: "On schedule",

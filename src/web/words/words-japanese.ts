@@ -23,7 +23,8 @@ export const japanese: Words = {
   departed: "出発済み",
   nobodyLeaving: "出発中のノードはありません。",
   nobodyNext: "予定された出発はありません。",
-  noPolicy: "DeparturePolicy がないため、予定された出発はありません。",
+  noPolicy:
+    "DeparturePolicy がないため、予定された出発はありません。kubectl apply -f policy.yaml などで作成してください。",
   nobodyDeparted: "過去三日間に出発したノードはありません。",
   noMatch: (filter) => `「${filter}」に一致するノードはありません。`,
   onSchedule: "定刻",
