@@ -120,7 +120,10 @@ function reasonToIgnore(rule: Rule, { about }: Remark): string | undefined {
 }
 
 /** The worst first; within a rule as the input has them (the sort is stable). */
-function inOrder(a: Finding, b: Finding): number {
+export function inOrder(
+  a: Pick<Finding, "rule" | "severity">,
+  b: Pick<Finding, "rule" | "severity">,
+): number {
   const bySeverity = severities.indexOf(a.severity) - severities.indexOf(b.severity);
   return bySeverity === 0 ? rankOf(a.rule) - rankOf(b.rule) : bySeverity;
 }

@@ -1,7 +1,7 @@
 import { isGraceful } from "../core/drain-plan/grace-budget.ts";
+import { inOrder } from "./audit.ts";
 import type { AuditReport } from "./report.ts";
-import { type Finding, type Severity, severities } from "./rule.ts";
-import { rankOf } from "./rule-list.ts";
+import { type Finding, severities } from "./rule.ts";
 
 /** What a live audit says in one line, for a status condition. */
 export interface SpotReadiness {
@@ -128,12 +128,4 @@ function added(
 function worseOf(a: Finding | undefined, b: Finding | undefined): Finding | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return inOrder(b, a) < 0 ? b : a;
-}
-
-function inOrder(
-  a: Pick<Finding, "rule" | "severity">,
-  b: Pick<Finding, "rule" | "severity">,
-): number {
-  const bySeverity = severities.indexOf(a.severity) - severities.indexOf(b.severity);
-  return bySeverity === 0 ? rankOf(a.rule) - rankOf(b.rule) : bySeverity;
 }

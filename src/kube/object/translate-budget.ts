@@ -10,7 +10,7 @@ import {
   textOf,
 } from "../../core/json/json-field.ts";
 
-const operators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
+const selectorOperators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 
 /** `In` nothing is true of no label. */
 const impossible: LabelRequirement = { key: "", operator: "In", values: [] };
@@ -53,7 +53,7 @@ function toSelector(value: unknown): LabelSelector {
 function toRequirement(value: unknown): LabelRequirement {
   const requirement = fieldsOf(value);
   const key = textOf(requirement.key);
-  const operator = oneOf(operators, requirement.operator);
+  const operator = oneOf(selectorOperators, requirement.operator);
   if (key === undefined || operator === undefined) return impossible;
   return {
     key,

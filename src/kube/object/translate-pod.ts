@@ -17,7 +17,7 @@ import { translatePlacement } from "./translate-placement.ts";
 
 const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
-const operators = ["Exists", "Equal"] as const;
+const tolerationOperators = ["Exists", "Equal"] as const;
 
 /** What the API server writes where a pod names no `terminationGracePeriodSeconds`. */
 export const defaultGraceSeconds = 30;
@@ -141,7 +141,7 @@ function toToleration(value: unknown): Toleration {
   const toleration = fieldsOf(value);
   return {
     key: textOf(toleration.key),
-    operator: oneOf(operators, toleration.operator),
+    operator: oneOf(tolerationOperators, toleration.operator),
     value: textOf(toleration.value),
     effect: oneOf(effects, toleration.effect),
   };

@@ -45,7 +45,7 @@ export function Happened({ view, departure }: HappenedProps): VNode | null {
   );
 }
 
-interface BarProps {
+interface HappenedBarProps {
   readonly view: PageView;
   readonly pod: PodLine;
   readonly record: PodRecord | undefined;
@@ -56,7 +56,7 @@ interface BarProps {
   readonly until: number;
 }
 
-function HappenedBar({ view, pod, record, loss, most, since, until }: BarProps): VNode {
+function HappenedBar({ view, pod, record, loss, most, since, until }: HappenedBarProps): VNode {
   const { words, language } = view;
   const { toldAt = null, goneAt = null } = record ?? {};
   const start = toldAt === null ? 0 : since(toldAt);

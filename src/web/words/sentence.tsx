@@ -4,7 +4,7 @@ import { momentText, spanText } from "./format.ts";
 import { translated } from "./translate.ts";
 import type { Language } from "./words.ts";
 
-const instants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** `15m59s350ms`: of more than one part, or of milliseconds; a name is hardly ever one. */
 const durations =
@@ -14,12 +14,12 @@ const durations =
 const spans =
   /(?<=(?:at least|instead of|by about|to end|最小で|でなく|時間帯が|約) )\d+[hms](?![\w.-])/g;
 
-/** The core's instants are UTC to the millisecond; people read their own clock. */
+/** The core's writtenInstants are UTC to the millisecond; people read their own clock. */
 export function withLocalTimes(
   text: string,
   about: { readonly now: number; readonly language: Language },
 ): string {
-  const local = text.replaceAll(instants, (found) => {
+  const local = text.replaceAll(writtenInstants, (found) => {
     const at = parseInstant(found);
     return at === undefined ? found : momentText(at, about.now, about.language);
   });
