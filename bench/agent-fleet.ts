@@ -4,7 +4,7 @@ import { NoticeReporter } from "../src/agent/notice-reporter.ts";
 import { AwsNoticeSource } from "../src/cloud/aws/notice-source.ts";
 import { GcpNoticeSource } from "../src/cloud/gcp/notice-source.ts";
 import type { Clock } from "../src/contracts/clock.ts";
-import type { NoticeSource } from "../src/contracts/cloud/notice-source.ts";
+import type { NoticeSource } from "../src/contracts/cloud/notices.ts";
 import { seededRng } from "../src/core/chance/rng.ts";
 import { minutes } from "../src/core/time/time.ts";
 import { loadKubeAccess } from "../src/kube/access/load-kube-access.ts";

@@ -1,7 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { NoticeSource } from "../contracts/cloud/notice-source.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
+import type { NoticeSource } from "../contracts/cloud/notices.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
 import { isLive } from "../core/departure/departure.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";

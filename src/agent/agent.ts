@@ -1,11 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
-import type {
-  NoticeSink,
-  NoticeSource,
-  NoticeSourceReading,
-} from "../contracts/cloud/notice-source.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
+import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../contracts/cloud/notices.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { isGraver } from "../core/departure/departure.ts";

@@ -1,9 +1,7 @@
-import type { Clock } from "../contracts/clock.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
+import type { NodeMarks, NodePods } from "../contracts/cluster.ts";
 import type { ObservedLease } from "../contracts/leadership.ts";
-import type { NodeMarks } from "../contracts/node-marks.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";

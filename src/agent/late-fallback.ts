@@ -1,5 +1,4 @@
-import type { Clock } from "../contracts/clock.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import type { Fallback } from "./fallback.ts";

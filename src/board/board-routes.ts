@@ -1,12 +1,7 @@
-import type {
-  PageAnswer,
-  PageRequest,
-  PageRoutes,
-  PageStream,
-} from "../contracts/board/page-route.ts";
+import type { NodePods } from "../contracts/cluster.ts";
 import type { Fleet } from "../contracts/fleet.ts";
+import type { PageAnswer, PageRequest, PageRoutes, PageStream } from "../contracts/http-route.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";

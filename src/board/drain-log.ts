@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { NodePods } from "../contracts/cluster.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";

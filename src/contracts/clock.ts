@@ -13,3 +13,74 @@ export interface Clock {
    */
   sleepUntil(at: Instant, signal?: AbortSignal): Promise<void>;
 }
+
+type SleepTime = { readonly span: Millis } | { readonly until: Instant };
+
+/** A constant abort reason: the default one captures a stack trace each time. */
+const awake = "awake";
+
+/**
+ * What a loop sleeps on: it wakes up on `wake` or when its time is up, whichever comes first. A
+ * `wake` between two sleeps ends the next sleep at once, so that none is missed.
+ */
+export class Wakeup {
+  readonly #clock: Clock;
+  #isDue = false;
+  #end: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wake(): void {
+    this.#isDue = true;
+    this.#end?.();
+  }
+
+  /**
+   * Returns what ended the sleep; without a span only `wake` does. An abort ends it as well and
+   * does not reject.
+   */
+  sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    return this.#sleep(span === undefined ? undefined : { span }, signal);
+  }
+
+  /** Sleeps until an instant. Rejects with the signal's reason when it aborts. */
+  async sleepUntil(until: Instant | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    signal.throwIfAborted();
+    const time = until === undefined ? undefined : { until };
+    const woken = await this.#sleep(time, signal);
+    signal.throwIfAborted();
+    return woken;
+  }
+
+  async #sleep(time: SleepTime | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    if (!this.#isDue && !signal.aborted) await this.#rest(time, signal);
+    const woken = this.#isDue ? "Woken" : "Time";
+    this.#isDue = false;
+    return woken;
+  }
+
+  async #rest(time: SleepTime | undefined, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort(awake);
+    this.#end = end;
+    signal.addEventListener("abort", end, { once: true, signal: ended.signal });
+    try {
+      if (time === undefined) await aborted(ended.signal);
+      else if ("until" in time) await this.#clock.sleepUntil(time.until, ended.signal);
+      else await this.#clock.sleep(time.span, ended.signal);
+    } catch (error) {
+      if (!ended.signal.aborted) throw error;
+    } finally {
+      this.#end = undefined;
+      end();
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+}

@@ -1,4 +1,4 @@
-import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
+import type { ClusterCapacity } from "../contracts/cluster.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import { searchCapacity, type UnplacedPod } from "../core/capacity/capacity-fit.ts";
 import type { Amounts } from "../core/cluster/placement.ts";

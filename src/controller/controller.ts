@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { LaunchTimes } from "../contracts/cloud/launch-times.ts";
-import type { FeedListener, NoticeFeed } from "../contracts/cloud/notice-feed.ts";
+import type { LaunchTimes } from "../contracts/cloud/instances.ts";
+import type { FeedListener, NoticeFeed } from "../contracts/cloud/notices.ts";
+import type { ClusterPorts } from "../contracts/cluster.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
@@ -12,7 +13,6 @@ import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActionChecks } from "./action/action-checks.ts";
 import { PendingCordons } from "./action/pending-cordons.ts";
-import type { ClusterPorts } from "./cluster-ports.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/running-drains.ts";
 import { Executor } from "./executor.ts";

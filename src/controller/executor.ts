@@ -1,14 +1,18 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
 import type {
   InstanceReleaser,
+  LifecycleHooks,
   MachineState,
   ReleasedMachine,
   ReleaseRequest,
-} from "../contracts/cloud/instance-releaser.ts";
-import type { LifecycleHooks } from "../contracts/cloud/lifecycle-hooks.ts";
-import type { StoreResult } from "../contracts/departure-store.ts";
-import type { MarkResult } from "../contracts/node-marks.ts";
-import type { LeaveOptions, RestartOptions } from "../contracts/node-pods.ts";
+} from "../contracts/cloud/instances.ts";
+import type {
+  ClusterPorts,
+  LeaveOptions,
+  MarkResult,
+  RestartOptions,
+  StoreResult,
+} from "../contracts/cluster.ts";
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
@@ -31,7 +35,6 @@ import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
 import { fencedRunner } from "./action/action-attempt.ts";
-import type { ClusterPorts } from "./cluster-ports.ts";
 import { fencedHooks } from "./notice/fenced-hooks.ts";
 
 export interface ExecutorOptions {

@@ -1,7 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Placeholders } from "../contracts/cluster-capacity.ts";
+import type { NodePods, Placeholders } from "../contracts/cluster.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
 import { type FailedPod, isOfEarlierMachine } from "../core/cluster/left-pod.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";

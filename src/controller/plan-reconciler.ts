@@ -1,7 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { LaunchTimes } from "../contracts/cloud/launch-times.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
+import type { LaunchTimes } from "../contracts/cloud/instances.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
 import { Sampler } from "../core/chance/sampler.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";

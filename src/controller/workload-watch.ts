@@ -1,7 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
+import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { Fleet, FleetView, PolicyStatusSink } from "../contracts/fleet.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
 import type {
   AuditTarget,
   WorkloadAuditor,

@@ -1,4 +1,4 @@
-import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
+import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/cluster.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";

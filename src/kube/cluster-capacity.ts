@@ -1,9 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type {
-  ClusterCapacity,
-  FollowedVolumes,
-  VolumeAttachments,
-} from "../contracts/cluster-capacity.ts";
+import type { ClusterCapacity, FollowedVolumes, VolumeAttachments } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { loadOf, type NodeLoads } from "../core/capacity/node-capacity.ts";
 import type { Rng } from "../core/chance/rng.ts";

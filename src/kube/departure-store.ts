@@ -1,4 +1,4 @@
-import type { DepartureStore, StatusWrite, StoreResult } from "../contracts/departure-store.ts";
+import type { DepartureStore, StatusWrite, StoreResult } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
 import type { NewDeparture } from "../core/departure/decision.ts";
 import type { DepartureMove } from "../core/departure/depart-request.ts";

@@ -6,7 +6,7 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../contracts/cloud/instance-releaser.ts";
+} from "../contracts/cloud/instances.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
 import type { Instant } from "../core/time/time.ts";

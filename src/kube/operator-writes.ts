@@ -4,7 +4,7 @@ import type {
   NamedDeparture,
   OperatorResult,
   OperatorWrites,
-} from "../contracts/board/operator-writes.ts";
+} from "../contracts/cluster.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { holdAnnotation } from "../core/cluster/hold.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";

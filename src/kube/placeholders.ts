@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { FollowedPlaceholders, Placeholders } from "../contracts/cluster-capacity.ts";
+import type { FollowedPlaceholders, Placeholders } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";

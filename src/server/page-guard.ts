@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { PageText } from "../contracts/board/page-route.ts";
+import type { PageText } from "../contracts/http-route.ts";
 
 export interface GuardedRequest {
   readonly method: string;

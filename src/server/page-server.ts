@@ -12,7 +12,7 @@ import type {
   PageServer,
   PageServerOptions,
   PageText,
-} from "../contracts/board/page-route.ts";
+} from "../contracts/http-route.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { listen } from "./http-server.ts";
 import { PageGuard } from "./page-guard.ts";

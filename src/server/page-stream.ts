@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants, createGzip, type Gzip } from "node:zlib";
-import type { PageStream } from "../contracts/board/page-route.ts";
+import type { PageStream } from "../contracts/http-route.ts";
 
 /**
  * So many messages wait for a page at most, beside what is under way to it. Of thousands of nodes

@@ -3,7 +3,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
-import type { NoticeSource } from "../../src/contracts/cloud/notice-source.ts";
+import type { NoticeSource } from "../../src/contracts/cloud/notices.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { DrainLog } from "../../src/board/drain-log.ts";
+import type { NodePods } from "../../src/contracts/cluster.ts";
 import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
-import type { NodePods } from "../../src/contracts/node-pods.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";

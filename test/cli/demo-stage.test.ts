@@ -5,7 +5,7 @@ import { DemoStage } from "../../src/cli/demo/demo-stage.ts";
 import { Director } from "../../src/cli/demo/director.ts";
 import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
-import type { PageStream } from "../../src/contracts/board/page-route.ts";
+import type { PageStream } from "../../src/contracts/http-route.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

@@ -3,7 +3,7 @@ import type {
   InstanceReleaser,
   LastLookResult,
   ReleaseRequest,
-} from "../../src/contracts/cloud/instance-releaser.ts";
+} from "../../src/contracts/cloud/instances.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { allClear } from "../support/machine-releaser.ts";
 

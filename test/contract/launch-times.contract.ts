@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LaunchTimes } from "../../src/contracts/cloud/launch-times.ts";
+import type { LaunchTimes } from "../../src/contracts/cloud/instances.ts";
 import type { ReleaserWorld } from "./instance-releaser.contract.ts";
 
 /** A cloud that can be asked for launch times and, one by one, for its machines. */

@@ -3,7 +3,7 @@ import type {
   NoticeSink,
   NoticeSource,
   NoticeSourceReading,
-} from "../../src/contracts/cloud/notice-source.ts";
+} from "../../src/contracts/cloud/notices.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { between, type Instant, type Millis } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { ClusterPorts, LeaveOptions, RestartOptions } from "../../src/contracts/cluster.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { LeaveOptions, RestartOptions } from "../../src/contracts/node-pods.ts";
 import type { Telemetry } from "../../src/contracts/telemetry.ts";
-import type { ClusterPorts } from "../../src/controller/cluster-ports.ts";
 import { Executor } from "../../src/controller/executor.ts";
 import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
 import { formatInstant, seconds } from "../../src/core/time/time.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Wakeup } from "../../src/contracts/wakeup.ts";
+import { Wakeup } from "../../src/contracts/clock.ts";
 import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

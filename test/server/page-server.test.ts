@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PageServer, PageStreamClient } from "../../src/contracts/board/page-route.ts";
+import type { PageServer, PageStreamClient } from "../../src/contracts/http-route.ts";
 import { servePage } from "../../src/server/page-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

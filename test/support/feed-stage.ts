@@ -1,9 +1,9 @@
-import type { LifecycleHooks } from "../../src/contracts/cloud/lifecycle-hooks.ts";
+import type { LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
 import type {
   FeedListener,
   NoticeDelivery,
   NoticeFeed,
-} from "../../src/contracts/cloud/notice-feed.ts";
+} from "../../src/contracts/cloud/notices.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";

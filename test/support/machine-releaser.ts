@@ -1,7 +1,4 @@
-import type {
-  InstanceReleaser,
-  LastLookResult,
-} from "../../src/contracts/cloud/instance-releaser.ts";
+import type { InstanceReleaser, LastLookResult } from "../../src/contracts/cloud/instances.ts";
 
 /** A last look for tests that are not about it. */
 export const allClear = (): Promise<LastLookResult> => Promise.resolve("Clear");

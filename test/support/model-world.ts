@@ -4,15 +4,15 @@ import { resourceDefinitions } from "../../src/config/schema/resource-definition
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
 import type {
   InstanceReleaser,
+  LaunchTimes,
+  LifecycleHooks,
   ReleaserChoice,
-} from "../../src/contracts/cloud/instance-releaser.ts";
-import type { LaunchTimes } from "../../src/contracts/cloud/launch-times.ts";
-import type { LifecycleHooks } from "../../src/contracts/cloud/lifecycle-hooks.ts";
-import type { NoticeFeed } from "../../src/contracts/cloud/notice-feed.ts";
+} from "../../src/contracts/cloud/instances.ts";
+import type { NoticeFeed } from "../../src/contracts/cloud/notices.ts";
+import type { NodePods } from "../../src/contracts/cluster.ts";
 import type { GateSource } from "../../src/contracts/fleet.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { Leadership } from "../../src/contracts/leadership.ts";
-import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";

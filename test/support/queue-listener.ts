@@ -2,7 +2,7 @@ import type {
   FeedListener,
   HookDelivery,
   NoticeDelivery,
-} from "../../src/contracts/cloud/notice-feed.ts";
+} from "../../src/contracts/cloud/notices.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../../src/errors.ts";

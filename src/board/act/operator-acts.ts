@@ -1,7 +1,10 @@
-import type { OperatorResult, OperatorWrites } from "../../contracts/board/operator-writes.ts";
-import type { DepartureStore } from "../../contracts/departure-store.ts";
+import type {
+  DepartureStore,
+  NodePods,
+  OperatorResult,
+  OperatorWrites,
+} from "../../contracts/cluster.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import type { NodePods } from "../../contracts/node-pods.ts";
 import { holdAnnotation, holdOf } from "../../core/cluster/hold.ts";
 import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, departStep } from "../../core/departure/depart-request.ts";

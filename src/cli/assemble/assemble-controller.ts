@@ -2,10 +2,12 @@ import { firingAlerts } from "../../actions/alertmanager.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { ReleaserChoice } from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimes } from "../../contracts/cloud/launch-times.ts";
-import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
-import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type {
+  LaunchTimes,
+  LifecycleHooks,
+  ReleaserChoice,
+} from "../../contracts/cloud/instances.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";

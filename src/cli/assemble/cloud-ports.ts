@@ -1,7 +1,11 @@
-import type { InstanceReleaser, ReleaserChoice } from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
-import type { LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
-import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type {
+  InstanceReleaser,
+  LaunchTimeReading,
+  LaunchTimes,
+  LifecycleHooks,
+  ReleaserChoice,
+} from "../../contracts/cloud/instances.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { Fleet, FleetView } from "../../contracts/fleet.ts";
 import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";

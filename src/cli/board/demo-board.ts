@@ -1,7 +1,7 @@
 import type { BoardRights, FleetState } from "../../board/stream.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
-import type { PageText } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import type { PageText } from "../../contracts/http-route.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { isLastcallError } from "../../errors.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";

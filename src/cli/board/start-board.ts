@@ -5,15 +5,15 @@ import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.t
 import { DrainLog } from "../../board/drain-log.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
 import type {
   PageFile,
   PageRoute,
   PageRoutes,
   PageServer,
   PageText,
-} from "../../contracts/board/page-route.ts";
-import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+} from "../../contracts/http-route.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { LastcallError, messageOf } from "../../errors.ts";

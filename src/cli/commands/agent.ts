@@ -9,7 +9,7 @@ import { NoticeServer } from "../../agent/notice-server.ts";
 import { ownUid } from "../../agent/own-node.ts";
 import { type Cloud, detectCloud } from "../../cloud/metadata/detect-cloud.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSource } from "../../contracts/cloud/notice-source.ts";
+import type { NoticeSource } from "../../contracts/cloud/notices.ts";
 import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";

@@ -1,4 +1,4 @@
-import type { StoreResult } from "../../contracts/departure-store.ts";
+import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {

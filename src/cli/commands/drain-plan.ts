@@ -1,5 +1,5 @@
 import type { OptionsOf } from "../../config/options/options.ts";
-import type { ClusterCapacity } from "../../contracts/cluster-capacity.ts";
+import type { ClusterCapacity } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { findUnplacedPods } from "../../controller/capacity-search.ts";
 import { loadsOf } from "../../core/capacity/node-capacity.ts";

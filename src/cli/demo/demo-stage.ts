@@ -1,6 +1,6 @@
 import type { DemoKey, DemoPicture } from "../../board/demo-picture.ts";
-import type { PageAnswer, PageRoutes } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import type { PageAnswer, PageRoutes } from "../../contracts/http-route.ts";
 import { fieldsOf } from "../../core/json/json-field.ts";
 import { millis } from "../../core/time/time.ts";
 import type { Director } from "./director.ts";

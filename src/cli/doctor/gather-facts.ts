@@ -4,7 +4,7 @@ import type {
   InstanceReleaser,
   Releasability,
   ReleaserChoice,
-} from "../../contracts/cloud/instance-releaser.ts";
+} from "../../contracts/cloud/instances.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";

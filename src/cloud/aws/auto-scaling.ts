@@ -8,7 +8,7 @@ import {
   RecordLifecycleActionHeartbeatCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from "@aws-sdk/client-auto-scaling";
-import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
+import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud/instances.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";

@@ -5,7 +5,7 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instance-releaser.ts";
+} from "../../contracts/cloud/instances.ts";
 import { minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

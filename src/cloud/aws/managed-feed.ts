@@ -1,4 +1,4 @@
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { TaggedMachines } from "./tagged-machines.ts";
 
 export interface ManagedFeedOptions {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notice-source.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notices.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";

@@ -5,7 +5,7 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instance-releaser.ts";
+} from "../../contracts/cloud/instances.ts";
 import { fieldsOf, listOf } from "../../core/json/json-field.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

@@ -1,6 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
+import type {
+  InstanceReleaser,
+  LaunchTimeReading,
+  LaunchTimes,
+} from "../../contracts/cloud/instances.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";

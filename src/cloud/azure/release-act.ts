@@ -1,4 +1,4 @@
-import type { ReleaseRequest } from "../../contracts/cloud/instance-releaser.ts";
+import type { ReleaseRequest } from "../../contracts/cloud/instances.ts";
 import type { ArmCall } from "./arm-client.ts";
 import type { AzureMachine, MachineRef } from "./azure-machine.ts";
 

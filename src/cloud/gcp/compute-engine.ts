@@ -1,7 +1,10 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
-import type { NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type {
+  InstanceReleaser,
+  LaunchTimeReading,
+  LaunchTimes,
+} from "../../contracts/cloud/instances.ts";
+import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts";
 import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Fields, trimmedTextOf } from "../../core/json/json-field.ts";

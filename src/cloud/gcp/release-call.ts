@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Releasability, ReleaseRequest } from "../../contracts/cloud/instance-releaser.ts";
+import type { Releasability, ReleaseRequest } from "../../contracts/cloud/instances.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";

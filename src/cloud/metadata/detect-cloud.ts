@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSource } from "../../contracts/cloud/notice-source.ts";
+import type { NoticeSource } from "../../contracts/cloud/notices.ts";
 import { seconds } from "../../core/time/time.ts";
 import { MetadataClient, type MetadataFetch, type MetadataRequest } from "./metadata-client.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink } from "../../contracts/cloud/notice-source.ts";
+import type { NoticeSink } from "../../contracts/cloud/notices.ts";
 import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";

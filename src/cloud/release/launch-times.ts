@@ -1,4 +1,4 @@
-import type { LaunchTimeReading } from "../../contracts/cloud/launch-times.ts";
+import type { LaunchTimeReading } from "../../contracts/cloud/instances.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 

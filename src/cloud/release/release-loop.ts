@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { ReleaseRequest, ReleaseResult } from "../../contracts/cloud/instance-releaser.ts";
+import type { ReleaseRequest, ReleaseResult } from "../../contracts/cloud/instances.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";

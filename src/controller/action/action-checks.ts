@@ -1,8 +1,7 @@
 import type { ActionPorts, ActionProblem } from "../../contracts/action-runner.ts";
-import type { Clock } from "../../contracts/clock.ts";
+import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { Fleet, PolicyStatusSink } from "../../contracts/fleet.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
 import type { PolicyCondition } from "../../core/plan/policy-status.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";

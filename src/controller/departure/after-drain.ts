@@ -1,5 +1,5 @@
-import type { FollowedVolumes } from "../../contracts/cluster-capacity.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
+import { Wakeup } from "../../contracts/clock.ts";
+import type { FollowedVolumes } from "../../contracts/cluster.ts";
 import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/pod.ts";
 import { cloudDeadline } from "../../core/departure/departure.ts";
 import { drainBeganAt, type PhaseResult } from "../../core/departure/ledger.ts";

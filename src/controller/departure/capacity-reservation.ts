@@ -1,5 +1,5 @@
-import type { FollowedPlaceholders } from "../../contracts/cluster-capacity.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
+import { Wakeup } from "../../contracts/clock.ts";
+import type { FollowedPlaceholders } from "../../contracts/cluster.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { PodPlacement } from "../../core/cluster/placement.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";

@@ -1,5 +1,5 @@
-import type { FollowedPods } from "../../contracts/node-pods.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
+import { Wakeup } from "../../contracts/clock.ts";
+import type { FollowedPods } from "../../contracts/cluster.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodIdentity } from "../../core/cluster/pod.ts";
 import {

@@ -1,4 +1,4 @@
-import { Wakeup } from "../../contracts/wakeup.ts";
+import { Wakeup } from "../../contracts/clock.ts";
 import type { UnplacedPod } from "../../core/capacity/capacity-fit.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import { isNoticed, isPressing } from "../../core/departure/departure.ts";

@@ -2,11 +2,11 @@ import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type {
   ClusterCapacity,
+  NodePods,
   Placeholders,
   VolumeAttachments,
-} from "../../contracts/cluster-capacity.ts";
+} from "../../contracts/cluster.ts";
 import type { FleetView } from "../../contracts/fleet.ts";
-import type { NodePods } from "../../contracts/node-pods.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";

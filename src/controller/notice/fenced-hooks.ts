@@ -1,4 +1,4 @@
-import type { HookEnd, LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
+import type { HookEnd, LifecycleHooks } from "../../contracts/cloud/instances.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 

@@ -1,6 +1,5 @@
-import type { Clock } from "../../contracts/clock.ts";
+import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
 import { isToFinish } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {

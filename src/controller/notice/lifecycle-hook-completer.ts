@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { HookLimits, LifecycleHooks } from "../../contracts/cloud/lifecycle-hooks.ts";
-import type { HookDelivery } from "../../contracts/cloud/notice-feed.ts";
+import type { HookLimits, LifecycleHooks } from "../../contracts/cloud/instances.ts";
+import type { HookDelivery } from "../../contracts/cloud/notices.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
 import {
   type HookScene,

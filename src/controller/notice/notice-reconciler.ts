@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeDelivery } from "../../contracts/cloud/notice-feed.ts";
+import type { NoticeDelivery } from "../../contracts/cloud/notices.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";

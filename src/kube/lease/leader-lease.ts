@@ -1,7 +1,6 @@
-import type { Clock } from "../../contracts/clock.ts";
+import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { LeaderDuty, Leadership } from "../../contracts/leadership.ts";
-import { Wakeup } from "../../contracts/wakeup.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";

@@ -1,5 +1,5 @@
+import type { DepartingMark } from "../../contracts/cluster.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import type { DepartingMark } from "../../contracts/node-marks.ts";
 import { departingTaint, type NodeFacts } from "../../core/cluster/node.ts";
 import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";
 

@@ -1,5 +1,5 @@
+import type { LeaveOptions, MarkDisruptedOptions } from "../../contracts/cluster.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
-import type { LeaveOptions, MarkDisruptedOptions } from "../../contracts/node-pods.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { explainDrain } from "../../core/drain-plan/explain-drain.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notice-feed.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";

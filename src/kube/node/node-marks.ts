@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import type {
   DepartingMark,
   MarkResult,
   NodeMarks,
   UnmarkTarget,
-} from "../../contracts/node-marks.ts";
+} from "../../contracts/cluster.ts";
+import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";

@@ -1,19 +1,19 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type {
-  KubeAnswer,
-  KubeApi,
-  KubeObject,
-  KubeRequest,
-  KubeSender,
-} from "../../contracts/kube-api.ts";
-import type {
   FollowedPods,
   FollowOptions,
   LeaveOptions,
   MarkDisruptedOptions,
   NodePods,
   RestartOptions,
-} from "../../contracts/node-pods.ts";
+} from "../../contracts/cluster.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+} from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type FailedPod, hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../../core/cluster/pod.ts";

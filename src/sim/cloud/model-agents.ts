@@ -2,7 +2,7 @@ import { Agent } from "../../agent/agent.ts";
 import { AgentHealth } from "../../agent/agent-health.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notice-source.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notices.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";

@@ -1,12 +1,13 @@
 import type {
   MachineState as DescribedMachine,
   InstanceReleaser,
+  LaunchTimeReading,
+  LaunchTimes,
   Releasability,
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instance-releaser.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../../contracts/cloud/launch-times.ts";
+} from "../../contracts/cloud/instances.ts";
 import { hours, type Instant, millis, minus, minutes, plus } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
 import { type ApiContext, randomUid } from "../api/api-context.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { InstanceReleaser } from "../../contracts/cloud/instance-releaser.ts";
+import type { InstanceReleaser } from "../../contracts/cloud/instances.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { budgetStorage } from "../api/write/pod-budget.ts";
 import type { ModelCluster } from "../model-cluster.ts";

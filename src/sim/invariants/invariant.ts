@@ -1,4 +1,4 @@
-import type { ReleaseRequest } from "../../contracts/cloud/instance-releaser.ts";
+import type { ReleaseRequest } from "../../contracts/cloud/instances.ts";
 import type { KubeRequest } from "../../contracts/kube-api.ts";
 import type { Instant } from "../../core/time/time.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AwsNoticeSource } from "../../../src/cloud/aws/notice-source.ts";
-import type { NoticeSourceReading } from "../../../src/contracts/cloud/notice-source.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/cloud/notices.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { formatInstant, instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";

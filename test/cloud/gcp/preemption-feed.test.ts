@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PreemptionFeed, readPreemption } from "../../../src/cloud/gcp/preemption-feed.ts";
-import type { FeedListener } from "../../../src/contracts/cloud/notice-feed.ts";
+import type { FeedListener } from "../../../src/contracts/cloud/notices.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";

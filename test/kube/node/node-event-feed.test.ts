@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { NoticeDelivery } from "../../../src/contracts/cloud/notice-feed.ts";
+import type { NoticeDelivery } from "../../../src/contracts/cloud/notices.ts";
 import type { FleetChange, FleetView } from "../../../src/contracts/fleet.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";

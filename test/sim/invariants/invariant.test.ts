@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
-import type { ReleaseRequest } from "../../../src/contracts/cloud/instance-releaser.ts";
+import type { ReleaseRequest } from "../../../src/contracts/cloud/instances.ts";
 import type { KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import {
   formatInstant,

@@ -3,7 +3,7 @@ import type {
   FeedListener,
   HookDelivery,
   NoticeDelivery,
-} from "../../../contracts/cloud/notice-feed.ts";
+} from "../../../contracts/cloud/notices.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../../contracts/cloud/notice-feed.ts";
+import type { FeedListener, NoticeFeed } from "../../../contracts/cloud/notices.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import { asFault } from "../aws-fault.ts";

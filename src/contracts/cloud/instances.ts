@@ -1,5 +1,7 @@
-import type { ReleaseMode } from "../../core/policy/policy.ts";
-import type { Instant } from "../../core/time/time.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { HookResult, ReleaseMode } from "../../core/policy/policy.ts";
+import type { Instant, Millis } from "../../core/time/time.ts";
+import type { LastcallError } from "../../errors.ts";
 
 /**
  * Releases the machines of planned departures. Implemented for each cloud and by the model cloud of
@@ -92,3 +94,51 @@ export type ReleaseResult =
   | { readonly kind: "Replaced" }
   /** The final check said so; the cloud received no request. */
   | { readonly kind: "Kept" };
+
+/**
+ * When machines were launched, as the cloud reports it: a Node object may be older than the machine
+ * behind it. One implementation per cloud, and the model cloud; contract suite:
+ * `test/contract/launch-times.contract.ts`.
+ */
+export interface LaunchTimes {
+  /**
+   * The launch times of the machines that stand in these places now, in a few requests for all of
+   * them. A machine that the cloud does not have, or of another cloud, is missing from the answer.
+   * Failed requests are listed in `faults`, next to the answers. Rejects only with the signal's
+   * reason.
+   */
+  launchTimesOf(providerIDs: readonly string[], signal: AbortSignal): Promise<LaunchTimeReading>;
+}
+
+export interface LaunchTimeReading {
+  /** By providerID. */
+  readonly bornAt: ReadonlyMap<string, Instant>;
+  readonly faults: readonly LastcallError[];
+}
+
+/**
+ * The groups of a cloud that wait at a lifecycle hook. Made by `src/cloud/aws/auto-scaling.ts`;
+ * contract suite: `test/contract/lifecycle-hooks.contract.ts`. All methods throw `LastcallError`
+ * `CLOUD_*`, and the signal's reason when it aborts.
+ */
+export interface LifecycleHooks {
+  /** Tells the group to go on with the instance, or to end it. */
+  complete(hook: LifecycleHook, result: HookResult, signal: AbortSignal): Promise<HookEnd>;
+  /** Has the group wait for another `heartbeatMs`, counted from now; `Completed`: it does. */
+  extend(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd>;
+  /** How long the hook waits; undefined where there is no such group or hook. */
+  limits(hook: LifecycleHook, signal: AbortSignal): Promise<HookLimits | undefined>;
+}
+
+/**
+ * `Over`: it no longer waited, or something else has completed the hook; `NotFound`: there is no
+ * such group or hook, or not where we ask.
+ */
+export type HookEnd = "Completed" | "Over" | "NotFound";
+
+export interface HookLimits {
+  /** Without a heartbeat the wait ends after this. */
+  readonly heartbeatMs: Millis;
+  /** It ends after this, however many heartbeats there are. */
+  readonly longestMs: Millis;
+}
