@@ -110,7 +110,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@azure/msal-node": ["src/cloud/azure/azure-auth.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   mustache: ["src/core/action/template.ts"],
-  croner: ["src/core/limits/cron-window.ts"],
+  croner: ["src/core/limits/windows.ts"],
   "temporal-polyfill": ["src/runtime/temporal.ts"],
   commander: ["src/cli/command-line/command-line.ts"],
   // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
@@ -150,7 +150,7 @@ function folderOf(path: string): string {
   return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 
-/** `plan/spacing` of `src/core/drain/drain-rule.ts`; undefined of what is not in a room of core. */
+/** `plan/spacing` of `src/core/drain/drain-time.ts`; undefined of what is not in a room of core. */
 function roomOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }

@@ -1,7 +1,6 @@
 import type { EarlierAction } from "../contracts/action-runner.ts";
-import { bytesOf, fitText } from "../core/action/fit-text.ts";
-import { fieldsOf, textOf } from "../core/json/json-field.ts";
-import { excerpt } from "../core/json/shown-value.ts";
+import { bytesOf, fitText } from "../core/action/template.ts";
+import { excerpt, fieldsOf, textOf } from "../core/json/json-field.ts";
 import type { SecretRef } from "../core/policy/action.ts";
 import { type ErrorCode, LastcallError } from "../errors.ts";
 import {

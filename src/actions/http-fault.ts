@@ -1,4 +1,4 @@
-import { excerpt } from "../core/json/shown-value.ts";
+import { excerpt } from "../core/json/json-field.ts";
 import { type ErrorCode, LastcallError } from "../errors.ts";
 
 /** A receiver's response, as far as it was read. */

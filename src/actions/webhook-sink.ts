@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { bytesOf, fitText } from "../core/action/fit-text.ts";
+import { bytesOf, fitText } from "../core/action/template.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import {
   addressProblem,

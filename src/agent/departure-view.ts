@@ -7,7 +7,7 @@ import {
 } from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf } from "../core/json/json-field.ts";
 import { type MachineNotice, outlivedAt } from "../core/notice/notice.ts";
-import { type NoticeUpdate, noticeUpdate } from "../core/notice/notice-merge.ts";
+import { type NoticeUpdate, noticeUpdate } from "../core/notice/notice-state.ts";
 import type { Instant } from "../core/time/time.ts";
 import {
   departureFence,

@@ -5,12 +5,16 @@ import type { Log, Metrics } from "../contracts/telemetry.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";
-import { bindingMs, drainDeadline, ruleUntil } from "../core/drain/drain-rule.ts";
-import { TerminationMemory } from "../core/drain/termination-time.ts";
+import {
+  bindingMs,
+  drainDeadline,
+  ruleUntil,
+  TerminationMemory,
+} from "../core/drain/drain-time.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
-import { explain } from "../core/reason/explain.ts";
+import { explain } from "../core/reason/reason.ts";
 import { between, type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";

@@ -1,5 +1,5 @@
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
-import { nameOf } from "../core/json/shown-value.ts";
+import { nameOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import { type AuditedFleet, canReach, graceOn, readFleet } from "./fleet.ts";
 import { landingOf } from "./landing.ts";

@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../core/cluster/label-selector.ts";
+import type { LabelSelector } from "../core/cluster/placement.ts";
 import { type GrantedGrace, grantGrace } from "../core/drain-plan/grace-budget.ts";
 import {
   fieldsOf,

@@ -1,4 +1,4 @@
-import { type LabelRequirement, meetsRequirement } from "../core/cluster/label-selector.ts";
+import { type LabelRequirement, meetsRequirement } from "../core/cluster/placement.ts";
 import type { Toleration } from "../core/cluster/pod.ts";
 import { type AuditNode, spotLabels } from "./objects/audit-node.ts";
 import type { PodTemplate } from "./objects/pod-template.ts";

@@ -1,6 +1,5 @@
 import type { GraceSource, ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
-import { fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
-import { describeValue } from "../core/json/shown-value.ts";
+import { describeValue, fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import type { Landing } from "./landing.ts";
 import type { PlaceOfField } from "./objects/kubelet-configuration.ts";

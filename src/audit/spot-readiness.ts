@@ -1,7 +1,7 @@
 import { isGraceful } from "../core/drain-plan/grace-budget.ts";
 import { inOrder } from "./audit.ts";
 import type { AuditReport } from "./report.ts";
-import { type Finding, severities } from "./rule.ts";
+import type { Finding, Severity } from "./rule.ts";
 
 /** What a live audit says in one line, for a status condition. */
 export interface SpotReadiness {

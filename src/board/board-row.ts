@@ -1,6 +1,5 @@
 import type { FleetView } from "../contracts/fleet.ts";
-import { holdAnnotation, holdOf } from "../core/cluster/hold.ts";
-import { bornAt, type NodeFacts, zoneOf } from "../core/cluster/node.ts";
+import { bornAt, holdAnnotation, holdOf, type NodeFacts, zoneOf } from "../core/cluster/node.ts";
 import {
   type Departure,
   type DrainCounts,
@@ -8,8 +7,8 @@ import {
   isNoticed,
   isUnderWay,
 } from "../core/departure/departure.ts";
-import { explainPlan } from "../core/plan/explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
+import { explainPlan } from "../core/plan/plan-report.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { type Instant, plus } from "../core/time/time.ts";
 import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";

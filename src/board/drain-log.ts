@@ -8,8 +8,7 @@ import { cloudDeadline, type Departure, isLive, isUnderWay } from "../core/depar
 import { drainBeganAt } from "../core/departure/ledger.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
-import { defaultPolicy } from "../core/policy/policy.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { defaultPolicy, selectPolicy } from "../core/policy/policy.ts";
 import { between, type Instant, instant, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 

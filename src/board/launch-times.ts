@@ -1,7 +1,7 @@
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive, isNoticed } from "../core/departure/departure.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { selectPolicy } from "../core/policy/policy.ts";
 import { type Instant, instant, minutes } from "../core/time/time.ts";
 
 /** A kubelet registers its Node within this time of its machine's launch, or something is wrong. */

@@ -9,8 +9,7 @@ import {
 } from "../core/departure/departure.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
-import { defaultPolicy } from "../core/policy/policy.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { defaultPolicy, selectPolicy } from "../core/policy/policy.ts";
 import { between, type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import type { DrainRecord } from "./drain-log.ts";
 import { pastDeparture } from "./outcome/past-departure.ts";

@@ -1,8 +1,8 @@
 import type { FleetView } from "../contracts/fleet.ts";
 import { openHours } from "../core/limits/windows.ts";
-import { explainForecast } from "../core/plan/explain-plan.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { planFleet } from "../core/plan/plan.ts";
+import { explainForecast } from "../core/plan/plan-report.ts";
 import type { BadPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswers } from "../core/policy/release-answer.ts";
 import { subtractSpans } from "../core/time/span.ts";

@@ -4,7 +4,7 @@
  */
 import type { Outcome, Phase } from "../core/departure/departure.ts";
 import type { PlannedReason } from "../core/plan/fleet-plan.ts";
-import type { Cause } from "../core/policy/cause.ts";
+import type { Cause } from "../core/policy/action.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { WaveSpan } from "./wave-spans.ts";

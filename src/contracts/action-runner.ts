@@ -37,7 +37,7 @@ export interface ActionRunner<Kind extends ActionKind = ActionKind> {
   undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone>;
 }
 
-/** One action of one departure, with its templates rendered (`core/action/render.ts`). */
+/** One action of one departure, with its templates rendered (`core/action/template.ts`). */
 export interface ActionTask<Kind extends ActionKind = ActionKind> {
   /** Its name in the policy. */
   readonly name: string;

@@ -1,23 +1,22 @@
 import type { NodeLoads } from "../core/capacity/node-capacity.ts";
-import type { FailedPod } from "../core/cluster/left-pod.ts";
 import type { IdentityMatch, NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
 import type {
   AttachedVolume,
   BudgetFacts,
+  FailedPod,
   OwnerFacts,
   PodFacts,
   PodIdentity,
 } from "../core/cluster/pod.ts";
-import type { NewDeparture } from "../core/departure/decision.ts";
-import type { DepartureMove } from "../core/departure/depart-request.ts";
+import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
-import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
+import type { NoticeUpdate } from "../core/notice/notice-state.ts";
 import type { SoonStanding } from "../core/plan/departing-soon.ts";
-import type { Cause } from "../core/policy/cause.ts";
+import type { Cause } from "../core/policy/action.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ActionPorts } from "./action-runner.ts";
 import type { LifecycleHooks, ReleaserChoice } from "./cloud/instances.ts";

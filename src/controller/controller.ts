@@ -6,9 +6,8 @@ import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts"
 import type { Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { Sampler } from "../core/chance/sampler.ts";
-import { TerminationMemory } from "../core/drain/termination-time.ts";
+import { type Rng, Sampler } from "../core/chance/rng.ts";
+import { TerminationMemory } from "../core/drain/drain-time.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActionChecks } from "./action/action-checks.ts";

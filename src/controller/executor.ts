@@ -16,8 +16,7 @@ import type {
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
-import type { NewDeparture } from "../core/departure/decision.ts";
-import type { DepartureMove } from "../core/departure/depart-request.ts";
+import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import { type Departure, type DepartureStatus, isLive } from "../core/departure/departure.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
@@ -28,7 +27,7 @@ import {
   type NoticeUpdate,
   noticeUpdate,
   updateFrom,
-} from "../core/notice/notice-merge.ts";
+} from "../core/notice/notice-state.ts";
 import type { SoonStanding } from "../core/plan/departing-soon.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";

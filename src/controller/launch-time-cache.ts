@@ -2,8 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { LaunchTimeReading, LaunchTimes } from "../contracts/cloud/instances.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { type Policy, selectPolicy } from "../core/policy/policy.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 

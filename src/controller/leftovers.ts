@@ -1,11 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods, Placeholders } from "../contracts/cluster.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import { type FailedPod, isOfEarlierMachine } from "../core/cluster/left-pod.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
+import { type FailedPod, isOfEarlierMachine } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { selectPolicy } from "../core/policy/policy.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";

@@ -7,14 +7,15 @@ import type { ReleaseMode } from "../core/policy/policy.ts";
 import {
   answersByName,
   impossible,
+  ownerProblem,
   problemOfFault,
   problemOfName,
   type ReleasabilityQuestion,
   type ReleasableNode,
   type ReleaseAnswer,
   type ReleaseAnswers,
+  releaseModeOf,
 } from "../core/policy/release-answer.ts";
-import { ownerProblem, releaseModeOf } from "../core/policy/release-mode.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";

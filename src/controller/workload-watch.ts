@@ -6,7 +6,7 @@ import type {
   WorkloadAuditor,
   WorkloadVerdict,
 } from "../contracts/workload-auditor.ts";
-import { selectPolicy } from "../core/policy/selector.ts";
+import { selectPolicy } from "../core/policy/policy.ts";
 import { type Instant, type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 

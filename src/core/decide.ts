@@ -11,7 +11,7 @@ import {
   isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
-import { isForgettable } from "./departure/former-departure.ts";
+import { isForgettable } from "./departure/departure-index.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
 import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
 import { interruptionOf, orphanOn } from "./notice/interruption.ts";
@@ -24,14 +24,13 @@ import {
   questionOf,
   takenBy,
 } from "./pass.ts";
-import { explainPlan } from "./plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { planFleet } from "./plan/plan.ts";
+import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import type { Policy } from "./policy/policy.ts";
 import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
-import { explain, type ReasonFacts } from "./reason/explain.ts";
-import type { Reason } from "./reason/reason.ts";
+import { explain, type Reason, type ReasonFacts } from "./reason/reason.ts";
 import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
 
 /**

@@ -1,5 +1,4 @@
-import { removesNodes } from "./cluster/hold.ts";
-import { mayBeSameMachine, type NodeFacts } from "./cluster/node.ts";
+import { mayBeSameMachine, type NodeFacts, removesNodes } from "./cluster/node.ts";
 import type { Decision, Snapshot } from "./departure/decision.ts";
 import {
   type Departure,
@@ -8,9 +7,8 @@ import {
   isUnderWay,
   pressingFrom,
 } from "./departure/departure.ts";
-import type { BudgetUsage } from "./limits/budget.ts";
+import type { BudgetUsage, WaveStanding } from "./limits/budget.ts";
 import type { GateHold } from "./limits/gate.ts";
-import type { WaveStanding } from "./limits/wave.ts";
 import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
 import type { BadPolicy, Policy } from "./policy/policy.ts";
 import {

@@ -1,8 +1,14 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import type { BadPolicy, Policy, ReleaseMode } from "../core/policy/policy.ts";
-import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../core/policy/selector.ts";
+import {
+  type BadPolicy,
+  defaultNodeSelector,
+  matchesNodeSelector,
+  type Policy,
+  type ReleaseMode,
+  selectPolicy,
+} from "../core/policy/policy.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ErrorCode, LastcallError } from "../errors.ts";
 

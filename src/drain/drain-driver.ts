@@ -11,7 +11,7 @@ import {
   longestWait,
   nextDrainActs,
 } from "../core/drain/drain-step.ts";
-import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import type { TerminationMemory } from "../core/drain/drain-time.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
 import { marksOf } from "../core/drain-plan/pod-obstacle.ts";
 import type { DrainRule } from "../core/policy/policy.ts";

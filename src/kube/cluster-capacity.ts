@@ -3,8 +3,7 @@ import type { ClusterCapacity, FollowedVolumes, VolumeAttachments } from "../con
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { loadOf, type NodeLoads } from "../core/capacity/node-capacity.ts";
 import type { Rng } from "../core/chance/rng.ts";
-import type { NodeSelector } from "../core/cluster/label-selector.ts";
-import { type Amounts, sumOf } from "../core/cluster/placement.ts";
+import { type Amounts, type NodeSelector, sumOf } from "../core/cluster/placement.ts";
 import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { attachmentsPath, podsPath, volumePath } from "./object/paths.ts";

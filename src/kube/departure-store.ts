@@ -1,9 +1,8 @@
 import type { DepartureStore, StatusWrite, StoreResult } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
-import type { NewDeparture } from "../core/departure/decision.ts";
-import type { DepartureMove } from "../core/departure/depart-request.ts";
+import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
+import type { NoticeUpdate } from "../core/notice/notice-state.ts";
 import type { Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
 import { departurePath, departuresPath } from "./object/paths.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject, KubeSender } from "../contracts/kube-api.ts";
-import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../core/cluster/placement.ts";
 import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Gates, Policy } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";

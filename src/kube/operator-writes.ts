@@ -6,7 +6,7 @@ import type {
   OperatorWrites,
 } from "../contracts/cluster.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { holdAnnotation } from "../core/cluster/hold.ts";
+import { holdAnnotation } from "../core/cluster/node.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";

@@ -3,8 +3,7 @@ import type { FollowedPlaceholders, Placeholders } from "../contracts/cluster.ts
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";
-import type { NodeSelector } from "../core/cluster/label-selector.ts";
-import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";
+import type { Amounts, NodeSelector, PodPlacement } from "../core/cluster/placement.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { apiError } from "./object/api-error.ts";

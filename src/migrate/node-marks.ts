@@ -1,5 +1,5 @@
 /** What other tools have left on nodes: cordons, taints, labels, and the instants of the killer. */
-import { killerAnnotation } from "../core/cluster/hold.ts";
+import { killerAnnotation } from "../core/cluster/node.ts";
 import { allowedSpans } from "../core/limits/windows.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { coversInstant } from "../core/time/span.ts";

@@ -1,5 +1,4 @@
-import { type Fields, fieldsOf, isFields } from "../core/json/json-field.ts";
-import { nameOf } from "../core/json/shown-value.ts";
+import { type Fields, fieldsOf, isFields, nameOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 
 /** One setting of another tool, as it was found. */

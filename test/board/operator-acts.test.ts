@@ -5,7 +5,7 @@ import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { decide } from "../../src/core/decide.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../src/board/stream.ts";
 import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
 import { plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
-import { explain } from "../../src/core/reason/explain.ts";
+import { explain } from "../../src/core/reason/reason.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
-import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
+import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 
 const selector = {
   nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { audit } from "../../src/audit/audit.ts";
 import { defaultPlatformNames, knownPlatform } from "../../src/audit/platform.ts";
-import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/label-selector.ts";
-import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
+import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/placement.ts";
+import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 
 const root = join(import.meta.dirname, "../../deploy");
 

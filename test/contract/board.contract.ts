@@ -14,7 +14,7 @@ import {
 import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { PermittedApi } from "../../src/kube/watch/permitted-api.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { HookLimits, LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
-import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import { hours, instant, seconds } from "../../src/core/time/time.ts";
 
 /** Groups with the side of theirs that holds instances back. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeHooks } from "../support/fake-hooks.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { DrainStep } from "../../src/core/drain/drain-step.ts";
-import { TerminationMemory } from "../../src/core/drain/termination-time.ts";
+import { TerminationMemory } from "../../src/core/drain/drain-time.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { DrainDriver } from "../../src/drain/drain-driver.ts";
 import { budget, node, pod, rule, startAt } from "../core/drain/drain-scene.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import { translateKiller } from "../../src/migrate/killer.ts";
 import { killerValuesSetup, killerWorkloadSetup } from "../../src/migrate/killer-setup.ts";
 import { onlyWorkload, workloadsOf } from "../../src/migrate/workload.ts";

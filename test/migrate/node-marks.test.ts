@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
-import { killerAnnotation } from "../../src/core/cluster/hold.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { killerAnnotation } from "../../src/core/cluster/node.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import { type Instant, minutes, parseInstant } from "../../src/core/time/time.ts";
 import { translateKiller } from "../../src/migrate/killer.ts";
 import { killerValuesSetup } from "../../src/migrate/killer-setup.ts";

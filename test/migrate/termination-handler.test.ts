@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import { handlerValuesSetup, handlerWorkloadSetup } from "../../src/migrate/handler-setup.ts";
 import { translateHandler } from "../../src/migrate/termination-handler.ts";
 import { onlyWorkload, workloadsOf } from "../../src/migrate/workload.ts";

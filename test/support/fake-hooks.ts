@@ -1,5 +1,5 @@
 import type { HookEnd, HookLimits, LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
-import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import type { HookResult } from "../../src/core/policy/policy.ts";
 import { hours } from "../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";

@@ -17,7 +17,7 @@ import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.t
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
-import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { cronProblem } from "../../src/core/limits/windows.ts";
 import {
   formatInstant,
   type Instant,

@@ -3,8 +3,7 @@ import type {
   HookDelivery,
   NoticeDelivery,
 } from "../../src/contracts/cloud/notices.ts";
-import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { InstanceNotice, LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import type { LastcallError } from "../../src/errors.ts";
 
 /**

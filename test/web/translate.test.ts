@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type DrainReason, drainReasons } from "../../src/core/departure/drain-reason.ts";
-import { explainDrain } from "../../src/core/drain-plan/explain-drain.ts";
-import { explainPlan } from "../../src/core/plan/explain-plan.ts";
-import { explain } from "../../src/core/reason/explain.ts";
-import { reasons } from "../../src/core/reason/reason.ts";
+import { explainDrain } from "../../src/core/drain-plan/drain-plan-report.ts";
+import { explainPlan } from "../../src/core/plan/plan-report.ts";
+import { explain, reasons } from "../../src/core/reason/reason.ts";
 import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
 import { translated } from "../../src/web/words/translate.ts";

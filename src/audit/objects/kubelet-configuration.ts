@@ -3,8 +3,13 @@ import {
   inShutdownOrder,
   type ShutdownGroup,
 } from "../../core/drain-plan/grace-budget.ts";
-import { type Fields, fieldsOf, isFields, wholeNumberOf } from "../../core/json/json-field.ts";
-import { describeValue } from "../../core/json/shown-value.ts";
+import {
+  describeValue,
+  type Fields,
+  fieldsOf,
+  isFields,
+  wholeNumberOf,
+} from "../../core/json/json-field.ts";
 import { type Millis, millis, parseDuration } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { problemOfPair } from "../platform.ts";

@@ -2,7 +2,7 @@ import {
   type LabelSelector,
   type Labels,
   matchesLabelSelector,
-} from "../../core/cluster/label-selector.ts";
+} from "../../core/cluster/placement.ts";
 
 /** Answers which of many things with labels a selector selects, in their order. */
 export type SelectedBy<Item> = (selector: LabelSelector | undefined) => readonly Item[];

@@ -1,5 +1,4 @@
-import { fieldsOf, textMapOf, textOf, valueAt } from "../../core/json/json-field.ts";
-import { nameOf } from "../../core/json/shown-value.ts";
+import { fieldsOf, nameOf, textMapOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { LastcallError } from "../../errors.ts";
 
 /** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */

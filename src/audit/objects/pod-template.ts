@@ -1,17 +1,17 @@
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
 import type { Toleration } from "../../core/cluster/pod.ts";
 import {
   type Fields,
   fieldsOf,
   isFields,
   listOf,
+  nameOf,
   textListOf,
   textMapOf,
   textOf,
   valueAt,
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
-import { nameOf } from "../../core/json/shown-value.ts";
 
 /** What the rules know of the pods of a workload: only the fields that some rule reads. */
 export interface PodTemplate {

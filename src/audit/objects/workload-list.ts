@@ -1,5 +1,4 @@
-import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
-import { nameOf } from "../../core/json/shown-value.ts";
+import { fieldsOf, listOf, nameOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import {
   isCustomResource,

@@ -1,6 +1,12 @@
 import { defaultGraceSeconds, type GraceSource } from "../../core/drain-plan/grace-budget.ts";
-import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
-import { describeValue, nameOf } from "../../core/json/shown-value.ts";
+import {
+  describeValue,
+  fieldsOf,
+  listOf,
+  nameOf,
+  valueAt,
+  wholeNumberOf,
+} from "../../core/json/json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
 

@@ -1,5 +1,5 @@
 /** Whether a workload goes on serving while one of its nodes leaves. */
-import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/label-selector.ts";
+import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/placement.ts";
 import { type AuditedFleet, budgetsOf, replicasOf, servedBy, workloadsOf } from "../fleet.ts";
 import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";

@@ -1,4 +1,4 @@
-import { holdAnnotation } from "../../core/cluster/hold.ts";
+import { holdAnnotation } from "../../core/cluster/node.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import type { BoardAct } from "./act.ts";
 

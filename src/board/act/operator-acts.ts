@@ -5,14 +5,12 @@ import type {
   OperatorWrites,
 } from "../../contracts/cluster.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import { holdAnnotation, holdOf } from "../../core/cluster/hold.ts";
-import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
-import { type DepartStep, departStep } from "../../core/departure/depart-request.ts";
+import { bornAt, holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
+import { type DepartStep, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
-import { defaultPolicy, type Policy } from "../../core/policy/policy.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { defaultPolicy, type Policy, selectPolicy } from "../../core/policy/policy.ts";
 import { between, type Instant, minus, parseInstant, plus } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { withLaunchTimes } from "../launch-times.ts";

@@ -7,7 +7,7 @@ import {
   parseJson,
   textOf,
 } from "../../core/json/json-field.ts";
-import { causes } from "../../core/policy/cause.ts";
+import { causes } from "../../core/policy/action.ts";
 import { reasons } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant, instant, type Millis, millis } from "../../core/time/time.ts";
 import {

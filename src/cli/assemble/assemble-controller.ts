@@ -14,7 +14,7 @@ import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../../controller/controller.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { messageOf } from "../../errors.ts";
 import { KubeClusterCapacity, KubeVolumeAttachments } from "../../kube/cluster-capacity.ts";

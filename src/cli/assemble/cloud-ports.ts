@@ -8,7 +8,7 @@ import type {
 import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
 import type { Fleet, FleetView } from "../../contracts/fleet.ts";
 import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { selectPolicy } from "../../core/policy/policy.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";

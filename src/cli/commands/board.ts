@@ -5,7 +5,7 @@ import type { BoardRights, FleetState } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { PageText } from "../../contracts/http-route.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { departuresPath } from "../../kube/object/paths.ts";

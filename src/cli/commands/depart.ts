@@ -1,13 +1,9 @@
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import {
-  type DepartRequest,
-  type DepartStep,
-  departStep,
-} from "../../core/departure/depart-request.ts";
+import { type DepartRequest, type DepartStep, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { selectPolicy } from "../../core/policy/policy.ts";
 import {
   between,
   formatInstant,

@@ -1,8 +1,8 @@
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import { printYaml, readYaml } from "../../config/yaml-text.ts";
-import { nameOf } from "../../core/json/shown-value.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { nameOf } from "../../core/json/json-field.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";

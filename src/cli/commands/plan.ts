@@ -8,8 +8,11 @@ import {
   planReport,
   planWarnings,
 } from "../../core/plan/plan-report.ts";
-import { answersByName, type ReleasableNode } from "../../core/policy/release-answer.ts";
-import { isKarpenters } from "../../core/policy/release-mode.ts";
+import {
+  answersByName,
+  isKarpenters,
+  type ReleasableNode,
+} from "../../core/policy/release-answer.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";

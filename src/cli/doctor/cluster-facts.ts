@@ -2,7 +2,7 @@ import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import { hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
+import { hasEndedWithMachine } from "../../core/cluster/pod.ts";
 import {
   type Fields,
   fieldsOf,
@@ -13,7 +13,7 @@ import {
   textOf,
   valueAt,
 } from "../../core/json/json-field.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
 import { type Right, rightName } from "../../doctor/controller-rights.ts";
 import {

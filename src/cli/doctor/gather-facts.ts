@@ -8,9 +8,8 @@ import type {
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";
-import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
-import { ownerProblem, releaseModeOf } from "../../core/policy/release-mode.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { type Policy, type ReleaseMode, selectPolicy } from "../../core/policy/policy.ts";
+import { ownerProblem, releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Instant, minutes, plus } from "../../core/time/time.ts";
 import { agentRights, controllerRights } from "../../doctor/controller-rights.ts";
 import {

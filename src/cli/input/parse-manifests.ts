@@ -9,7 +9,7 @@ import {
   LineCounter,
   Parser,
 } from "yaml";
-import { nameOf } from "../../core/json/shown-value.ts";
+import { nameOf } from "../../core/json/json-field.ts";
 import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type PolicyReading, readPolicies } from "../../config/policy/read-policy.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 import { readDir } from "./node-files.ts";

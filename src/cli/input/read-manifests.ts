@@ -1,7 +1,6 @@
 import { normalize } from "node:path";
 import type { ManifestSource } from "../../audit/objects/manifest.ts";
-import { type Fields, isFields } from "../../core/json/json-field.ts";
-import { describeValue, nameOf } from "../../core/json/shown-value.ts";
+import { describeValue, type Fields, isFields, nameOf } from "../../core/json/json-field.ts";
 import { fieldLines, type LineOfField } from "./field-lines.ts";
 import {
   type ParsedDocument,

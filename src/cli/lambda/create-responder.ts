@@ -7,8 +7,7 @@ import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { fieldsOf, oneOf, parseJson, textOf } from "../../core/json/json-field.ts";
-import { excerpt } from "../../core/json/shown-value.ts";
+import { excerpt, fieldsOf, oneOf, parseJson, textOf } from "../../core/json/json-field.ts";
 import type { Action, ActionKind } from "../../core/policy/action.ts";
 import { LastcallError } from "../../errors.ts";
 import { actionHosts } from "../assemble/action-runners.ts";

@@ -1,6 +1,7 @@
 import { findInstanceRef, instanceIdOf } from "../../cloud/aws/instance-id.ts";
 import { readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
 import {
+  excerpt,
   type Fields,
   fieldsOf,
   isFields,
@@ -11,9 +12,8 @@ import {
   trimmedTextOf,
   valueAt,
 } from "../../core/json/json-field.ts";
-import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
-import { type Cause, causes } from "../../core/policy/cause.ts";
+import { type Cause, causes } from "../../core/policy/action.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 

@@ -2,9 +2,8 @@ import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type ActionEnd, carryOut, failed } from "../../controller/action/action-attempt.ts";
-import { templateFacts } from "../../core/action/facts.ts";
-import { renderAction } from "../../core/action/render.ts";
-import { departureSummary } from "../../core/action/summary.ts";
+import { departureSummary, templateFacts } from "../../core/action/summary.ts";
+import { renderAction } from "../../core/action/template.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure } from "../../core/departure/departure.ts";

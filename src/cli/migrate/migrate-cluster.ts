@@ -1,10 +1,15 @@
 import type { KubeObject, KubeRequest } from "../../contracts/kube-api.ts";
-import { departStep } from "../../core/departure/depart-request.ts";
+import { departStep } from "../../core/departure/decision.ts";
 import type { Departure } from "../../core/departure/departure.ts";
-import { fieldsOf, instantOf, listOf, textMapOf, textOf } from "../../core/json/json-field.ts";
-import { nameOf } from "../../core/json/shown-value.ts";
-import type { Policy } from "../../core/policy/policy.ts";
-import { matchesNodeSelector } from "../../core/policy/selector.ts";
+import {
+  fieldsOf,
+  instantOf,
+  listOf,
+  nameOf,
+  textMapOf,
+  textOf,
+} from "../../core/json/json-field.ts";
+import { matchesNodeSelector, type Policy } from "../../core/policy/policy.ts";
 import { formatInstant, type Instant, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { KubeDepartureStore } from "../../kube/departure-store.ts";

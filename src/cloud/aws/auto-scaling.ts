@@ -9,7 +9,7 @@ import {
   TerminateInstanceInAutoScalingGroupCommand,
 } from "@aws-sdk/client-auto-scaling";
 import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud/instances.ts";
-import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";

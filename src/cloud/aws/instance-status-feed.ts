@@ -3,7 +3,7 @@ import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts"
 import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { parseProviderId } from "../../core/cluster/node.ts";
-import { excerpt } from "../../core/json/shown-value.ts";
+import { excerpt } from "../../core/json/json-field.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { eventIdFrom } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, minus, minutes, plus } from "../../core/time/time.ts";

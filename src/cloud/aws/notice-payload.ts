@@ -1,5 +1,4 @@
-import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
-import { excerpt } from "../../core/json/shown-value.ts";
+import { excerpt, fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
 import { eventIdFrom, type Notice, type NoticeReading } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 

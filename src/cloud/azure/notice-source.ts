@@ -1,8 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notices.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
-import { excerpt } from "../../core/json/shown-value.ts";
+import { excerpt, fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
 import {
   eventIdFrom,
   type Notice,

@@ -1,4 +1,4 @@
-import { excerpt } from "../../core/json/shown-value.ts";
+import { excerpt } from "../../core/json/json-field.ts";
 import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, parseDuration, plus, seconds } from "../../core/time/time.ts";
 

@@ -1,6 +1,5 @@
 import { isFields, listOf, valueAt } from "../../core/json/json-field.ts";
-import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
-import { defaultNodeSelector } from "../../core/policy/selector.ts";
+import { type BadPolicy, defaultNodeSelector, type Policy } from "../../core/policy/policy.ts";
 import { describeValue, type Problem, pathOf } from "../problem.ts";
 import type { RuleWorld } from "../schema/field-schema.ts";
 import { documentField } from "../schema/json-schema.ts";

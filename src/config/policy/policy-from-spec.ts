@@ -2,7 +2,7 @@ import type {
   LabelRequirement,
   LabelSelector,
   NodeSelector,
-} from "../../core/cluster/label-selector.ts";
+} from "../../core/cluster/placement.ts";
 import {
   type Action,
   type ActionOf,

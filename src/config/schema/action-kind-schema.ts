@@ -1,5 +1,4 @@
-import { isJsonType } from "../../core/action/render.ts";
-import { jsonTemplateProblem } from "../../core/action/template.ts";
+import { isJsonType, jsonTemplateProblem } from "../../core/action/template.ts";
 import type { ActionKind, HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
 import {
   apiField,

@@ -1,5 +1,4 @@
-import { type ActionPoint, actionKinds } from "../../core/policy/action.ts";
-import { causes } from "../../core/policy/cause.ts";
+import { type ActionPoint, actionKinds, causes } from "../../core/policy/action.ts";
 import { actionKindFields, type WrittenActionKinds } from "./action-kind-schema.ts";
 import {
   choiceField,

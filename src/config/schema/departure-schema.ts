@@ -1,6 +1,6 @@
 import type { ActionState } from "../../core/departure/action-record.ts";
 import type { Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
-import { causes } from "../../core/policy/cause.ts";
+import { causes } from "../../core/policy/action.ts";
 import {
   choiceField,
   conditionsField,

@@ -1,5 +1,5 @@
 import type { Weekday } from "../../core/policy/policy.ts";
-import { isTimeZone } from "../../core/time/wall-time.ts";
+import { isTimeZone } from "../../core/time/time.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import {
   choiceField,

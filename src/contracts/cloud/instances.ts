@@ -1,4 +1,4 @@
-import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { HookResult, ReleaseMode } from "../../core/policy/policy.ts";
 import type { Instant, Millis } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";

@@ -1,5 +1,4 @@
-import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { InstanceNotice, LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
 import type { Instant } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";

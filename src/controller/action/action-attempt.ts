@@ -6,8 +6,8 @@ import type {
   PreparedTask,
 } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import { templateFacts } from "../../core/action/facts.ts";
-import { renderAction } from "../../core/action/render.ts";
+import { templateFacts } from "../../core/action/summary.ts";
+import { renderAction } from "../../core/action/template.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { instanceIdOf } from "../../core/cluster/node.ts";

@@ -4,8 +4,7 @@ import type { Fleet, PolicyStatusSink } from "../../contracts/fleet.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { PolicyCondition } from "../../core/plan/policy-status.ts";
 import type { Action } from "../../core/policy/action.ts";
-import type { Policy } from "../../core/policy/policy.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { type Policy, selectPolicy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 

@@ -15,8 +15,8 @@ import { ruleOfLoss, ruleReference } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
-import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
-import { explain } from "../../core/reason/explain.ts";
+import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
+import { explain } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 

@@ -16,6 +16,7 @@ import {
 } from "../../core/departure/ledger.ts";
 import { drainAccount } from "../../core/drain/drain-account.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
+import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
 import {
   bindingMs,
   drainDeadline,
@@ -23,9 +24,7 @@ import {
   noticeKnownAt,
   ruleUntil,
   thereBefore,
-} from "../../core/drain/drain-rule.ts";
-import type { DrainStep } from "../../core/drain/drain-step.ts";
-import { explainHeld } from "../../core/drain/explain-held.ts";
+} from "../../core/drain/drain-time.ts";
 import { placeholderName } from "../../core/drain/placeholder-plan.ts";
 import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../core/policy/policy.ts";

@@ -10,7 +10,7 @@ import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { innerHold } from "../../core/limits/gate.ts";
 import { departureAnnotation } from "../../core/notice/interruption.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
-import { releaseModeOf } from "../../core/policy/release-mode.ts";
+import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { earlier, minutes, plus } from "../../core/time/time.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
 import { uncordon } from "./cordon.ts";

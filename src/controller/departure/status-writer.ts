@@ -9,10 +9,8 @@ import {
 import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
 import { type PhaseChange, statusAfter, statusWithReason } from "../../core/departure/ledger.ts";
 import { withLeftBehind } from "../../core/drain/drain-progress.ts";
-import type { DrainStep } from "../../core/drain/drain-step.ts";
-import { explainHeld } from "../../core/drain/explain-held.ts";
-import { explain } from "../../core/reason/explain.ts";
-import type { Reason } from "../../core/reason/reason.ts";
+import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
+import { explain, type Reason } from "../../core/reason/reason.ts";
 import { type Instant, millis, plus } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";

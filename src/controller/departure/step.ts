@@ -13,7 +13,7 @@ import type { PodFacts } from "../../core/cluster/pod.ts";
 import { type Departure, type DrainCounts, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { DrainVerdict } from "../../core/drain/drain-step.ts";
-import type { TerminationMemory } from "../../core/drain/termination-time.ts";
+import type { TerminationMemory } from "../../core/drain/drain-time.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";
 import type { DrainRule, Policy } from "../../core/policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";

@@ -1,6 +1,6 @@
 import type { HookEnd, LifecycleHooks } from "../../contracts/cloud/instances.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
-import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 
 /** The metric label of each result. */
 const results: Readonly<Record<HookEnd, string>> = {

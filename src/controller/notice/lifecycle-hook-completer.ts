@@ -8,7 +8,7 @@ import {
   hookResult,
   hookStanding,
   type LifecycleHook,
-} from "../../core/notice/lifecycle-hook.ts";
+} from "../../core/notice/instance-notice.ts";
 import { type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";

@@ -1,7 +1,6 @@
 import type { ActionRecord } from "../departure/action-record.ts";
 import type { Departure, Phase } from "../departure/departure.ts";
-import type { Action, ActionPoint, ActionSpec } from "../policy/action.ts";
-import type { Cause } from "../policy/cause.ts";
+import type { Action, ActionPoint, ActionSpec, Cause } from "../policy/action.ts";
 import { type Instant, seconds } from "../time/time.ts";
 
 /**

@@ -7,6 +7,7 @@ import {
   type Outcome,
 } from "../departure/departure.ts";
 import { formatInstant, type Instant } from "../time/time.ts";
+import type { TemplateFacts } from "./template.ts";
 
 interface TimelineStep {
   readonly at: Instant;
@@ -97,4 +98,21 @@ function named(
   const names = pods.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
   const more = count > pods.length ? ` and ${count - pods.length} more` : "";
   return [`${what}: ${names}${more}`];
+}
+
+/** What the templates of a departure's actions may name, as it is now. */
+export function templateFacts(departure: Departure, policy: string): TemplateFacts {
+  const { node, cause, status, name } = departure;
+  const deadlineAt = cloudDeadline(departure) ?? departure.deadlineAt;
+  return {
+    node: node.name,
+    instanceId: instanceIdOf(node) ?? "",
+    providerID: node.providerID ?? "",
+    cause,
+    deadline: deadlineAt === undefined ? "" : formatInstant(deadlineAt),
+    outcome: status.outcome ?? "",
+    policy,
+    departure: name,
+    summary: departureSummary(departure),
+  };
 }

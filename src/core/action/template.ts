@@ -1,4 +1,5 @@
 import mustache from "mustache";
+import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts";
 
 /** What a template may name, and what it stands for. */
 export const templateFields = {
@@ -19,7 +20,7 @@ export type TemplateField = keyof typeof templateFields;
 export type TemplateFacts = Readonly<Record<TemplateField, string>>;
 
 /** How a sink wants the values that are put into a text of its own language. */
-export type Escape = (value: string) => string;
+type Escape = (value: string) => string;
 
 export const asText: Escape = (value) => value;
 
@@ -33,7 +34,7 @@ export const asSlackText: Escape = (value) =>
   value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /** What a card of Teams reads as Markdown: bold, italic and links. */
-export const asTeamsText: Escape = (value) => value.replace(/[\\*_[\]]/g, "\\$&");
+const asTeamsText: Escape = (value) => value.replace(/[\\*_[\]]/g, "\\$&");
 
 /** What text of XML and HTML may not hold as it is, or at all: XML 1.0, section 2.2. */
 export const asXml: Escape = (value) =>
@@ -121,3 +122,159 @@ function problemOf(type: string, value: string): string | undefined {
 export const templateWanted = `a mustache template of ${Object.keys(templateFields)
   .map((name) => `{{${name}}}`)
   .join(", ")}`;
+
+/**
+ * A message as long as its receiver takes it: its first lines and the last one, and between them
+ * how many are left out. Of one line its beginning. `fits` holds for every shorter text, too.
+ */
+export function fitText(text: string, fits: (text: string) => boolean): string {
+  if (fits(text)) return text;
+  const lines = text.split("\n");
+  const last = lines.at(-1) ?? "";
+  const without = (left: number) => {
+    const told = `… and ${left} more ${left === 1 ? "line" : "lines"}`;
+    return [...lines.slice(0, lines.length - 1 - left), told, last].join("\n");
+  };
+  // At least the first line is kept: it names the subject.
+  const left = leastOf(1, lines.length - 2, (count) => fits(without(count)));
+  if (left !== undefined) return without(left);
+  const signs = Array.from(text);
+  const beginning = (missing: number) => `${signs.slice(0, -missing).join("").replace(half, "")}…`;
+  const missing = leastOf(1, signs.length, (count) => fits(beginning(count)));
+  return missing === undefined ? "" : beginning(missing);
+}
+
+/** An escape of which the end is cut off, as Slack (`&amp;`) and Teams (`\_`) have them. */
+const half = /(?:&\w{0,5}|\\)$/;
+
+/** The least number of these for which it holds, which then holds for all above it. */
+function leastOf(from: number, to: number, holds: (count: number) => boolean): number | undefined {
+  let [low, high] = [from, to + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low > to ? undefined : low;
+}
+
+export function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
+}
+
+/** SNS takes a subject under 100 characters, of printable ASCII. */
+const longestSubject = 99;
+/** Lambda takes so much of an event by any account; newer ones say 1 MB. */
+const mostPayloadBytes = 256 * 1024;
+/** Past this many a server refuses a body, or an address: there is no limit that all have. */
+const mostBodyBytes = 256 * 1024;
+const mostUrlBytes = 8000;
+
+/**
+ * An action with the facts of one departure in its templates, each escaped as its sink reads it.
+ */
+export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
+  const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
+  // A chat refuses an empty message, as of a template of a field that has no value yet.
+  const message = (template: string, as: Escape = asText) => {
+    const found = text(template, as);
+    return found.trim() === "" ? as(facts.summary) : found;
+  };
+  const within = (mostBytes: number) => (template: string, as: Escape) =>
+    renderWithin(template, { facts, as, mostBytes });
+  switch (how.kind) {
+    case "sns":
+      return { ...how, subject: subjectOf(text(how.subject)), message: message(how.message) };
+    case "lambda":
+      return {
+        ...how,
+        payload: how.payload ? within(mostPayloadBytes)(how.payload, asJson) : payloadOf(facts),
+      };
+    case "alertmanagerSilence": {
+      const matchers = how.matchers.map((matcher) => renderMatcher(matcher, facts));
+      return { ...how, matchers, comment: text(how.comment) };
+    }
+    case "datadogMute":
+    case "mackerelStatus":
+      return { ...how, host: text(how.host) };
+    case "slack":
+      return { ...how, message: message(how.message, asSlackText) };
+    case "teams": {
+      const title = text(how.title, asTeamsText);
+      return { ...how, title, message: message(how.message, asTeamsText) };
+    }
+    case "telegram":
+      return { ...how, message: message(how.message) };
+    case "cloudEvents": {
+      const { summary: _, ...data } = facts;
+      return { ...how, message: text(how.message), data: withoutGaps(data) };
+    }
+    case "http":
+      return renderHttp(how, { address: within(mostUrlBytes), body: within(mostBodyBytes) });
+    default:
+      return how;
+  }
+}
+
+/** What a Lambda function is told where the policy does not say it; empty fields are left out. */
+function payloadOf({ instanceId, node, cause, deadline }: TemplateFacts): string {
+  return JSON.stringify(withoutGaps({ instanceId, node, cause, deadline }));
+}
+
+function withoutGaps(facts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== ""));
+}
+
+function subjectOf(text: string): string {
+  const line = text.replaceAll(/[^\x21-\x7e]+/g, " ").trim();
+  return line.slice(0, longestSubject).trim();
+}
+
+const matcherForm = /^(?<head>\w+ *(?<operator>=~|!~|!=|=) *)(?<value>.*)$/s;
+
+/**
+ * `instance=~"{{node}}.*"`: a value in a pattern is a text of its own, not a part of the pattern.
+ */
+function renderMatcher(matcher: string, facts: TemplateFacts): string {
+  const { head = "", operator = "", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
+  const inPattern: Escape = operator.endsWith("~") ? asPattern : asText;
+  // Alertmanager reads these escapes in quotes and without.
+  const as: Escape = (found) => inPattern(found).replace(/[\\"]/g, "\\$&");
+  return head + renderTemplate(value, facts, as);
+}
+
+/** What a program reads is not cut, so that JSON stays JSON: its summary is, which may be long. */
+function renderWithin(
+  template: string,
+  how: { readonly facts: TemplateFacts; readonly as: Escape; readonly mostBytes: number },
+): string {
+  const { facts, as, mostBytes } = how;
+  const render = (summary: string) => renderTemplate(template, { ...facts, summary }, as);
+  return render(fitText(facts.summary, (summary) => bytesOf(render(summary)) <= mostBytes));
+}
+
+type Rendered = (template: string, as: Escape) => string;
+
+function renderHttp(
+  how: HttpCall,
+  text: { readonly address: Rendered; readonly body: Rendered },
+): HttpCall {
+  const as = escapeFor(how.contentType);
+  const request = <Spec extends HttpRequestSpec>(spec: Spec): Spec => ({
+    ...spec,
+    url: text.address(spec.url, asUrlPart),
+    ...(spec.body !== undefined && { body: text.body(spec.body, as) }),
+  });
+  return { ...request(how), ...(how.undo && { undo: request(how.undo) }) };
+}
+
+function escapeFor(contentType: string): Escape {
+  if (isJsonType(contentType)) return asJson;
+  if (contentType.startsWith("application/x-www-form-urlencoded")) return asUrlPart;
+  return /[/+](xml|html)\b/.test(contentType) ? asXml : asText;
+}
+
+/** Whether a media type is one of JSON, whose templates are checked and escaped as such. */
+export function isJsonType(contentType: string): boolean {
+  return /[/+]json\b/.test(contentType);
+}

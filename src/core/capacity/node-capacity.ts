@@ -1,7 +1,7 @@
 import type { NodeFacts, Taint } from "../cluster/node.ts";
 import { type Amounts, sumOf } from "../cluster/placement.ts";
 import type { PodFacts, Toleration } from "../cluster/pod.ts";
-import { matchesNodeSelector } from "../policy/selector.ts";
+import { matchesNodeSelector } from "../policy/policy.ts";
 
 /** A node that may take pods, with what is left on it. */
 export interface NodeCapacity {

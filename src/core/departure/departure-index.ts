@@ -1,5 +1,6 @@
-import { compareIdentity, type NodeFacts } from "../cluster/node.ts";
-import type { Instant } from "../time/time.ts";
+import { compareIdentity, type NodeFacts, type NodeIdentity } from "../cluster/node.ts";
+import type { Reason } from "../reason/reason.ts";
+import { hours, type Instant, later, type Millis, millis, minutes, plus } from "../time/time.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -108,4 +109,115 @@ function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
 function urgency(departure: Departure): number {
   if (!isVoluntary(departure.cause)) return 2;
   return isUnderWay(departure) ? 1 : 0;
+}
+
+const firstMs = minutes(10);
+const longestMs = hours(6);
+
+/**
+ * When a node whose departures failed, were rolled back or cancelled by a user may be tried
+ * again: ten minutes after the last of them ended (twice in the default reserve before a deadline),
+ * twice as long after each further one, six hours at most. Undefined where nothing failed. The
+ * deadline still forces: this moves the planned instant only.
+ */
+export function retryAt(former: readonly Departure[]): Instant | undefined {
+  const undone = former.filter(
+    ({ status }) =>
+      status.outcome === "RolledBack" ||
+      status.outcome === "Failed" ||
+      // One that was cancelled before it began disturbed nobody.
+      (status.outcome === "Cancelled" && status.startedAt !== undefined),
+  );
+  const ends = undone.flatMap(({ status }) => status.endedAt ?? []);
+  if (ends.length === 0) return undefined;
+  const waitMs = Math.min(longestMs, firstMs * 2 ** (ends.length - 1)) as typeof firstMs;
+  return plus(Math.max(...ends) as Instant, waitMs);
+}
+
+const firstRestMs = hours(1);
+const longestRestMs = hours(24);
+
+/** A node that was drained to the end, and whose machine was there all the same. */
+const inVain: ReadonlySet<Reason> = new Set(["ReleaseFailed", "MachineNotTaken"]);
+
+/**
+ * Until when a node is not planned that was drained and not released: an hour after the last time,
+ * twice as long after each further one, a day at most. No deadline shortens that: the machine would
+ * be there after it, too. Undefined where its machine never stayed, or is another one since.
+ */
+export function restsUntil(node: NodeIdentity, former: readonly Departure[]): Instant | undefined {
+  const stayed = former.filter(
+    (one) =>
+      isVoluntary(one.cause) &&
+      (one.status.outcome === "RolledBack" || one.status.outcome === "Failed") &&
+      one.status.reason !== undefined &&
+      inVain.has(one.status.reason) &&
+      compareIdentity(one.node, node) === "Same",
+  );
+  const ends = stayed.flatMap(({ status }) => status.endedAt ?? []);
+  if (ends.length === 0) return undefined;
+  const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (ends.length - 1));
+  return plus(Math.max(...ends) as Instant, millis(restMs));
+}
+
+/** How long the record of an ended departure is kept. */
+const keepEndedMs: Millis = hours(72);
+
+/**
+ * So many records of one node are kept, however young they are: an agent finds a free name among
+ * 999 by looking at each, and a platform that gives notice and takes it back all day must not use
+ * them up.
+ */
+const mostRecords = 100;
+
+/** Whether the record of an ended departure goes; `ofNode` are all departures of its node. */
+export function isForgettable(
+  departure: Departure,
+  ofNode: readonly Departure[],
+  now: Instant,
+): boolean {
+  const endedAt = endOf(departure);
+  if (endedAt === undefined) return false;
+  if (plus(endedAt, keepEndedMs) <= now) return true;
+  if (ofNode.length <= mostRecords) return false;
+  return ofNode.filter((one) => isNewer(one, departure)).length >= mostRecords;
+}
+
+function isNewer(one: Departure, than: Departure): boolean {
+  const [a, b] = [endOf(one) ?? 0, endOf(than) ?? 0];
+  return a > b || (a === b && one.name > than.name);
+}
+
+function endOf({ status }: Departure): Instant | undefined {
+  return status.phase === "Ended" ? status.endedAt : undefined;
+}
+
+/**
+ * The nodes, each with the launch time of the machine behind it now: as the cloud reports it, else
+ * as far as the departures show it. A group that is quick makes its new machine before the
+ * old Node object is gone, and the machine takes it over: same uid, new boot (GKE does so with
+ * preemptible nodes). Its life began no earlier than the departure of the one before it ended.
+ * Without this a new machine would be overdue from its first minute, and be rotated again and
+ * again.
+ */
+export function withLaunchTimes(
+  nodes: readonly NodeFacts[],
+  departures: readonly Departure[],
+): readonly NodeFacts[] {
+  const ended = departures.filter(({ status }) => status.endedAt !== undefined);
+  if (ended.length === 0) return nodes;
+  const byUid = Map.groupBy(ended, (one) => one.node.uid);
+  return nodes.map((node) => {
+    if (node.instanceBornAt !== undefined) return node;
+    const instanceBornAt = newestEnd(node, byUid.get(node.uid) ?? []);
+    return instanceBornAt === undefined ? node : { ...node, instanceBornAt };
+  });
+}
+
+/** When the last departure of another machine under this Node object ended. */
+function newestEnd(node: NodeFacts, former: readonly Departure[]): Instant | undefined {
+  return former
+    .filter((one) => compareIdentity(one.node, node) !== "Same")
+    .map((one) => one.status.endedAt as Instant)
+    .reduce<Instant | undefined>((newest, at) => (newest ? later(newest, at) : at), undefined);
 }

@@ -1,5 +1,5 @@
 import type { NodeIdentity } from "../cluster/node.ts";
-import type { Cause } from "../policy/cause.ts";
+import type { Cause } from "../policy/action.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, type Millis, minus } from "../time/time.ts";

@@ -1,6 +1,6 @@
 /**
  * The reasons for lines of a drain plan and for pods of a running drain. Each has a line in
- * docs/drain.md and a sentence in explain-drain.ts; a test keeps them in step.
+ * docs/drain.md and a sentence in drain-plan-report.ts; a test keeps them in step.
  */
 export const drainReasons = [
   // Why a pod is skipped.

@@ -1,6 +1,6 @@
 import { repellingTaint } from "../capacity/node-capacity.ts";
-import { matchesLabelSelector } from "../cluster/label-selector.ts";
 import { departingTaint, type Taint } from "../cluster/node.ts";
+import { matchesLabelSelector } from "../cluster/placement.ts";
 import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule, PodRule } from "../policy/policy.ts";

@@ -1,4 +1,4 @@
-import { matchesLabelSelector } from "../cluster/label-selector.ts";
+import { matchesLabelSelector } from "../cluster/placement.ts";
 import type { BudgetFacts, PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { type Instant, parseDuration, plus } from "../time/time.ts";

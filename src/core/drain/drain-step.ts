@@ -2,7 +2,7 @@ import type { PodFacts, PodIdentity } from "../cluster/pod.ts";
 import type { DrainCounts } from "../departure/departure.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
-import { explainDrain } from "../drain-plan/explain-drain.ts";
+import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earliest, type Instant, type Millis, millis, plus } from "../time/time.ts";
 import {
@@ -15,8 +15,8 @@ import {
   type PodProgress,
   troubleThatHolds,
 } from "./drain-progress.ts";
+import { currentRecords, type Termination, type TerminationRecords } from "./drain-time.ts";
 import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
-import { currentRecords, type Termination, type TerminationRecords } from "./termination-time.ts";
 
 export interface DrainState {
   readonly plan: DrainPlan;
@@ -290,4 +290,26 @@ function soonest(times: readonly (Instant | undefined)[], now: Instant): Instant
     (found, at) => (at === undefined || at <= now ? found : earliest(found, at)),
     undefined,
   );
+}
+
+/** How many distinct messages fit the one line of a status. */
+const mostMessages = 2;
+
+/**
+ * What blocks a drain. Each message appears once, for the first pod that has it:
+ * `shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod`.
+ */
+export function explainHeld(held: readonly HeldPod[]): string | undefined {
+  const said = new Map<string, string>();
+  for (const { pod, message } of held) {
+    // A budget's message names it without its namespace.
+    const key = JSON.stringify([pod.namespace, message]);
+    const words = `${pod.namespace}/${pod.name}: ${message.replace(/\.$/, "")}`;
+    if (!said.has(key)) said.set(key, words);
+  }
+  if (said.size === 0) return undefined;
+  const told = [...said.values()].slice(0, mostMessages);
+  const more = held.length - told.length;
+  const rest = more === 0 ? [] : [`and ${more} more ${more === 1 ? "pod" : "pods"}`];
+  return [...told, ...rest].join("; ");
 }

@@ -22,7 +22,7 @@ import type {
   RestartingPod,
   WaitingPod,
 } from "./drain-progress.ts";
-import { neededTime, type TerminationRecords } from "./termination-time.ts";
+import { neededTime, type TerminationRecords } from "./drain-time.ts";
 
 /** What ends a drain. */
 export type DrainLimit =

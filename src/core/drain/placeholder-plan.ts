@@ -1,7 +1,11 @@
 import { repellingTaint } from "../capacity/node-capacity.ts";
-import type { NodeSelector, NodeSelectorTerm } from "../cluster/label-selector.ts";
 import type { Taint } from "../cluster/node.ts";
-import type { PodPlacement, PodTerm } from "../cluster/placement.ts";
+import type {
+  NodeSelector,
+  NodeSelectorTerm,
+  PodPlacement,
+  PodTerm,
+} from "../cluster/placement.ts";
 import type { PodFacts, PodIdentity, PodPhase, Toleration } from "../cluster/pod.ts";
 import type { Departure } from "../departure/departure.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";

@@ -1,7 +1,6 @@
 import type { Amount, Budget, Policy } from "../policy/policy.ts";
 import { hours, type Millis } from "../time/time.ts";
-import { amountOf } from "./budget.ts";
-import type { WaveStanding } from "./wave.ts";
+import { amountOf, type WaveStanding } from "./budget.ts";
 
 /** One limit of the forecast: at most `limit` starts, each of which counts for a while. */
 export interface Meter {

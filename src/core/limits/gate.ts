@@ -1,5 +1,4 @@
-import { holdOf, rivalOf } from "../cluster/hold.ts";
-import type { NodeFacts } from "../cluster/node.ts";
+import { holdOf, type NodeFacts, rivalOf } from "../cluster/node.ts";
 import type { GateAnswer, Snapshot } from "../departure/decision.ts";
 import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";

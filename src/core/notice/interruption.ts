@@ -1,5 +1,10 @@
-import { holdAnnotation, holdOf } from "../cluster/hold.ts";
-import { compareIdentity, departingTaint, type NodeFacts } from "../cluster/node.ts";
+import {
+  compareIdentity,
+  departingTaint,
+  holdAnnotation,
+  holdOf,
+  type NodeFacts,
+} from "../cluster/node.ts";
 import {
   cloudDeadline,
   type Departure,
@@ -9,10 +14,9 @@ import {
   isVoluntary,
   mayBeIgnored,
 } from "../departure/departure.ts";
-import { type PhaseEvent, phaseAfter } from "../departure/phase.ts";
-import type { Cause } from "../policy/cause.ts";
-import { explain } from "../reason/explain.ts";
-import type { Reason } from "../reason/reason.ts";
+import { type PhaseEvent, phaseAfter } from "../departure/ledger.ts";
+import type { Cause } from "../policy/action.ts";
+import { explain, type Reason } from "../reason/reason.ts";
 import { earlier, type Instant } from "../time/time.ts";
 import { isMarkGone } from "./node-notice.ts";
 

@@ -1,4 +1,4 @@
-import type { Cause } from "../policy/cause.ts";
+import type { Cause } from "../policy/action.ts";
 import { hours, type Instant, type Millis, minus, minutes, plus } from "../time/time.ts";
 
 /** The causes that come from a cloud, as opposed to a plan or a person. */

@@ -1,7 +1,6 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "../departure/departure.ts";
-import { defaultPolicy, type NoticeReaction, type Policy } from "../policy/policy.ts";
-import { selectPolicy } from "../policy/selector.ts";
+import { defaultPolicy, type NoticeReaction, type Policy, selectPolicy } from "../policy/policy.ts";
 import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import { outlivedAt } from "./notice.ts";
 

@@ -1,15 +1,27 @@
-import { holdOf, rivalOf } from "../cluster/hold.ts";
-import { bornAt, isKnownProviderId, type NodeFacts, zoneOf } from "../cluster/node.ts";
+import {
+  bornAt,
+  holdOf,
+  isKnownProviderId,
+  type NodeFacts,
+  rivalOf,
+  zoneOf,
+} from "../cluster/node.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
 import {
   type DepartureIndex,
   keptInstant,
   type NewestStart,
+  restsUntil,
+  retryAt,
 } from "../departure/departure-index.ts";
-import { restsUntil, retryAt } from "../departure/former-departure.ts";
-import type { BadPolicy, Policy } from "../policy/policy.ts";
-import { isKarpenters } from "../policy/release-mode.ts";
-import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";
+import {
+  type BadPolicy,
+  defaultNodeSelector,
+  matchesNodeSelector,
+  type Policy,
+  selectPolicy,
+} from "../policy/policy.ts";
+import { isKarpenters } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
 import type { LaunchTimeSource, NotPlanned } from "./fleet-plan.ts";

@@ -1,6 +1,6 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import type { Departure } from "../departure/departure.ts";
-import type { WaveStanding } from "../limits/wave.ts";
+import type { WaveStanding } from "../limits/budget.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
 import type { ReleaseAnswers, ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";

@@ -1,9 +1,209 @@
-import type { WaveStanding } from "../limits/wave.ts";
+import { explainWaves, type WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import { formatInstant, type Millis } from "../time/time.ts";
-import { explainForecast, explainPlan, explainRelease } from "./explain-plan.ts";
-import type { FleetPlan, NotPlanned, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
+import {
+  between,
+  formatDuration,
+  formatInstant,
+  type Instant,
+  type Millis,
+  seconds,
+} from "../time/time.ts";
+import type {
+  FleetPlan,
+  Forecast,
+  LaunchTimeSource,
+  NotPlanned,
+  PlannedDeparture,
+  PolicyPlan,
+  TightBudget,
+} from "./fleet-plan.ts";
+
+/** The facts for a sentence about one node's place in the plan, or outside it. */
+export interface PlanFacts {
+  /** The node's name. */
+  readonly node: string;
+  readonly policy?: string | null | undefined;
+  readonly bornAt?: Instant | undefined;
+  readonly bornFrom?: LaunchTimeSource | undefined;
+  readonly earliestAt?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  readonly departAt?: Instant | undefined;
+  readonly window?: string | null | undefined;
+  readonly movedFrom?: Instant | undefined;
+  readonly heldBackTo?: Instant | undefined;
+  readonly detail?: string | undefined;
+}
+
+/** Explains in one sentence why a node leaves when it does, or has no planned departure. */
+export function explainPlan(reason: Reason, facts: PlanFacts): string {
+  if (facts.departAt === undefined) return explainNotPlanned(reason, facts);
+  return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
+}
+
+/**
+ * Explains in one sentence whether the plan of a policy can be kept, and if not, what would help.
+ */
+export function explainForecast({
+  policy,
+  spacing,
+  forecast,
+  release,
+  waves,
+  departures,
+}: PolicyPlan): string {
+  const parts = [...lateParts(forecast), ...budgetParts(forecast)];
+  const { reachedMs, wantedMs } = spacing;
+  if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
+    const gaps = `${formatDuration(reachedMs)} instead of ${formatDuration(wantedMs)}`;
+    parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
+  }
+  const { freezeUntil } = policy.gates;
+  if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));
+  if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
+  const all = count(departures.length, "departure");
+  const verdict = forecast.feasible
+    ? onSchedule(departures.length)
+    : `${forecast.late.length} of ${all} ${forecast.late.length === 1 ? "is" : "are"} late`;
+  if (release === undefined) return [verdict, ...parts].join("; ");
+  const late = forecast.feasible ? [] : [verdict];
+  return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
+function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
+  const due = departures.filter(({ departAt }) => departAt < freezeUntil);
+  const forced = due.filter(
+    ({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < freezeUntil,
+  );
+  const freeze = `the freeze until ${formatInstant(freezeUntil)}`;
+  const parts: string[] = [];
+  const waiting = due.length - forced.length;
+  if (waiting > 0) parts.push(`${freeze} holds back ${count(waiting, "departure")}`);
+  if (forced.length > 0) {
+    const which = firstNames(forced.map(({ node }) => node.name));
+    const whose = `${count(forced.length, "departure")} (${which})`;
+    parts.push(`${freeze} is too long for the deadlines of ${whose}`);
+  }
+  return parts;
+}
+
+function onSchedule(planned: number): string {
+  if (planned === 0) return "No departures are planned";
+  return planned === 1
+    ? "The departure is on schedule"
+    : `All ${planned} departures are on schedule`;
+}
+
+/** How many nodes with the same problem are named. */
+const namedNodes = 3;
+
+/**
+ * Explains which departures of a policy cannot start, as a part of a sentence.
+ */
+function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
+  if (nodes.length === 0) return `the controller found: ${detail}`;
+  if (nodes.length === planned) {
+    const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
+    return `${which} begin: ${detail}`;
+  }
+  const which = firstNames(nodes);
+  return `${nodes.length} of ${count(planned, "departure")} cannot begin (${which}): ${detail}`;
+}
+
+function firstNames(nodes: readonly string[]): string {
+  const named = nodes.slice(0, namedNodes);
+  const more = nodes.length - named.length;
+  return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function explainDeparture(reason: Reason, facts: PlanFacts): string {
+  const departs = text(facts.departAt);
+  const deadline = `its deadline ${text(facts.deadlineAt)}`;
+  const launchTime = `launched ${text(facts.bornAt)} according to the ${launchTimeText(facts.bornFrom)}`;
+  switch (reason) {
+    case "DeadlineBeatsWindow":
+      return `${facts.node} leaves at ${departs} although no window is open then: there is no allowed time between its earliest ${text(facts.earliestAt)} and ${deadline} (${launchTime})`;
+    case "Missed":
+      return `${facts.node} missed its departure time and leaves at ${departs}${inWindow(facts)}, as far from other departures as its lifetime allows; ${deadline} (${launchTime})`;
+    case "Overdue":
+      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from other departures allows (${launchTime})`;
+    default:
+      return `${facts.node} leaves at ${departs}${inWindow(facts)}, by the spacing of policy ${facts.policy ?? "unknown"}; earliest ${text(facts.earliestAt)}, deadline ${text(facts.deadlineAt)} (${launchTime})`;
+  }
+}
+
+function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
+  const moved = movedFrom === undefined ? "" : `; moved from ${text(movedFrom)}`;
+  if (departAt === undefined || heldBackTo === undefined) return moved;
+  const wait = formatDuration(between(departAt, heldBackTo));
+  return `${moved}; it will be held back by about ${wait}`;
+}
+
+function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts): string {
+  const by = policy ?? "no policy";
+  const sentences: Readonly<Partial<Record<Reason, string>>> = {
+    NoPolicy: `No policy selects ${node}`,
+    PolicyInvalid: `A policy that might own ${node} cannot be read: ${detail}`,
+    PolicyPaused: `Policy ${by} is paused: ${node} stays`,
+    NoLifetimeLimit: `Policy ${by} has no lifetime.max: ${node} leaves only on a notice`,
+    NodeTerminating: `${node} is already being deleted`,
+    LeftToOthers: `${node} is already being disrupted by ${detail}`,
+    OnHold: `${node} is on hold by its annotation ${detail}`,
+    MachineStayed: `${node} was drained but its machine was not terminated; it is not drained again until ${detail}`,
+    NoProviderID: `${node} has no providerID to identify its machine by`,
+    UnknownProvider: `${node} has the providerID ${detail}, which is not gce://, aws:/// or azure:///`,
+    NoLaunchTime: `${node} has no creation time, so its deadline is unknown`,
+    Noticed: `${node} is under a notice: see departure ${detail}`,
+    Requested: `${node} leaves as requested by a user: see departure ${detail}`,
+    Started: `${node} is already leaving: see departure ${detail}`,
+  };
+  return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
+}
+
+function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast): string[] {
+  const parts: string[] = [];
+  if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
+  if (widenBySeconds > 0) {
+    const by = formatDuration(seconds(widenBySeconds));
+    parts.push(`every Allow window would have to end ${by} later`);
+  }
+  if (helpless > 0) parts.push(`no longer window would help ${helpless} of them`);
+  if (missed > 0)
+    parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
+  if (overdue > 0)
+    parts.push(`${count(overdue, "node")} already past the deadline, leaving one by one`);
+  return parts;
+}
+
+function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
+  if (heldBack + heldPastDeadline === 0) return [];
+  const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
+  const isWave = ({ needed }: TightBudget) => needed === undefined;
+  const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
+  const cures = tight.map(({ budget, needed }) =>
+    needed === undefined ? budget : `${budget}; ${needed} would hold none back`,
+  );
+  return [
+    `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
+  ];
+}
+
+function inWindow({ window }: PlanFacts): string {
+  return window === undefined || window === null ? "" : ` in the window ${window}`;
+}
+
+function launchTimeText(source: LaunchTimeSource | undefined): string {
+  return source === "Instance" ? "cloud" : "Node object";
+}
+
+function text(at: Instant | undefined): string {
+  return at === undefined ? "an unknown time" : formatInstant(at);
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
 
 /** The report of `lastcall plan -o json`; names and shape are pinned by the contract. */
 export interface PlanReport {

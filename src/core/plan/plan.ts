@@ -1,12 +1,10 @@
 import { zoneOf } from "../cluster/node.ts";
 import { isVoluntary } from "../departure/departure.ts";
-import { indexDepartures, newestStarts } from "../departure/departure-index.ts";
-import { withLaunchTimes } from "../departure/former-departure.ts";
-import { waveStanding } from "../limits/wave.ts";
+import { indexDepartures, newestStarts, withLaunchTimes } from "../departure/departure-index.ts";
+import { waveStanding } from "../limits/budget.ts";
 import { windowProblem } from "../limits/windows.ts";
-import type { BadPolicy, Policy } from "../policy/policy.ts";
+import { type BadPolicy, defaultNodeSelector, type Policy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
-import { defaultNodeSelector } from "../policy/selector.ts";
 import { hours } from "../time/time.ts";
 import { type Candidate, type Triage, triage } from "./candidate.ts";
 import type {

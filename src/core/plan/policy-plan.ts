@@ -3,11 +3,9 @@ import { type OpenHours, openHours } from "../limits/windows.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates } from "./candidate.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
-import { placeJobs } from "./kept-plan.ts";
-import { type MissedPlan, placeMissed } from "./missed-plan.ts";
-import { isKept, placeOverdue } from "./overdue-plan.ts";
+import { isKept, type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
 import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
-import { byTime, departureOf } from "./planned-departure.ts";
+import { byTime, departureOf, placeJobs } from "./planned-departure.ts";
 import {
   bestGapMs,
   earlyInstants,

@@ -1,9 +1,8 @@
 import { type Departure, isUnderWay } from "../departure/departure.ts";
-import { explainWaves, type WaveStanding } from "../limits/wave.ts";
+import { explainWaves, type WaveStanding } from "../limits/budget.ts";
 import { hours, type Instant, type Millis, plus } from "../time/time.ts";
-import { explainForecast } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
-import { type WaveReport, waveReport } from "./plan-report.ts";
+import { explainForecast, type WaveReport, waveReport } from "./plan-report.ts";
 
 /** What the controller made of one policy. */
 export interface PolicyStatus {

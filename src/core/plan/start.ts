@@ -1,9 +1,13 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import type { GateAnswer } from "../departure/decision.ts";
 import type { Departure } from "../departure/departure.ts";
-import { type BudgetUsage, budgetVerdict } from "../limits/budget.ts";
+import {
+  type BudgetUsage,
+  budgetVerdict,
+  type WaveStanding,
+  waveVerdict,
+} from "../limits/budget.ts";
 import { type GateHold, gateHolds } from "../limits/gate.ts";
-import { type WaveStanding, waveVerdict } from "../limits/wave.ts";
 import { openHours } from "../limits/windows.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import type { Policy } from "../policy/policy.ts";

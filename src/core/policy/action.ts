@@ -1,5 +1,18 @@
 import type { Millis } from "../time/time.ts";
-import type { Cause } from "./cause.ts";
+
+/** Why a node leaves: the plan, a person, or one of the ways in which a cloud says so. */
+export const causes = [
+  "Planned",
+  "Manual",
+  "SpotInterruption",
+  "RebalanceRecommendation",
+  "ScheduledMaintenance",
+  "LifecycleHook",
+  "Preempted",
+  "NodeShutdown",
+] as const;
+
+export type Cause = (typeof causes)[number];
 
 /**
  * When an action is due. AtNotice: as soon as the departure begins, be it by a notice or by the
@@ -32,7 +45,7 @@ export interface SecretRef {
 
 /**
  * What an action does. Every text marked as a template is a mustache template until it is rendered
- * for one departure (`core/action/render.ts`); after that it is what is sent.
+ * for one departure (`core/action/template.ts`); after that it is what is sent.
  */
 export type ActionSpec =
   | DeregisterTargets

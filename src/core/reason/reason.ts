@@ -1,6 +1,8 @@
+import { formatInstant, type Instant } from "../time/time.ts";
+
 /**
  * Every decision carries a reason from this list, doing nothing too. Each has a line in
- * docs/glossary.md (a check holds the two in step) and a sentence in explain.ts.
+ * docs/glossary.md (a check holds the two in step) and a sentence below.
  */
 export const reasons = [
   // Why a node leaves when it does.
@@ -74,3 +76,128 @@ export const reasons = [
 ] as const;
 
 export type Reason = (typeof reasons)[number];
+
+/** What a sentence may speak of. A reason uses what it needs and leaves the rest. */
+export interface ReasonFacts {
+  readonly node?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly at?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  /** When a hold ends; undefined where nobody knows. */
+  readonly until?: Instant | undefined;
+  /** What was found: a budget's name, an alert, an error's message. */
+  readonly detail?: string | undefined;
+}
+
+type Sentence = (facts: ReasonFacts) => string;
+
+const sentences: Readonly<Record<Reason, Sentence>> = {
+  Spaced: (f) => `leaves at ${time(f.at)}, as far from its neighbours as the plan allows`,
+  DeadlineBeatsWindow: (f) =>
+    `leaves at its deadline ${time(f.deadlineAt)}, because no earlier time is allowed`,
+  Missed: (f) =>
+    `missed its time, is past its deadline ${time(f.deadlineAt)} and leaves at ${time(f.at)}`,
+  Overdue: (f) =>
+    `was past its deadline ${time(f.deadlineAt)} when first planned and leaves at ${time(f.at)}`,
+  Requested: () => "leaves as requested by a user",
+  Noticed: (f) => `leaves because the cloud interrupts it${until(f)}${after(f)}`,
+  NoPolicy: () => "has no planned departure, because no policy matches it",
+  NoLifetimeLimit: (f) =>
+    `has no planned departure, because policy ${f.policy ?? "?"} has no lifetime.max`,
+  NoProviderID: () => "is not planned, because it has no providerID to identify its machine by",
+  UnknownProvider: (f) =>
+    `is not planned, because its providerID ${quoted(f)} is not gce://, aws:/// or azure:///`,
+  NoLaunchTime: () =>
+    "is not planned, because neither its machine nor its Node object has a launch time",
+  OnHold: (f) =>
+    f.until === undefined
+      ? `is not planned while it has the hold annotation ${quoted(f)}`
+      : `waits until its hold ends at ${time(f.until)}`,
+  MachineStayed: (f) =>
+    `is not drained again until ${f.detail ?? "later"}, because its machine was not terminated after the last drain`,
+  LeftToOthers: (f) =>
+    `is skipped, because another tool is already disrupting it: ${f.detail ?? "unknown"}`,
+  NodeTerminating: () => "is already being deleted",
+  PolicyPaused: (f) => `waits, because policy ${f.policy ?? "?"} is paused`,
+  PolicyInvalid: (f) => `is skipped, because a policy cannot be read: ${f.detail ?? "unknown"}`,
+  NotYet: (f) => `waits for its time ${time(f.at)}`,
+  OutsideWindow: (f) =>
+    `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
+  BudgetSpent: (f) =>
+    `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the policy's budget is used up: ${f.detail ?? "unknown"}`,
+  WaveWait: (f) => `waits for the wave before it: ${f.detail ?? "unknown"}`,
+  WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
+  Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
+  AlertsFiring: (f) => `waits, because alerts are firing: ${f.detail ?? "unknown"}`,
+  AlertsUnknown: (f) =>
+    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer, and the gate fails closed`,
+  BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
+  BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
+  HeldByPerson: () => "waits, because its Departure has spec.hold set",
+  DeadlineFirst: (f) =>
+    `leaves by plan before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,
+  CordonedByOthers: () => "waits, because somebody else cordoned it",
+  ReleaseImpossible: (f) =>
+    `is not drained, because its machine could not be released afterwards${after(f)}`,
+  CloudUnreachable: (f) =>
+    `waits, because its cloud does not say whether its machine can be released${after(f)}`,
+  Started: () => "is leaving now",
+  DeadlineForces: (f) =>
+    `leaves now, because its deadline ${time(f.deadlineAt)} allows no later start`,
+  BudgetImpossible: (f) => `has pods whose budgets can never allow an eviction${after(f)}`,
+  NoCapacityElsewhere: (f) => `has pods that may fit on no other node${after(f)}`,
+  ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
+  ReplacementWait: (f) => `waits for capacity for its pods on other nodes${after(f)}`,
+  ReplacementTimeout: (f) => `found no capacity for its pods on other nodes in time${after(f)}`,
+  ActionWait: (f) => `waits for its required actions: ${f.detail ?? "unknown"}`,
+  ActionFailed: (f) => `is not drained, because a required action failed${after(f)}`,
+  DrainRunning: (f) => `is draining${f.detail === undefined ? "" : `: ${f.detail}`}`,
+  DrainBlocked: (f) => `is draining, blocked by ${f.detail ?? "a budget"}`,
+  DrainTimeout: (f) => `was not drained within the drain timeout${after(f)}`,
+  DrainDone: (f) => `is drained${after(f)}`,
+  VolumeWait: (f) => `is drained, and waits for its volumes to be detached${after(f)}`,
+  LoadBalancerWait: (f) =>
+    `is drained, and is kept until ${f.detail ?? "later"} for load balancers that may still send traffic to it`,
+  DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
+  ReleaseRetried: (f) => `is drained, and the release of its machine is being retried${after(f)}`,
+  ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,
+  AwaitingMachine: () => "is drained, and waits for the cloud to terminate its machine",
+  MachineNotTaken: (f) =>
+    `was drained and is uncordoned, because nothing terminated its machine${after(f)}`,
+  Released: () => "is drained, and its machine is released",
+  NodeGone: () => "is gone: its Node object was deleted",
+  MachineReplaced: () => "is gone: another machine has its name now",
+  WrongMachine: (f) =>
+    `was skipped, because its machine is not the one that the departure was created for${after(f)}`,
+  CancelledByPerson: (f) => `stays, because its departure was cancelled${after(f)}`,
+  NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
+  NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} ignores such notices`,
+  PlanChanged: (f) => `is no longer planned${after(f)}`,
+  RolledBackByRule: (f) => `stays, and was uncordoned${after(f)}`,
+  OrphanedCordon: () => "was cordoned for a departure that no longer exists, and is uncordoned",
+  DryRun: () => "would leave now, but this is a dry run",
+};
+
+/**
+ * The one sentence of a reason, the same in log, Event, CLI and board: `n1 is drained.` The
+ * subject is the node where one is given, else "the node".
+ */
+export function explain(reason: Reason, facts: ReasonFacts = {}): string {
+  return `${facts.node ?? "the node"} ${sentences[reason](facts)}.`;
+}
+
+function time(at: Instant | undefined): string {
+  return at === undefined ? "an unknown time" : formatInstant(at);
+}
+
+function until(facts: ReasonFacts): string {
+  return facts.deadlineAt === undefined ? "" : ` at ${time(facts.deadlineAt)}`;
+}
+
+function after(facts: ReasonFacts): string {
+  return facts.detail === undefined ? "" : `: ${facts.detail}`;
+}
+
+function quoted(facts: ReasonFacts): string {
+  return JSON.stringify(facts.detail ?? "");
+}

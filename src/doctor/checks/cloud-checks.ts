@@ -1,5 +1,5 @@
 import { isKnownProviderId } from "../../core/cluster/node.ts";
-import { selectPolicy } from "../../core/policy/selector.ts";
+import { selectPolicy } from "../../core/policy/policy.ts";
 import {
   type Check,
   type CheckResult,

@@ -1,5 +1,4 @@
-import { killerAnnotation, rivalOf } from "../../core/cluster/hold.ts";
-import { departingTaint } from "../../core/cluster/node.ts";
+import { departingTaint, killerAnnotation, rivalOf } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, canNeverAllow } from "../../core/drain-plan/pod-obstacle.ts";
 import { between, minutes } from "../../core/time/time.ts";

@@ -3,7 +3,7 @@ import {
   defaultNodeSelector,
   matchesNodeSelector,
   selectPolicy,
-} from "../../core/policy/selector.ts";
+} from "../../core/policy/policy.ts";
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
 import {
   type Check,

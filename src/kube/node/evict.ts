@@ -2,7 +2,7 @@ import type { LeaveOptions, MarkDisruptedOptions } from "../../contracts/cluster
 import type { KubeAnswer, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
-import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
+import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";

@@ -15,8 +15,14 @@ import type {
   KubeSender,
 } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { type FailedPod, hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
-import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../../core/cluster/pod.ts";
+import {
+  type BudgetFacts,
+  type FailedPod,
+  hasEndedWithMachine,
+  type OwnerFacts,
+  type PodFacts,
+  type PodIdentity,
+} from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
 import { type Millis, millis } from "../../core/time/time.ts";

@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
 import type { BudgetFacts } from "../../core/cluster/pod.ts";
 import {
   fieldsOf,

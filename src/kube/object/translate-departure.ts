@@ -19,7 +19,7 @@ import {
   listOf,
   textOf,
 } from "../../core/json/json-field.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import type { Cause } from "../../core/policy/action.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { apiVersion } from "./paths.ts";

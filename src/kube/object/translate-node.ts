@@ -1,6 +1,13 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { holdMarkIn, killerAnnotation, kuredAnnotation } from "../../core/cluster/hold.ts";
-import type { AnnotationWriter, NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
+import {
+  type AnnotationWriter,
+  holdMarkIn,
+  killerAnnotation,
+  kuredAnnotation,
+  type NodeCondition,
+  type NodeFacts,
+  type Taint,
+} from "../../core/cluster/node.ts";
 import {
   fieldsOf,
   instantOf,

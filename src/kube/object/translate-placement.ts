@@ -1,12 +1,10 @@
 import { parseQuantity } from "../../core/capacity/quantity.ts";
-import type {
-  LabelRequirement,
-  NodeSelector,
-  NodeSelectorTerm,
-} from "../../core/cluster/label-selector.ts";
 import {
   type Amounts,
+  type LabelRequirement,
   largerOf,
+  type NodeSelector,
+  type NodeSelectorTerm,
   type PodPlacement,
   type PodTerm,
   sumOf,

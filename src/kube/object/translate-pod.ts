@@ -1,6 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import type { FailedPod } from "../../core/cluster/left-pod.ts";
-import type { OwnerFacts, PodFacts, Toleration } from "../../core/cluster/pod.ts";
+import type { FailedPod, OwnerFacts, PodFacts, Toleration } from "../../core/cluster/pod.ts";
 import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import {
   type Fields,

@@ -1,5 +1,5 @@
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/label-selector.ts";
 import type { Taint } from "../../core/cluster/node.ts";
+import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
 import type { PodPhase, Toleration } from "../../core/cluster/pod.ts";
 import type { ModelObject, OwnerReference } from "../api/store/model-object.ts";
 

@@ -1,6 +1,6 @@
 import { parseQuantity } from "../../core/capacity/quantity.ts";
-import { meetsRequirement } from "../../core/cluster/label-selector.ts";
 import { type Taint, zoneLabel } from "../../core/cluster/node.ts";
+import { meetsRequirement } from "../../core/cluster/placement.ts";
 import type { Toleration } from "../../core/cluster/pod.ts";
 import { timestamp } from "../api/api-context.ts";
 import type { ModelObject } from "../api/store/model-object.ts";

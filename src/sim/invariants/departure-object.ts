@@ -1,6 +1,6 @@
 import type { Outcome, Phase } from "../../core/departure/departure.ts";
 import { departureAnnotation } from "../../core/notice/interruption.ts";
-import type { Cause } from "../../core/policy/cause.ts";
+import type { Cause } from "../../core/policy/action.ts";
 import type { ModelObject } from "../api/store/model-object.ts";
 import type { ModelStore } from "../api/store/object-store.ts";
 

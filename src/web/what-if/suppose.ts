@@ -2,7 +2,7 @@ import { type SupposedPicture, supposedPicture, type WhatIfFacts } from "../../b
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import { readPolicies } from "../../config/policy/read-policy.ts";
 import { printYaml } from "../../config/yaml-text.ts";
-import { cronProblem } from "../../core/limits/cron-window.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isLastcallError } from "../../errors.ts";
 

@@ -6,7 +6,7 @@ import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 
-/** To be read after the name of the node, as in `core/reason/explain.ts`. */
+/** To be read after the name of the node, as in `core/reason/reason.ts`. */
 export const explained: Readonly<Record<Reason, string>> = {
   Spaced: "は {at} に、計画が許す限り他と離れて出発します",
   DeadlineBeatsWindow: "は期限の {deadlineAt} に出発します。それより早く許された時刻がありません",
@@ -78,7 +78,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   DryRun: "は今出発するところですが、ドライランです",
 };
 
-/** Why a node is to leave when it does, whole, as in `core/plan/explain-plan.ts`. */
+/** Why a node is to leave when it does, whole, as in `core/plan/plan-report.ts`. */
 export const planned: Readonly<Record<PlannedReason, string>> = {
   DeadlineBeatsWindow:
     "{node} は {departAt} に出発します。その時刻に開いた時間帯はありませんが、最早 {earliestAt} から期限 {deadlineAt} までに許された時刻がありません（起動 {bornAt}、{bornFrom}による）",
@@ -111,7 +111,7 @@ export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
   Started: "{node} はすでに出発中です: 出発 {detail}",
 };
 
-/** To be read after the name of a pod, as in `core/drain-plan/explain-drain.ts`. */
+/** To be read after the name of a pod, as in `core/drain-plan/drain-plan-report.ts`. */
 export const drained: Readonly<Record<DrainReason, string>> = {
   DaemonSet: "DaemonSet がすぐにこのノードに作り直すため対象外",
   Mirror: "kubelet だけが終了できる静的 Pod のため対象外",

@@ -1,11 +1,10 @@
 /** The core's sentences in the language of the page; what is none of them stays as it is. */
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
-import { phaseEvents } from "../../core/departure/phase.ts";
-import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
-import { explainPlan } from "../../core/plan/explain-plan.ts";
+import { phaseEvents } from "../../core/departure/ledger.ts";
+import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
-import { explain } from "../../core/reason/explain.ts";
-import type { Reason } from "../../core/reason/reason.ts";
+import { explainPlan } from "../../core/plan/plan-report.ts";
+import { explain, type Reason } from "../../core/reason/reason.ts";
 import { formatInstant, instant } from "../../core/time/time.ts";
 import { budgetTitles, phrases } from "./phrases-japanese.ts";
 import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AutoScaling } from "../../../src/cloud/aws/auto-scaling.ts";
-import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../../src/core/notice/instance-notice.ts";
 import { hours, instant, seconds } from "../../../src/core/time/time.ts";
 import { lifecycleHooksContract } from "../../contract/lifecycle-hooks.contract.ts";
 import { AutoScalingServer } from "../../support/auto-scaling-server.ts";

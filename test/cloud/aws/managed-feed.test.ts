@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManagedFeed } from "../../../src/cloud/aws/managed-feed.ts";
 import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
 import type { FeedListener, NoticeFeed } from "../../../src/contracts/cloud/notices.ts";
-import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import type { InstanceNotice, LifecycleHook } from "../../../src/core/notice/instance-notice.ts";
 import {
   instant,
   type Millis,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf, fitText } from "../../../src/core/action/fit-text.ts";
+import { bytesOf, fitText } from "../../../src/core/action/template.ts";
 
 describe("a message that is longer than its receiver takes", () => {
   it.each([

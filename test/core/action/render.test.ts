@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../../src/core/action/fit-text.ts";
-import { renderAction } from "../../../src/core/action/render.ts";
-import type { TemplateFacts } from "../../../src/core/action/template.ts";
+import { bytesOf, renderAction, type TemplateFacts } from "../../../src/core/action/template.ts";
 import type { ActionSpec, HttpCall, LambdaCall } from "../../../src/core/policy/action.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 

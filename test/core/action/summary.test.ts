@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { templateFacts } from "../../../src/core/action/facts.ts";
-import { departureSummary } from "../../../src/core/action/summary.ts";
+import { departureSummary, templateFacts } from "../../../src/core/action/summary.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { at } from "../fleet-builder.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { type FailedPod, isOfEarlierMachine } from "../../../src/core/cluster/left-pod.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import { type FailedPod, isOfEarlierMachine } from "../../../src/core/cluster/pod.ts";
 import { instant, minus, plus, seconds } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20));

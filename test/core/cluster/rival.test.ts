@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rivalOf } from "../../../src/core/cluster/hold.ts";
-import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import { type NodeFacts, rivalOf } from "../../../src/core/cluster/node.ts";
 
 function node(fields: Partial<NodeFacts>): NodeFacts {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { departStep } from "../../../src/core/departure/depart-request.ts";
+import { departStep } from "../../../src/core/departure/decision.ts";
 import { hours, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, at } from "../fleet-builder.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { departureOfNotice, type Phase } from "../../../src/core/departure/departure.ts";
-import type { Cause } from "../../../src/core/policy/cause.ts";
+import type { Cause } from "../../../src/core/policy/action.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 interface Row {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Phase } from "../../../src/core/departure/departure.ts";
-import { type PhaseEvent, phaseAfter, phaseEvents } from "../../../src/core/departure/phase.ts";
+import { type PhaseEvent, phaseAfter, phaseEvents } from "../../../src/core/departure/ledger.ts";
 
 const phases: readonly Phase[] = [
   "Scheduled",

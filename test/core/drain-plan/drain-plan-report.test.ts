@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { drainReasons } from "../../../src/core/departure/drain-reason.ts";
 import { type DrainQuestion, planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
-import { drainPlanReport } from "../../../src/core/drain-plan/drain-plan-report.ts";
-import { explainDrain } from "../../../src/core/drain-plan/explain-drain.ts";
+import { drainPlanReport, explainDrain } from "../../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 

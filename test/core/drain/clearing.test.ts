@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drainDeadline, noticeKnownAt, ruleUntil } from "../../../src/core/drain/drain-rule.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../../../src/core/drain/drain-time.ts";
 import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { rule } from "./drain-scene.ts";
 

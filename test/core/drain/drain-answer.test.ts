@@ -13,7 +13,7 @@ import type {
   PodProgress,
 } from "../../../src/core/drain/drain-progress.ts";
 import { nextDrainActs } from "../../../src/core/drain/drain-step.ts";
-import type { TerminationRecords } from "../../../src/core/drain/termination-time.ts";
+import type { TerminationRecords } from "../../../src/core/drain/drain-time.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import {
   hours,

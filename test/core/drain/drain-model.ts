@@ -7,7 +7,7 @@ import {
 } from "../../../src/core/drain/drain-answer.ts";
 import type { DrainAct, DrainProgress } from "../../../src/core/drain/drain-progress.ts";
 import { type DrainStep, nextDrainActs } from "../../../src/core/drain/drain-step.ts";
-import { type Termination, TerminationMemory } from "../../../src/core/drain/termination-time.ts";
+import { type Termination, TerminationMemory } from "../../../src/core/drain/drain-time.ts";
 import {
   type DrainPlan,
   type DrainQuestion,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HeldPod } from "../../../src/core/drain/drain-step.ts";
-import { explainHeld } from "../../../src/core/drain/explain-held.ts";
+import { explainHeld, type HeldPod } from "../../../src/core/drain/drain-step.ts";
 
 const web = "The disruption budget web needs 2 healthy pods and has 2 currently";
 const db = "The disruption budget db needs 3 healthy pods and has 3 currently";

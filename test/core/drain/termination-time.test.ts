@@ -4,7 +4,7 @@ import {
   TerminationMemory,
   type TerminationRecord,
   withTermination,
-} from "../../../src/core/drain/termination-time.ts";
+} from "../../../src/core/drain/drain-time.ts";
 import { millis, seconds } from "../../../src/core/time/time.ts";
 
 function recordOf(...took: readonly (number | "Killed")[]): TerminationRecord | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/core/decide.ts";
 import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure, DepartureStatus, Outcome } from "../../../src/core/departure/departure.ts";
-import { waveStanding, waveVerdict } from "../../../src/core/limits/wave.ts";
+import { waveStanding, waveVerdict } from "../../../src/core/limits/budget.ts";
 import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
 import type { Amount, Waves } from "../../../src/core/policy/policy.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";

@@ -3,7 +3,7 @@ import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Outcome } from "../../../src/core/departure/departure.ts";
 import { resolveNotice } from "../../../src/core/notice/instance-notice.ts";
 import type { Notice, NoticeCause } from "../../../src/core/notice/notice.ts";
-import type { Cause } from "../../../src/core/policy/cause.ts";
+import type { Cause } from "../../../src/core/policy/action.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { hours, instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 

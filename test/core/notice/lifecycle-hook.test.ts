@@ -5,7 +5,7 @@ import {
   hookResult,
   hookStanding,
   type LifecycleHook,
-} from "../../../src/core/notice/lifecycle-hook.ts";
+} from "../../../src/core/notice/instance-notice.ts";
 import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
 import type { Reason } from "../../../src/core/reason/reason.ts";
 import {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Notice } from "../../../src/core/notice/notice.ts";
-import { mergeNotices } from "../../../src/core/notice/notice-merge.ts";
 import {
   activeNotice,
   emptyNoticeState,
+  mergeNotices,
   type NoticeState,
   nextChangeAt,
   readInto,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ReleaseMode } from "../../../src/core/policy/policy.ts";
-import { ownerProblem, releaseModeOf } from "../../../src/core/policy/release-mode.ts";
+import { ownerProblem, releaseModeOf } from "../../../src/core/policy/release-answer.ts";
 
 const karpenters = { labels: { "karpenter.sh/nodepool": "spot" } };
 const groups = { labels: { "eks.amazonaws.com/nodegroup": "spot" } };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { LabelRequirement } from "../../../src/core/cluster/label-selector.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { LabelRequirement } from "../../../src/core/cluster/placement.ts";
 import {
   defaultNodeSelector,
   matchesNodeSelector,
   selectPolicy,
-} from "../../../src/core/policy/selector.ts";
+} from "../../../src/core/policy/policy.ts";
 import { aNode, aPolicy } from "../fleet-builder.ts";
 
 function requirement(

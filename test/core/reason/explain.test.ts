@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explain } from "../../../src/core/reason/explain.ts";
-import { reasons } from "../../../src/core/reason/reason.ts";
+import { explain, reasons } from "../../../src/core/reason/reason.ts";
 import { at } from "../fleet-builder.ts";
 
 const facts = {

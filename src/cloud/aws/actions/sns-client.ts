@@ -6,7 +6,7 @@ import type {
   ActionRunner,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
-import { bytesOf, fitText } from "../../../core/action/fit-text.ts";
+import { bytesOf, fitText } from "../../../core/action/template.ts";
 import type { SnsMessage } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";

@@ -6,8 +6,7 @@ import type {
 } from "../../../contracts/cloud/notices.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
-import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../../../core/notice/lifecycle-hook.ts";
+import type { InstanceNotice, LifecycleHook } from "../../../core/notice/instance-notice.ts";
 import { actFromAt } from "../../../core/notice/notice.ts";
 import { between, hours, type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../../errors.ts";

@@ -1,14 +1,13 @@
-import { clearingMs } from "../../../core/drain/drain-rule.ts";
+import { clearingMs } from "../../../core/drain/drain-time.ts";
 import {
+  excerpt,
   type Fields,
   fieldsOf,
   isFields,
   parseJson,
   trimmedTextOf,
 } from "../../../core/json/json-field.ts";
-import { excerpt } from "../../../core/json/shown-value.ts";
-import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
-import type { LifecycleHook } from "../../../core/notice/lifecycle-hook.ts";
+import type { InstanceNotice, LifecycleHook } from "../../../core/notice/instance-notice.ts";
 import { eventIdFrom, type Notice } from "../../../core/notice/notice.ts";
 import {
   between,

@@ -11,7 +11,7 @@ import {
   rangesOf,
   type SortedRanges,
   type StartRange,
-} from "./start-slot.ts";
+} from "./slot-assignment.ts";
 
 /**
  * Where the nodes of one policy may leave: plain numbers are whole milliseconds since 1970. Each

@@ -3,7 +3,7 @@ import {
   type LabelSelector,
   type Labels,
   meetsRequirement,
-} from "../../../core/cluster/label-selector.ts";
+} from "../../../core/cluster/placement.ts";
 import { fieldsOf } from "../../../core/json/json-field.ts";
 import { badRequest } from "../api-refusal.ts";
 import { apiVersionOf, type ResourceType } from "../resource-registry.ts";

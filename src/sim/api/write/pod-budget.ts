@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../../../core/cluster/label-selector.ts";
+import type { LabelSelector } from "../../../core/cluster/placement.ts";
 import { fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import type { ApiContext } from "../api-context.ts";
 import { type ModelObject, namespaceOf } from "../store/model-object.ts";

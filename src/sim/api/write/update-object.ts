@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../../../core/cluster/label-selector.ts";
+import type { LabelSelector } from "../../../core/cluster/placement.ts";
 import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import type { ApiContext } from "../api-context.ts";
 import { badRequest, conflict, invalid, notFound, staleWrite } from "../api-refusal.ts";

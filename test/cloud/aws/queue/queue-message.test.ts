@@ -4,7 +4,7 @@ import {
   type MessageReading,
   readQueueMessage,
 } from "../../../../src/cloud/aws/queue/queue-message.ts";
-import type { LifecycleHook } from "../../../../src/core/notice/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../../../src/core/notice/instance-notice.ts";
 import { instant } from "../../../../src/core/time/time.ts";
 import { foreignText } from "../../../support/foreign-text.ts";
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import type { OpenTime } from "../../../../src/core/limits/open-time.ts";
-import { evenInstants } from "../../../../src/core/plan/kept-plan.ts";
-import { assignSlots } from "../../../../src/core/plan/spacing/slot-assignment.ts";
+import { evenInstants } from "../../../../src/core/plan/planned-departure.ts";
+import { assignSlots, type StartRange } from "../../../../src/core/plan/spacing/slot-assignment.ts";
 import {
   bestGapMs,
   earlyInstants,
@@ -11,7 +11,6 @@ import {
   smallestGapMs,
   spacingOf,
 } from "../../../../src/core/plan/spacing/spacing.ts";
-import type { StartRange } from "../../../../src/core/plan/spacing/start-slot.ts";
 import { type Choices, canKeepGap, largestSum, widestGap } from "./spacing-oracle.ts";
 
 const always: OpenTime = { lows: [-1e9], highs: [1e9] };
