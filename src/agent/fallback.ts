@@ -19,8 +19,7 @@ import { between, type Instant, type Millis, millis, minus, seconds } from "../c
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ErrorLog } from "./agent-health.ts";
-import type { DepartureView } from "./departure-view.ts";
-import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
+import type { DepartureView, NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
 export interface FallbackOptions extends FallbackDrainOptions {
   readonly mode: "Cordon" | "Drain";

@@ -1,4 +1,4 @@
-import type { Rule } from "./rule.ts";
+import type { Rule } from "./report.ts";
 import {
   noSpread,
   readinessMissing,
@@ -6,7 +6,6 @@ import {
   spreadSelectsNothing,
 } from "./rules/availability-rules.ts";
 import { pdbBlocksForever, pdbMissing, twoPdbs } from "./rules/disruption-budget-rules.ts";
-import { lbDelayOverNotice } from "./rules/load-balancer-rules.ts";
 import {
   execSigtermLost,
   graceCut,
@@ -14,7 +13,7 @@ import {
   prestopEatsBudget,
   prestopOverGrace,
 } from "./rules/shutdown-rules.ts";
-import { criticalOnSpot, localData, longJobOnSpot } from "./rules/spot-rules.ts";
+import { criticalOnSpot, lbDelayOverNotice, localData, longJobOnSpot } from "./rules/spot-rules.ts";
 
 /** All rules, ordered by what hurts first; reports keep this order within a severity. */
 export const ruleList: readonly Rule[] = [

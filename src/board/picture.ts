@@ -1,17 +1,18 @@
 import type { FleetView } from "../contracts/fleet.ts";
+import type { KubeObject } from "../contracts/kube-api.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
 import { openHours } from "../core/limits/windows.ts";
-import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
+import type { FleetPlan, PlanInput, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { planFleet } from "../core/plan/plan.ts";
 import { explainForecast } from "../core/plan/plan-report.ts";
-import type { BadPolicy } from "../core/policy/policy.ts";
-import type { ReleaseAnswers } from "../core/policy/release-answer.ts";
+import { type BadPolicy, selectPolicy } from "../core/policy/policy.ts";
+import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
 import { subtractSpans } from "../core/time/span.ts";
-import { hours, type Instant, instant, minus, plus } from "../core/time/time.ts";
+import { hours, type Instant, instant, minus, minutes, plus } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
-import { withLaunchTimes } from "./launch-times.ts";
-import { EndedDepartures } from "./outcome/ended-departures.ts";
-import { pastDeparture } from "./outcome/past-departure.ts";
-import type { BoardPicture, ClosedSpan, FleetState, PolicyCard } from "./stream.ts";
+import { EndedDepartures, pastDeparture } from "./outcome/ended-departures.ts";
+import type { BoardPicture, BoardRow, ClosedSpan, FleetState, PolicyCard } from "./stream.ts";
 import { plannedWaves } from "./wave-spans.ts";
 
 /** What the timeline can show at most. */
@@ -46,7 +47,7 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
   };
 }
 
-export function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
+function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
   return [
     ...plan.policies.map((one) => policyCard(one, now)),
     ...plan.bad.map(({ policy, nodes }) => badCard(policy, nodes)),
@@ -90,5 +91,117 @@ function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
     ...{ id: name, name, matched, problem, isPaused: false, isDryRun: false },
     ...{ wantedMs: null, reachedMs: null, bestMs: null, isFeasible: false },
     ...{ forecast: "", freezeUntil: null, shut: [], waves: [] },
+  };
+}
+
+/** A kubelet registers its Node within this time of its machine's launch, or something is wrong. */
+const mostMs = minutes(15);
+
+/**
+ * The nodes with their machines' own launch times, which the controller knows from the cloud and
+ * nobody else: it has planned each Departure's deadline by them. Without that the plan of the board
+ * would be another than the controller's, by the seconds that a machine is older than its Node.
+ */
+export function withLaunchTimes({
+  nodes,
+  departures,
+  policies,
+}: Pick<FleetView, "nodes" | "departures" | "policies">): readonly NodeFacts[] {
+  const planned = new Map<string, Departure>();
+  for (const one of departures) {
+    if (one.cause === "Planned" && isLive(one) && !isNoticed(one)) planned.set(one.node.uid, one);
+  }
+  return nodes.map((node) => {
+    const instanceBornAt = launchTime(node, planned.get(node.uid), policies);
+    return instanceBornAt === undefined ? node : { ...node, instanceBornAt };
+  });
+}
+
+function launchTime(
+  node: NodeFacts,
+  departure: Departure | undefined,
+  policies: FleetView["policies"],
+): Instant | undefined {
+  const { createdAt } = node;
+  const deadlineAt = departure?.deadlineAt;
+  if (deadlineAt === undefined || createdAt === undefined) return undefined;
+  if (node.instanceBornAt !== undefined) return undefined;
+  const policy = selectPolicy(node, policies)?.policy;
+  if (policy?.lifetime.maxMs === undefined || policy.name !== departure?.policy) return undefined;
+  const launchedAt = instant(deadlineAt - policy.lifetime.maxMs + policy.lifetime.reserveMs);
+  // Anything else is the deadline of a policy that has been edited since.
+  const isLikely = launchedAt < createdAt && createdAt - launchedAt <= mostMs;
+  return isLikely ? launchedAt : undefined;
+}
+
+/** All that a page needs to plan the fleet itself: what `/api/what-if` answers. */
+export interface WhatIfFacts extends Pick<FleetView, "nodes" | "departures"> {
+  readonly at: Instant;
+  /** As they are written in the cluster, so that a person reads and edits their own text. */
+  readonly policies: readonly PolicyText[];
+  readonly releaseAnswers: readonly (readonly [uid: string, answer: ReleaseAnswer])[];
+}
+
+export interface PolicyText {
+  readonly apiVersion: "lastcall.dev/v1alpha1";
+  readonly kind: "DeparturePolicy";
+  readonly metadata: { readonly name: string };
+  readonly spec: unknown;
+}
+
+interface FactSources {
+  readonly view: Pick<FleetView, "nodes" | "departures">;
+  /** The DeparturePolicy objects of the cluster. */
+  readonly policies: readonly KubeObject[];
+  readonly releaseAnswers: ReleaseAnswers;
+  readonly at: Instant;
+}
+
+export function whatIfFacts({ view, policies, releaseAnswers, at }: FactSources): WhatIfFacts {
+  return {
+    at,
+    nodes: view.nodes,
+    departures: view.departures.map(withoutActions),
+    policies: policies.map(({ metadata, spec = {} }) => ({
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "DeparturePolicy",
+      metadata: { name: metadata?.name ?? "" },
+      spec,
+    })),
+    releaseAnswers: [...releaseAnswers],
+  };
+}
+
+/** No plan reads them, and what it takes to undo them is nobody's to see here. */
+function withoutActions({ status, ...departure }: Departure): Departure {
+  const { actions: _, ...rest } = status;
+  return { ...departure, status: rest };
+}
+
+/** What the timeline would show under other policies. */
+export interface SupposedPicture {
+  readonly plan: FleetPlan;
+  readonly rows: readonly BoardRow[];
+  readonly policies: readonly PolicyCard[];
+}
+
+/**
+ * The plan that these policies would have now. Of a planned departure that has not begun the plan's
+ * instant is shown, not the one that its Departure still has.
+ */
+export function supposedPicture(
+  facts: WhatIfFacts,
+  policies: Pick<PlanInput, "policies" | "badPolicies">,
+): SupposedPicture {
+  const { nodes, departures, at } = facts;
+  const releaseAnswers = new Map(facts.releaseAnswers);
+  const plan = planFleet({ ...policies, nodes, departures, releaseAnswers, at });
+  const settled = departures.filter(
+    (one) => one.cause !== "Planned" || isUnderWay(one) || isNoticed(one),
+  );
+  return {
+    plan,
+    rows: boardRows({ ...policies, nodes, departures: settled }, plan),
+    policies: policyCards(plan, at),
   };
 }

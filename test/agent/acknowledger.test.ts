@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Acknowledger } from "../../src/agent/acknowledger.ts";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth } from "../../src/agent/agent-health.ts";
-import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/assemble/agent-fallback.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
+import { AgentMetrics } from "../../src/agent/agent-health.ts";
 
 describe("the agent's metrics", () => {
   it("are Prometheus' text form, one block a name, with labels escaped", () => {

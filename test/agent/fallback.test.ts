@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth } from "../../src/agent/agent-health.ts";
-import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/assemble/agent-fallback.ts";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";

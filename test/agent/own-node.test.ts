@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeOfToken, ownUid } from "../../src/agent/own-node.ts";
+import { nodeOfToken, ownUid } from "../../src/agent/account-api.ts";
 
 function tokenOf(claims: unknown): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { indexByLabels, indexBySelector } from "../../src/audit/objects/label-index.ts";
+import { indexByLabels, indexBySelector } from "../../src/audit/objects/workload-list.ts";
 import { type LabelSelector, matchesLabelSelector } from "../../src/core/cluster/placement.ts";
 
 const key = fc.constantFrom("app", "tier", "__proto__", "a=b");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
-import { leanObject } from "../../src/audit/objects/lean-object.ts";
+import { leanObject } from "../../src/audit/objects/manifest.ts";
 import { githubAnnotations, sarifLog } from "../../src/audit/output/ci-output.ts";
 import { auditTable } from "../../src/audit/output/table.ts";
 import type { AuditReport } from "../../src/audit/report.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readKubeletConfiguration } from "../../src/audit/objects/kubelet-configuration.ts";
+import { readKubeletConfiguration } from "../../src/audit/objects/audit-node.ts";
 import { knownPlatforms, parsePlatform } from "../../src/audit/platform.ts";
 import { platform } from "./support/audit-yaml.ts";
 

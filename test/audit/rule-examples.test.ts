@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
 import { parsePlatform } from "../../src/audit/platform.ts";
-import type { Finding, RuleExample } from "../../src/audit/rule.ts";
+import type { Finding, RuleExample } from "../../src/audit/report.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { addUp, spotReadiness, sumUp } from "../../src/audit/audit.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { addUp, spotReadiness, sumUp } from "../../src/audit/spot-readiness.ts";
 import { losses, ruleOfLoss } from "../../src/core/drain/drain-account.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 

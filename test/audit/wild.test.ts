@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../../src/audit/rule.ts";
+import type { Finding } from "../../src/audit/report.ts";
 import { auditYaml } from "./support/audit-yaml.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { commandOf } from "../../src/board/act/act-command.ts";
+import { commandOf } from "../../src/board/act/act.ts";
 import { instant } from "../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 9));

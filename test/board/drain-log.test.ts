@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { DrainLog } from "../../src/board/drain-log.ts";
+import { DrainLog } from "../../src/board/node-page.ts";
 import type { NodePods } from "../../src/contracts/cluster.ts";
 import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { eventParts, jsonParts } from "../../src/board/event-parts.ts";
+import { eventParts, jsonParts } from "../../src/board/board-routes.ts";
 import { noRights, type StreamMessage } from "../../src/board/stream.ts";
 
 it("the parts of a message are the JSON of the whole, whatever is in it", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endSentence, pastDeparture } from "../../src/board/outcome/past-departure.ts";
+import { endSentence, pastDeparture } from "../../src/board/outcome/ended-departures.ts";
 import { FleetNews } from "../../src/cli/demo/fleet-picture.ts";
 import type { Departure, Outcome } from "../../src/core/departure/departure.ts";
 import { instant } from "../../src/core/time/time.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PictureChanges } from "../../src/board/picture-change.ts";
+import { PictureChanges } from "../../src/board/board-feed.ts";
 import { type BoardPicture, noRights, withChange } from "../../src/board/stream.ts";
 
 /** Rows as far as a change looks at them: an id, and anything else. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { PictureChanges } from "../../src/board/board-feed.ts";
 import { EndedDepartures } from "../../src/board/outcome/ended-departures.ts";
 import { boardPicture } from "../../src/board/picture.ts";
-import { PictureChanges } from "../../src/board/picture-change.ts";
 import { noRights } from "../../src/board/stream.ts";
 import type { FleetView } from "../../src/contracts/fleet.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";

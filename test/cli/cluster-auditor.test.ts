@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { audit } from "../../src/audit/audit.ts";
-import { sumUp } from "../../src/audit/spot-readiness.ts";
+import { audit, sumUp } from "../../src/audit/audit.ts";
 import { ClusterAuditor } from "../../src/cli/cluster/cluster-auditor.ts";
 import { clusterKinds, namespacedKinds } from "../../src/cli/input/audited-kind.ts";
 import type { KubeAnswer, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";

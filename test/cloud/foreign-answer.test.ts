@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nodeOfToken } from "../../src/agent/own-node.ts";
+import { nodeOfToken } from "../../src/agent/account-api.ts";
 import { ImdsSession } from "../../src/cloud/aws/notice-source.ts";
 import { readNoticeDuration } from "../../src/cloud/gcp/notice-payload.ts";
 import type { MetadataAnswer, MetadataRequest } from "../../src/cloud/metadata/metadata-client.ts";

@@ -8,7 +8,7 @@ import { createContext, runInContext } from "node:vm";
 import { rolldown } from "rolldown";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type WhatIfFacts, whatIfFacts } from "../../src/board/what-if.ts";
+import { type WhatIfFacts, whatIfFacts } from "../../src/board/picture.ts";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { hasReleaser } from "../../src/cli/commands/plan.ts";

@@ -1,5 +1,5 @@
 import { defaultPlatformNames, knownPlatforms } from "../../src/audit/platform.ts";
-import type { Rule, RuleExample } from "../../src/audit/rule.ts";
+import type { Rule, RuleExample } from "../../src/audit/report.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { formatDuration, seconds } from "../../src/core/time/time.ts";
 

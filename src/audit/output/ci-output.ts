@@ -1,5 +1,4 @@
-import type { AuditReport } from "../report.ts";
-import type { Finding, Rule, Severity } from "../rule.ts";
+import type { AuditReport, Finding, Rule, Severity } from "../report.ts";
 import { rankOf, ruleList } from "../rule-list.ts";
 
 const levels: Readonly<Record<Severity, string>> = {

@@ -1,8 +1,13 @@
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { formatDuration, seconds } from "../../core/time/time.ts";
 import { nameOfObject } from "../objects/manifest.ts";
-import type { AuditReport, ReportedWorkload } from "../report.ts";
-import { type Finding, type Severity, severities } from "../rule.ts";
+import {
+  type AuditReport,
+  type Finding,
+  type ReportedWorkload,
+  type Severity,
+  severities,
+} from "../report.ts";
 
 export interface TableOptions {
   readonly colour: "On" | "Off";

@@ -2,7 +2,7 @@
 import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/placement.ts";
 import { type AuditedFleet, budgetsOf, replicasOf, servedBy, workloadsOf } from "../fleet.ts";
 import type { Workload } from "../objects/workload.ts";
-import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
+import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const singleReplica: Rule = {
   id: "single-replica",

@@ -8,7 +8,7 @@ import {
   workloadsOf,
 } from "../fleet.ts";
 import { nameOfObject } from "../objects/manifest.ts";
-import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
+import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",

@@ -4,7 +4,7 @@ import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import { type Container, longestPreStop } from "../objects/pod-template.ts";
 import type { Workload } from "../objects/workload.ts";
 import type { Platform } from "../platform.ts";
-import { type Remark, type Rule, type Severity, spotWorkloads } from "../rule.ts";
+import { type Remark, type Rule, type Severity, spotWorkloads } from "../report.ts";
 
 /** The central rule: the kubelet gives less than the pod asks for. */
 export const graceCut: Rule = {

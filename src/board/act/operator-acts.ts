@@ -13,9 +13,17 @@ import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/dra
 import { defaultPolicy, type Policy, selectPolicy } from "../../core/policy/policy.ts";
 import { between, type Instant, minus, parseInstant, plus } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
-import { withLaunchTimes } from "../launch-times.ts";
-import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
-import { briefInstant, type CommandPlace, commandOf, holdValue } from "./act-command.ts";
+import { withLaunchTimes } from "../picture.ts";
+import {
+  type ActAnswer,
+  type ActPreview,
+  type ActRequest,
+  type BoardAct,
+  briefInstant,
+  type CommandPlace,
+  commandOf,
+  holdValue,
+} from "./act.ts";
 
 export interface OperatorActsOptions {
   readonly fleet: Fleet;

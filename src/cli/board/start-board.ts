@@ -1,8 +1,8 @@
-import type { CommandPlace } from "../../board/act/act-command.ts";
+import type { CommandPlace } from "../../board/act/act.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
 import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.ts";
-import { DrainLog } from "../../board/drain-log.ts";
+import { DrainLog } from "../../board/node-page.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";

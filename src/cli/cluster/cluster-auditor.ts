@@ -1,4 +1,4 @@
-import { auditFleet } from "../../audit/audit.ts";
+import { addUp, auditFleet, type ReadinessSum, spotReadiness, sumUp } from "../../audit/audit.ts";
 import { readFleet } from "../../audit/fleet.ts";
 import {
   type AuditNode,
@@ -6,9 +6,7 @@ import {
   platformsOfNodes,
   readNode,
 } from "../../audit/objects/audit-node.ts";
-import { leanObject } from "../../audit/objects/lean-object.ts";
-import { type Manifest, readManifest } from "../../audit/objects/manifest.ts";
-import { addUp, type ReadinessSum, spotReadiness, sumUp } from "../../audit/spot-readiness.ts";
+import { leanObject, type Manifest, readManifest } from "../../audit/objects/manifest.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type {
   AuditTarget,

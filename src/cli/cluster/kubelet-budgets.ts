@@ -1,5 +1,4 @@
-import { isAutopilot } from "../../audit/objects/audit-node.ts";
-import { readKubeletConfiguration } from "../../audit/objects/kubelet-configuration.ts";
+import { isAutopilot, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
 import type { KubeAnswer, KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { type Fields, textOf, valueAt } from "../../core/json/json-field.ts";

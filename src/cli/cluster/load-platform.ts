@@ -1,7 +1,4 @@
-import {
-  type PlaceOfField,
-  readKubeletConfiguration,
-} from "../../audit/objects/kubelet-configuration.ts";
+import { type PlaceOfField, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
 import { type Platform, parsePlatform } from "../../audit/platform.ts";
 import { LastcallError } from "../../errors.ts";
 import { fieldLines } from "../input/field-lines.ts";

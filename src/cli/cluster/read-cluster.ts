@@ -1,6 +1,5 @@
 import { isSpot } from "../../audit/objects/audit-node.ts";
-import { leanObject } from "../../audit/objects/lean-object.ts";
-import { readManifest, type TemplatePath } from "../../audit/objects/manifest.ts";
+import { leanObject, readManifest, type TemplatePath } from "../../audit/objects/manifest.ts";
 import { objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";

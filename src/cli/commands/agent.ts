@@ -1,12 +1,10 @@
-import { AccountApi } from "../../agent/account-api.ts";
+import { AccountApi, ownUid } from "../../agent/account-api.ts";
 import { Acknowledger } from "../../agent/acknowledger.ts";
 import { Agent } from "../../agent/agent.ts";
-import { AgentHealth, ErrorLog } from "../../agent/agent-health.ts";
-import { AgentMetrics } from "../../agent/agent-metrics.ts";
+import { AgentHealth, AgentMetrics, ErrorLog } from "../../agent/agent-health.ts";
 import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import { NoticeServer } from "../../agent/notice-server.ts";
-import { ownUid } from "../../agent/own-node.ts";
 import { type Cloud, detectCloud } from "../../cloud/metadata/detect-cloud.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSource } from "../../contracts/cloud/notices.ts";

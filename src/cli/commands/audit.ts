@@ -7,8 +7,13 @@ import {
 import { githubAnnotations, sarifLog } from "../../audit/output/ci-output.ts";
 import { auditTable } from "../../audit/output/table.ts";
 import type { Platform } from "../../audit/platform.ts";
-import { type AuditReport, type Baseline, readBaseline } from "../../audit/report.ts";
-import { type Severity, severities } from "../../audit/rule.ts";
+import {
+  type AuditReport,
+  type Baseline,
+  readBaseline,
+  type Severity,
+  severities,
+} from "../../audit/report.ts";
 import { printYaml } from "../../config/yaml-text.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";

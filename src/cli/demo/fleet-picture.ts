@@ -7,7 +7,7 @@ import type {
   NodeActivity,
   Story,
 } from "../../board/demo-picture.ts";
-import { endSentence } from "../../board/outcome/past-departure.ts";
+import { endSentence } from "../../board/outcome/ended-departures.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { FleetView } from "../../contracts/fleet.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";

@@ -1,5 +1,4 @@
-import type { PodRecord } from "../../board/drain-log.ts";
-import type { NodeDeparture } from "../../board/node-page.ts";
+import type { NodeDeparture, PodRecord } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
 import type { PodLine } from "../../core/drain-plan/drain-plan-report.ts";
 import { Loss } from "../past-list.tsx";

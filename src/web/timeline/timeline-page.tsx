@@ -1,5 +1,5 @@
+import type { SupposedPicture } from "../../board/picture.ts";
 import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
-import type { SupposedPicture } from "../../board/what-if.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";

@@ -1,4 +1,4 @@
-import { type SupposedPicture, supposedPicture, type WhatIfFacts } from "../../board/what-if.ts";
+import { type SupposedPicture, supposedPicture, type WhatIfFacts } from "../../board/picture.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import { readPolicies } from "../../config/policy/read-policy.ts";
 import { printYaml } from "../../config/yaml-text.ts";

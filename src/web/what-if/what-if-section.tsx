@@ -1,4 +1,4 @@
-import type { WhatIfFacts } from "../../board/what-if.ts";
+import type { WhatIfFacts } from "../../board/picture.ts";
 import { getJson, hasTemporal } from "../browser.ts";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useRef, useState, type VNode } from "../preact.ts";

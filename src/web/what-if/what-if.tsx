@@ -1,5 +1,5 @@
+import type { SupposedPicture, WhatIfFacts } from "../../board/picture.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
-import type { SupposedPicture, WhatIfFacts } from "../../board/what-if.ts";
 import { CopyButton } from "../copy-button.tsx";
 import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
 import { PolicyStanding } from "../timeline/policy-standing.tsx";
