@@ -1,5 +1,5 @@
 /** The values of estafette-gke-preemptible-killer's chart that Lastcall's has only for its sake. */
-import type { JsonSchema } from "../src/config/schema/json-schema.ts";
+import type { JsonSchema } from "../src/config/schema/crd.ts";
 import { annotations, type ChartValue, labels } from "./chart-schema.ts";
 
 const optionalText: JsonSchema = { type: ["string", "null"] };

@@ -5,7 +5,7 @@
 
 import type { Command, Option } from "../src/config/options/option.ts";
 import { optionsFor } from "../src/config/options/options.ts";
-import { type JsonSchema, jsonSchemaOf } from "../src/config/schema/json-schema.ts";
+import { type JsonSchema, jsonSchemaOf } from "../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../src/config/schema/resource-definition.ts";
 
 export interface ChartValue {

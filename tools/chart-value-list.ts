@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { JsonSchema } from "../src/config/schema/json-schema.ts";
+import type { JsonSchema } from "../src/config/schema/crd.ts";
 import { killerValues } from "./chart-killer-values.ts";
 import {
   affinity,

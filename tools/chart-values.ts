@@ -1,6 +1,6 @@
 /** `values.yaml`, `values.schema.json`, the chart's README and the table of docs, from one list. */
 import { stringify } from "yaml";
-import type { JsonSchema } from "../src/config/schema/json-schema.ts";
+import type { JsonSchema } from "../src/config/schema/crd.ts";
 import type { ChartValue } from "./chart-schema.ts";
 import { valueGroups } from "./chart-value-list.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BoardAct, readAct, readActRequest } from "../../src/board/act/act.ts";
 import { OperatorActs } from "../../src/board/act/operator-acts.ts";
-import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { decide } from "../../src/core/decide.ts";

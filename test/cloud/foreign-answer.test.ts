@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodeOfToken } from "../../src/agent/account-api.ts";
 import { ImdsSession } from "../../src/cloud/aws/notice-source.ts";
-import { readNoticeDuration } from "../../src/cloud/gcp/notice-payload.ts";
+import { readNoticeDuration } from "../../src/cloud/gcp/notice-source.ts";
 import type { MetadataAnswer, MetadataRequest } from "../../src/cloud/metadata/metadata-client.ts";
 import { cloudTime, instant, parseHttpDate } from "../../src/core/time/time.ts";
 import { isLastcallError } from "../../src/errors.ts";

@@ -11,7 +11,7 @@ import {
   readMaintenanceEvent,
   readNoticeDuration,
   readPreempted,
-} from "../../src/cloud/gcp/notice-payload.ts";
+} from "../../src/cloud/gcp/notice-source.ts";
 import type { NoticeReading } from "../../src/core/notice/notice.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { foreignText } from "../support/foreign-text.ts";

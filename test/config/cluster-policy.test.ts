@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 

@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { crdOf, generateCrds } from "../../src/config/schema/crd.ts";
+import { crdOf, documentField, generateCrds, jsonSchemaOf } from "../../src/config/schema/crd.ts";
 import type { FieldSchema, SchemaRule } from "../../src/config/schema/field-schema.ts";
-import { documentField, jsonSchemaOf } from "../../src/config/schema/json-schema.ts";
 import {
   policyDefinition,
   type ResourceDefinition,

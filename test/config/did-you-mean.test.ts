@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { didYouMean } from "../../src/config/did-you-mean.ts";
+import { didYouMean } from "../../src/config/problem.ts";
 
 const fields = ["weight", "windows", "budgets", "drain", "dryRun", "paused"];
 

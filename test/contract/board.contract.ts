@@ -11,7 +11,7 @@ import {
   type StreamMessage,
   withChange,
 } from "../../src/board/stream.ts";
-import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Ec2, mostAskedFor, type ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
+import { type Ec2, mostAskedFor, type ScheduledEvent } from "../../src/cloud/aws/ec2-machine.ts";
 import { instant } from "../../src/core/time/time.ts";
 
 /** An EC2 with the side on which its instances stand. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/queue-client.ts";
+import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
 import { millis, seconds } from "../../src/core/time/time.ts";
 
 /** A queue with nothing in it, and the side of those who send. */

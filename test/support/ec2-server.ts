@@ -1,4 +1,4 @@
-import type { ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
+import type { ScheduledEvent } from "../../src/cloud/aws/ec2-machine.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 

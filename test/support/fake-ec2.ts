@@ -1,4 +1,9 @@
-import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "../../src/cloud/aws/ec2.ts";
+import {
+  type Ec2,
+  mostAskedFor,
+  type ScheduledEvent,
+  type Tag,
+} from "../../src/cloud/aws/ec2-machine.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 /** EC2 in memory. */

@@ -1,4 +1,4 @@
-import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/queue-client.ts";
+import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
 import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";

@@ -1,5 +1,5 @@
 import { firingAlerts } from "../../actions/alertmanager.ts";
-import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type {

@@ -128,7 +128,7 @@ async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
     await Promise.all([
       import("../../cloud/aws/ec2-client.ts"),
       import("../../cloud/aws/instance-status-feed.ts"),
-      import("../../cloud/aws/managed-feed.ts"),
+      import("../../cloud/aws/tagged-machines.ts"),
       import("../../cloud/aws/tagged-machines.ts"),
     ]);
   const ec2 = new Ec2Client({ region: queue.region });

@@ -1,6 +1,6 @@
-import { didYouMean } from "../../config/did-you-mean.ts";
 import type { Option } from "../../config/options/option.ts";
 import { optionsFor } from "../../config/options/options.ts";
+import { didYouMean } from "../../config/problem.ts";
 import { LastcallError } from "../../errors.ts";
 import { commandList } from "./command-list.ts";
 

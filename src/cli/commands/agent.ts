@@ -5,7 +5,7 @@ import { AgentHealth, AgentMetrics, ErrorLog } from "../../agent/agent-health.ts
 import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import { NoticeServer } from "../../agent/notice-server.ts";
-import { type Cloud, detectCloud } from "../../cloud/metadata/detect-cloud.ts";
+import { type Cloud, detectCloud } from "../../cloud/metadata/metadata-client.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSource } from "../../contracts/cloud/notices.ts";
 import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { BoardRights, FleetState } from "../../board/stream.ts";
-import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { PageText } from "../../contracts/http-route.ts";
 import { cronProblem } from "../../core/limits/windows.ts";

@@ -1,4 +1,4 @@
-import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";

@@ -1,4 +1,4 @@
-import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";

@@ -1,4 +1,4 @@
-import { findInstanceRef, instanceIdOf } from "../../cloud/aws/instance-id.ts";
+import { findInstanceRef, instanceIdOf } from "../../cloud/aws/ec2-machine.ts";
 import { readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
 import {
   excerpt,

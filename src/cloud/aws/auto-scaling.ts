@@ -12,10 +12,8 @@ import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud/
 import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
-import { faultOfAws } from "./aws-fault.ts";
-import { clientSettings } from "./client-settings.ts";
-import type { Tag } from "./ec2.ts";
-import type { GroupSize, Membership, ScalingGroups } from "./ec2-machine.ts";
+import { clientSettings, faultOfAws } from "./aws-client.ts";
+import type { GroupSize, Membership, ScalingGroups, Tag } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The most that Auto Scaling takes, and gives, in one request about instances. */

@@ -14,10 +14,15 @@ import {
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { addressesIn, type Ec2Network, type NetworkInterface } from "./actions/ec2-network.ts";
-import { type AwsPurpose, faultOfAws } from "./aws-fault.ts";
-import { clientSettings } from "./client-settings.ts";
-import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "./ec2.ts";
-import type { Ec2Instance, Ec2Instances } from "./ec2-machine.ts";
+import { type AwsPurpose, clientSettings, faultOfAws } from "./aws-client.ts";
+import {
+  type Ec2,
+  type Ec2Instance,
+  type Ec2Instances,
+  mostAskedFor,
+  type ScheduledEvent,
+  type Tag,
+} from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The most that EC2 gives in one page. */

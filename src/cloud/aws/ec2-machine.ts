@@ -1,6 +1,68 @@
+import { trimmedTextOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
-import type { Tag } from "./ec2.ts";
-import type { InstanceRef } from "./instance-id.ts";
+
+/** An id as EC2 gives it to an instance; undefined for anything else. */
+export function instanceIdOf(value: unknown): string | undefined {
+  const id = trimmedTextOf(value) ?? "";
+  return /^i-[0-9a-f]{8,32}$/.test(id) ? id : undefined;
+}
+
+/** Where an instance is to be asked about. */
+export interface InstanceRef {
+  readonly instanceId: string;
+  /** Absent where the providerID names no zone: the environment says it. */
+  readonly region: string | undefined;
+}
+
+/** Of `aws:///eu-west-1a/i-0abc`; undefined for anything else. */
+export function findInstanceRef(providerID: string): InstanceRef | undefined {
+  const [, zone = "", id] = /^aws:\/\/\/([^/]*)\/([^/]+)$/.exec(providerID) ?? [];
+  const instanceId = instanceIdOf(id);
+  return instanceId === undefined ? undefined : { instanceId, region: regionOf(zone) };
+}
+
+/**
+ * The region of a zone: `eu-west-1` of `eu-west-1a`, of the local zone `eu-west-1-lax-1a` and of
+ * the Wavelength zone `eu-west-1-wl1-bos-wlz-1`. Source: EC2 User Guide, Regions and Zones.
+ */
+function regionOf(zone: string): string | undefined {
+  return /^[a-z]{2,}(-[a-z]+)+-\d+/.exec(zone)?.[0];
+}
+
+/**
+ * EC2 takes 200 values of filters in one request ("FilterLimitExceeded"); ten are left for the tag
+ * and the type.
+ */
+export const mostAskedFor = 190;
+
+/**
+ * What is asked of EC2 itself. Made by `ec2-client.ts`. All methods read every page, and throw
+ * `LastcallError` `CLOUD_*`, or the signal's reason when it aborts.
+ */
+export interface Ec2 {
+  /**
+   * What is scheduled for instances of the region, over and called off too; of the others nothing.
+   */
+  scheduledEvents(signal: AbortSignal): Promise<readonly ScheduledEvent[]>;
+  /** The ids of the region's instances that carry the tag; `only`: of these, 190 at the most. */
+  tagged(tag: Tag, signal: AbortSignal, only?: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
+/** As EC2 says it; any part may be missing. */
+export interface ScheduledEvent {
+  readonly instance?: string | undefined;
+  readonly id?: string | undefined;
+  /** Such as `system-reboot`. */
+  readonly code?: string | undefined;
+  readonly description?: string | undefined;
+  readonly notBeforeAt?: Instant | undefined;
+}
+
+export interface Tag {
+  readonly key: string;
+  /** Absent: any. */
+  readonly value?: string | undefined;
+}
 
 /** An instance, as EC2 tells of it. */
 export interface Ec2Instance {

@@ -8,9 +8,8 @@ import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { eventIdFrom } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, minus, minutes, plus } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { asFault } from "./aws-fault.ts";
-import type { Ec2, ScheduledEvent } from "./ec2.ts";
-import { instanceIdOf } from "./instance-id.ts";
+import { asFault } from "./aws-client.ts";
+import { type Ec2, instanceIdOf, type ScheduledEvent } from "./ec2-machine.ts";
 
 export interface InstanceStatusFeedOptions {
   readonly ec2: Ec2;

@@ -6,7 +6,7 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud/instances.ts";
-import { fieldsOf, listOf } from "../../core/json/json-field.ts";
+import { fieldsOf, listOf, textOf, trimmedTextOf } from "../../core/json/json-field.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {
   type LeavingMachine,
@@ -15,16 +15,190 @@ import {
   releaseByLooking,
   type Standing,
 } from "../release/release-loop.ts";
-import type { AksPools } from "./aks-pools.ts";
-import { type ArmClient, awaitArmOperation } from "./arm-client.ts";
+import { type ArmCall, type ArmClient, awaitArmOperation } from "./arm-client.ts";
 import {
   type AzureMachine,
+  clusterIdOf,
   findMachineRef,
   type MachineRef,
   readMachine,
   readPermissionOf,
 } from "./azure-machine.ts";
-import { type AzureRelease, computeVersion, type ReleaseAct, releaseAct } from "./release-act.ts";
+
+/** What AKS says of a node pool. */
+interface NodePool {
+  /** Its resource id. */
+  readonly id: string;
+  readonly isAutoscaled: boolean;
+}
+
+interface AzureRelease {
+  readonly ref: MachineRef;
+  readonly machine: AzureMachine;
+  readonly mode: ReleaseRequest["mode"];
+  /** Undefined where the machine is in none of AKS'. */
+  readonly pool: NodePool | undefined;
+  /** What `--azure-delete-instances` says. */
+  readonly pastAks: "Allowed" | "Refused";
+}
+
+type ReleaseAct =
+  | {
+      readonly kind: "Act";
+      readonly call: ArmCall;
+      /** On which resource the permission is needed. */
+      readonly scope: string;
+    }
+  /** Its owner does not allow the mode; `problem` says what to write instead. */
+  | { readonly kind: "Refused"; readonly problem: string };
+
+export const computeVersion = "2024-07-01";
+const aksVersion = "2026-04-01";
+const deleteMachines =
+  "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
+
+/**
+ * The call that releases a machine: by its node pool, or past AKS where that was asked for twice.
+ */
+function releaseAct(target: AzureRelease): ReleaseAct {
+  if (target.mode === "DeleteInstance") return deletion(target);
+  const { ref, machine, mode, pool } = target;
+  if (pool === undefined) {
+    return refused(
+      `${ref.id} is in no node pool of AKS (its tag aks-managed-poolName is missing), set instance.release to DeleteInstance and run with --azure-delete-instances, or to None`,
+    );
+  }
+  if (machine.name === undefined) {
+    return refused(`AKS' name of ${ref.id} is not known, it has no osProfile.computerName`);
+  }
+  if (mode === "Recreate" && !pool.isAutoscaled) {
+    return refused(
+      `the node pool ${machine.pool} has no autoscaler, so that nothing would come in the machine's place, enable that or set instance.release to Delete`,
+    );
+  }
+  return {
+    kind: "Act",
+    scope: pool.id,
+    call: {
+      method: "POST",
+      path: `${pool.id}/deleteMachines`,
+      apiVersion: aksVersion,
+      body: { machineNames: [machine.name] },
+      action: `delete ${machine.name} in the node pool ${machine.pool}`,
+      permission: deleteMachines,
+    },
+  };
+}
+
+/** AKS does not support it for its own pools. */
+function deletion({ ref, pastAks, pool, machine }: AzureRelease): ReleaseAct {
+  const { scaleSet } = ref;
+  if (pastAks === "Refused" || scaleSet === undefined) {
+    const instead = pool === undefined ? "None" : "Delete";
+    const owner = pool === undefined ? "" : `, which is in the node pool ${machine.pool} of AKS`;
+    return refused(
+      `${ref.id}${owner} is deleted past AKS only where it is in a scale set and with --azure-delete-instances, set instance.release to ${instead}`,
+    );
+  }
+  return {
+    kind: "Act",
+    scope: scaleSet.id,
+    call: {
+      method: "POST",
+      path: `${scaleSet.id}/delete`,
+      apiVersion: computeVersion,
+      body: { instanceIds: [scaleSet.instance] },
+      action: `delete ${ref.id}`,
+      permission: "Microsoft.Compute/virtualMachineScaleSets/delete/action",
+    },
+  };
+}
+
+function refused(problem: string): ReleaseAct {
+  return { kind: "Refused", problem };
+}
+
+export interface AksPoolsOptions {
+  readonly client: ArmClient;
+  /** What `--aks-cluster` names; absent: the resource group of the nodes is asked whose it is. */
+  readonly cluster?: { readonly group: string; readonly name: string } | undefined;
+}
+
+/** The node pools of AKS, found from their machines. */
+export class AksPools {
+  readonly #options: AksPoolsOptions;
+  /** The cluster's resource id by that of its nodes' resource group: it never changes. */
+  readonly #clusters = new Map<string, string>();
+
+  constructor(options: AksPoolsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where the machine says nothing of a pool. */
+  async poolOf(
+    { ref, machine }: { readonly ref: MachineRef; readonly machine: AzureMachine },
+    signal: AbortSignal,
+  ): Promise<NodePool | undefined> {
+    if (machine.pool === undefined) return undefined;
+    const cluster = await this.#clusterOf(ref.groupId, signal);
+    const id = `${cluster}/agentPools/${encodeURIComponent(machine.pool)}`;
+    const action = `read the node pool ${machine.pool}`;
+    const call = {
+      method: "GET",
+      path: id,
+      apiVersion: aksVersion,
+      action,
+      permission: "Microsoft.ContainerService/managedClusters/agentPools/read",
+    } as const;
+    const answer = await this.#options.client.sendPatiently(call, signal);
+    if (answer.kind === "NotFound") throw notThere(action, `no node pool ${id}`);
+    const isAutoscaled = fieldsOf(answer.body.properties).enableAutoScaling === true;
+    return { id, isAutoscaled };
+  }
+
+  async #clusterOf(groupId: string, signal: AbortSignal): Promise<string> {
+    const { cluster } = this.#options;
+    if (cluster !== undefined) return clusterIdOf(groupId, cluster);
+    const known = this.#clusters.get(groupId.toLowerCase());
+    if (known !== undefined) return known;
+    const found = await this.#ownerOf(groupId, signal);
+    this.#clusters.set(groupId.toLowerCase(), found);
+    return found;
+  }
+
+  /**
+   * AKS marks the resource group that it makes for the nodes of a cluster, in either of two ways.
+   */
+  async #ownerOf(groupId: string, signal: AbortSignal): Promise<string> {
+    const action = `find the cluster whose nodes are in ${groupId}`;
+    const call = {
+      method: "GET",
+      path: groupId,
+      apiVersion: "2021-04-01",
+      action,
+      permission: "Microsoft.Resources/subscriptions/resourceGroups/read",
+    } as const;
+    const answer = await this.#options.client.sendPatiently(call, signal);
+    if (answer.kind === "NotFound") throw notThere(action, "no such resource group");
+    const owner = textOf(answer.body.managedBy) ?? "";
+    if (/^\/subscriptions\/[^?#]+\/managedClusters\/[^/?#]+$/i.test(owner)) return owner;
+    const tags = fieldsOf(answer.body.tags);
+    const group = trimmedTextOf(tags["aks-managed-cluster-rg"]);
+    const name = trimmedTextOf(tags["aks-managed-cluster-name"]);
+    if (group !== undefined && name !== undefined) {
+      return clusterIdOf(groupId, {
+        group: encodeURIComponent(group),
+        name: encodeURIComponent(name),
+      });
+    }
+    throw notThere(action, "a resource group that names none");
+  }
+}
+
+function notThere(action: string, found: string): LastcallError {
+  const wanted = "expected a cluster of AKS, or its name in --aks-cluster GROUP/NAME";
+  return new LastcallError("CLOUD_REFUSED", `Cannot ${action}: found ${found}, ${wanted}`);
+}
 
 interface AksReleaserOptions extends ReleaseLoopOptions {
   readonly client: ArmClient;

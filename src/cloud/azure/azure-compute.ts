@@ -10,12 +10,10 @@ import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";
 import { parseApiEndpoint } from "../release/rest-exchange.ts";
-import { AksPools, type AksPoolsOptions } from "./aks-pools.ts";
-import { AksReleaser } from "./aks-releaser.ts";
+import { AksPools, type AksPoolsOptions, AksReleaser, computeVersion } from "./aks-releaser.ts";
 import { ArmClient, armItems } from "./arm-client.ts";
 import { azureTokens, resourceManagerOf } from "./azure-auth.ts";
 import { createdAtOf, findMachineRef, type MachineRef, readPermissionOf } from "./azure-machine.ts";
-import { computeVersion } from "./release-act.ts";
 
 export interface AzureSettings {
   /** The value of `--azure-endpoint`. */

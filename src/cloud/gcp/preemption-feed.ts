@@ -17,7 +17,7 @@ import {
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { type ComputeClient, listItems } from "./compute-client.ts";
 import { findInstanceRef } from "./compute-instance.ts";
-import { defaultPreemptionNoticeMs } from "./notice-payload.ts";
+import { defaultPreemptionNoticeMs } from "./notice-source.ts";
 
 export interface PreemptionFeedOptions {
   readonly client: ComputeClient;

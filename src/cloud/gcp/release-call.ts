@@ -4,8 +4,12 @@ import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
-import { faultOfOperation } from "./compute-fault.ts";
+import {
+  type ComputeAnswer,
+  type ComputeCall,
+  type ComputeClient,
+  faultOfOperation,
+} from "./compute-client.ts";
 import {
   type ComputeInstanceRef,
   type GroupRef,

@@ -1,6 +1,5 @@
 import { LastcallError } from "../../errors.ts";
-import { didYouMean } from "../did-you-mean.ts";
-import { describeValue, sentenceOf } from "../problem.ts";
+import { describeValue, didYouMean, sentenceOf } from "../problem.ts";
 import { type Pointer, readYaml, type YamlDocument } from "../yaml-text.ts";
 import { commands } from "./option.ts";
 import { options } from "./options.ts";

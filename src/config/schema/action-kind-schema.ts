@@ -2,6 +2,7 @@ import { isJsonType, jsonTemplateProblem } from "../../core/action/template.ts";
 import type { ActionKind, HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
 import {
   apiField,
+  awsActionFields,
   isJson,
   isTemplate,
   messageField,
@@ -10,8 +11,7 @@ import {
   textOf,
   urlField,
   urlTemplate,
-} from "./action-field.ts";
-import { awsActionFields } from "./aws-action-schema.ts";
+} from "./aws-action-schema.ts";
 import {
   choiceField,
   type ObjectField,

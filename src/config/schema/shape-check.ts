@@ -1,7 +1,6 @@
 import { isFields } from "../../core/json/json-field.ts";
 import { parseInstant } from "../../core/time/time.ts";
-import { didYouMean } from "../did-you-mean.ts";
-import { describeValue, orList, type Problem } from "../problem.ts";
+import { describeValue, didYouMean, orList, type Problem } from "../problem.ts";
 import type { Pointer } from "../yaml-text.ts";
 import type {
   FieldSchema,

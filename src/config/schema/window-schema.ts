@@ -1,6 +1,6 @@
 import type { Weekday } from "../../core/policy/policy.ts";
 import { isTimeZone } from "../../core/time/time.ts";
-import { didYouMean } from "../did-you-mean.ts";
+import { didYouMean } from "../problem.ts";
 import {
   choiceField,
   type ListField,

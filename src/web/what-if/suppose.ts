@@ -1,5 +1,5 @@
 import { type SupposedPicture, supposedPicture, type WhatIfFacts } from "../../board/picture.ts";
-import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import { readPolicies } from "../../config/policy/read-policy.ts";
 import { printYaml } from "../../config/yaml-text.ts";
 import { cronProblem } from "../../core/limits/windows.ts";

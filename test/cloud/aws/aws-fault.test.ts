@@ -1,6 +1,6 @@
 import { DescribeInstancesCommand, EC2Client } from "@aws-sdk/client-ec2";
 import { describe, expect, it, vi } from "vitest";
-import { faultOfAws } from "../../../src/cloud/aws/aws-fault.ts";
+import { faultOfAws } from "../../../src/cloud/aws/aws-client.ts";
 
 const asked = {
   action: "receive from the queue",

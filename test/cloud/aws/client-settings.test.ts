@@ -4,7 +4,7 @@ import {
   ElasticLoadBalancingV2Client,
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { afterEach, describe, expect, it } from "vitest";
-import { clientSettings } from "../../../src/cloud/aws/client-settings.ts";
+import { clientSettings } from "../../../src/cloud/aws/aws-client.ts";
 import { millis } from "../../../src/core/time/time.ts";
 import { useAwsEnvironment } from "../../support/aws-environment.ts";
 import { type Script, ScriptedServer } from "../../support/scripted-server.ts";

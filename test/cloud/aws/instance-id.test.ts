@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findInstanceRef } from "../../../src/cloud/aws/instance-id.ts";
+import { findInstanceRef } from "../../../src/cloud/aws/ec2-machine.ts";
 
 const id = "i-0123456789abcdef0";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ScheduledEvent } from "../../../src/cloud/aws/ec2.ts";
+import type { ScheduledEvent } from "../../../src/cloud/aws/ec2-machine.ts";
 import { InstanceStatusFeed } from "../../../src/cloud/aws/instance-status-feed.ts";
 import {
   instant,

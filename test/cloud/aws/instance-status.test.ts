@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ScheduledEvent } from "../../../src/cloud/aws/ec2.ts";
+import type { ScheduledEvent } from "../../../src/cloud/aws/ec2-machine.ts";
 import { readScheduledEvent } from "../../../src/cloud/aws/instance-status-feed.ts";
 import { instant } from "../../../src/core/time/time.ts";
 

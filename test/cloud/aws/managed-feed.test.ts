@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManagedFeed } from "../../../src/cloud/aws/managed-feed.ts";
-import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
+import { ManagedFeed, TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
 import type { FeedListener, NoticeFeed } from "../../../src/contracts/cloud/notices.ts";
 import type { InstanceNotice, LifecycleHook } from "../../../src/core/notice/instance-notice.ts";
 import {

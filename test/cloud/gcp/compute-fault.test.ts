@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { faultOfAnswer, faultOfOperation } from "../../../src/cloud/gcp/compute-fault.ts";
+import { faultOfAnswer, faultOfOperation } from "../../../src/cloud/gcp/compute-client.ts";
 
 const purpose = { action: "delete n1", permission: "compute.instances.delete" };
 const file = new URL("../../data/gce/autoscaler-responses.json", import.meta.url);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseComputeEndpoint } from "../../../src/cloud/gcp/compute-client.ts";
-import { googleTokens } from "../../../src/cloud/gcp/google-auth.ts";
+import { googleTokens } from "../../../src/cloud/gcp/compute-engine.ts";
 
 const cloud = parseComputeEndpoint("https://compute.googleapis.com");
 const loopback = parseComputeEndpoint("http://127.0.0.1:1");

@@ -1,8 +1,7 @@
 import type { ActionProblem, ActionTask } from "../../../contracts/action-runner.ts";
 import { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-fault.ts";
-import type { InRegion } from "../ec2-machine.ts";
-import { findInstanceRef, type InstanceRef, instanceIdOf } from "../instance-id.ts";
+import { asFault } from "../aws-client.ts";
+import { findInstanceRef, type InRegion, type InstanceRef, instanceIdOf } from "../ec2-machine.ts";
 
 /** The instances that may depart, to be looked up in advance. */
 export type KnownInstances = () => readonly InstanceRef[];

@@ -3,13 +3,12 @@ import type { Clock } from "../../../contracts/clock.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
-import type { InRegion } from "../ec2-machine.ts";
-import { findInstanceRef, type InstanceRef } from "../instance-id.ts";
+import { findInstanceRef, type InRegion, type InstanceRef } from "../ec2-machine.ts";
 import { oneEach } from "./action-instance.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
 import type { DetachingGroups } from "./detach-instance.ts";
 import type { Ec2Network } from "./ec2-network.ts";
-import { machineBatches } from "./group-batches.ts";
+import { machineBatches } from "./traffic-groups.ts";
 
 export interface AwsActionOptions {
   readonly clock: Clock;

@@ -6,8 +6,7 @@ import {
   RegisterInstancesWithLoadBalancerCommand,
 } from "@aws-sdk/client-elastic-load-balancing";
 import { type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
-import { clientSettings } from "../client-settings.ts";
+import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
 import type {
   ReadingListener,
   RegisterEnd,

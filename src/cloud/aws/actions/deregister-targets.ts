@@ -18,10 +18,9 @@ import {
   seconds,
 } from "../../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../../errors.ts";
-import { asFault } from "../aws-fault.ts";
+import { asFault } from "../aws-client.ts";
 import { type Ec2Instances, type InRegion, stageOf } from "../ec2-machine.ts";
 import { instanceOf, problemOf } from "./action-instance.ts";
-import { untilAborted } from "./concurrent.ts";
 import {
   byGroup,
   detailOf,
@@ -35,7 +34,7 @@ import {
   undoOf,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
-import { keyOfTarget, type TrafficGroups } from "./traffic-groups.ts";
+import { keyOfTarget, type TrafficGroups, untilAborted } from "./traffic-groups.ts";
 
 /** The load balancers of a region. */
 export interface RegionTraffic {

@@ -8,8 +8,7 @@ import type {
 import type { LambdaCall } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../../errors.ts";
-import { faultOfAws } from "../aws-fault.ts";
-import { clientSettings } from "../client-settings.ts";
+import { clientSettings, faultOfAws } from "../aws-client.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
 

@@ -10,10 +10,10 @@ import {
 } from "../../../core/json/json-field.ts";
 import { type Millis, millis } from "../../../core/time/time.ts";
 import { assert, type LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-fault.ts";
-import { GroupBatches } from "./group-batches.ts";
+import { asFault } from "../aws-client.ts";
 import type { Holding } from "./target-index.ts";
 import {
+  GroupBatches,
   keyOfTarget,
   type RegisterEnd,
   type Target,

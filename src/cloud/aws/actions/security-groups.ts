@@ -10,7 +10,7 @@ import { type Fields, fieldsOf, listOf, textOf } from "../../../core/json/json-f
 import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
 import { between, type Instant, type Millis, minutes } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-fault.ts";
+import { asFault } from "../aws-client.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
 import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";

@@ -10,8 +10,7 @@ import { bytesOf, fitText } from "../../../core/action/template.ts";
 import type { SnsMessage } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
-import { clientSettings } from "../client-settings.ts";
+import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
 

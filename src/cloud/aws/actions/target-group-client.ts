@@ -10,10 +10,9 @@ import {
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
-import { clientSettings } from "../client-settings.ts";
-import { eachOf, Turns } from "./concurrent.ts";
+import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
 import {
+  eachOf,
   keyOfTarget,
   type OnBusy,
   type ReadingListener,
@@ -22,6 +21,7 @@ import {
   type Target,
   type TrafficGroup,
   type TrafficGroups,
+  Turns,
 } from "./traffic-groups.ts";
 
 const answerLimitMs: Millis = seconds(10);

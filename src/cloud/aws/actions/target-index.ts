@@ -3,16 +3,16 @@ import { around, backoffMs } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-fault.ts";
-import { untilAborted } from "./concurrent.ts";
+import { asFault } from "../aws-client.ts";
 import type { Ec2Network } from "./ec2-network.ts";
-import type {
-  OnBusy,
-  ReadingListener,
-  Registered,
-  Target,
-  TrafficGroup,
-  TrafficGroups,
+import {
+  type OnBusy,
+  type ReadingListener,
+  type Registered,
+  type Target,
+  type TrafficGroup,
+  type TrafficGroups,
+  untilAborted,
 } from "./traffic-groups.ts";
 
 export interface TargetIndexOptions {

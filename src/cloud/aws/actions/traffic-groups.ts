@@ -1,3 +1,9 @@
+import type { Clock } from "../../../contracts/clock.ts";
+import { backoffMs } from "../../../core/chance/backoff.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
+import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
+import { asFault } from "../aws-client.ts";
+
 /**
  * A target group (ALB, NLB) or a classic load balancer.
  */
@@ -74,4 +80,233 @@ export interface TrafficGroups {
 
 export function keyOfTarget({ id, port }: Target): string {
   return `${id}:${port ?? ""}`;
+}
+
+export interface GroupBatchesOptions<Answer> {
+  /** Sends one request for targets of one group. */
+  send(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer>;
+  readonly clock: Clock;
+  /** How long the first caller waits for others; absent: not at all. */
+  readonly lingerMs?: Millis;
+  /**
+   * Retries throttled requests, with this jitter, for as long as a caller waits. Absent: throttling
+   * is an error of the callers.
+   */
+  readonly retryThrottled?: Rng;
+}
+
+/** A request in flight delays the next one for its group by at most this. */
+const mostDelayMs: Millis = millis(100);
+
+/**
+ * AWS throttles changes of target groups per account, to four a second with bursts of twenty:
+ * https://docs.aws.amazon.com/elasticloadbalancing/latest/userguide/elb-api-throttling.html.
+ */
+const throttledMs = { firstMs: seconds(1), mostMs: seconds(8) };
+/** The longest `Retry-After` that is honored. */
+const longestRetryAfterMs: Millis = minutes(1);
+
+/** A caller that waits for a request about its targets. */
+interface Waiter<Answer> {
+  readonly targets: readonly Target[];
+  readonly signal: AbortSignal;
+  readonly answer: PromiseWithResolvers<Answer>;
+}
+
+/**
+ * Looks up single machines with batched requests: the first call is sent alone, and the calls that
+ * arrive while it is in flight are sent as one. `find` accepts any number of machines.
+ */
+export function machineBatches<Found extends { readonly instanceId: string }>(
+  find: (instanceIds: readonly string[], signal: AbortSignal) => Promise<readonly Found[]>,
+  clock: Clock,
+): (instanceId: string, signal: AbortSignal) => Promise<readonly Found[]> {
+  const batches = new GroupBatches({
+    send: (_, machines, signal) =>
+      find(
+        machines.map(({ id }) => id),
+        signal,
+      ),
+    clock,
+  });
+  return async (instanceId, signal) => {
+    const found = await batches.ask("", [{ id: instanceId }], signal);
+    return found.filter((one) => one.instanceId === instanceId);
+  };
+}
+
+/**
+ * Batches requests by target group: concurrent calls for targets of one group become one request. A
+ * whole zone may be interrupted at once, and the API throttles by request.
+ */
+export class GroupBatches<Answer> {
+  readonly #options: GroupBatchesOptions<Answer>;
+  /** The waiters for each group's next request. An entry exists while the group is served. */
+  readonly #queues = new Map<string, Waiter<Answer>[]>();
+  /** The requests in flight, including those that nobody waits for any more. */
+  readonly #inFlight = new Map<string, Set<Promise<void>>>();
+  /** Consecutive throttled requests of a group, and the last `Retry-After`. */
+  readonly #throttled = new Map<
+    string,
+    { readonly times: number; readonly retryAfterMs: number }
+  >();
+
+  constructor(options: GroupBatchesOptions<Answer>) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends a request for the targets, possibly together with those of other callers, whom the answer
+   * then covers as well. Rejects with the signal's reason when it aborts.
+   */
+  ask(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer> {
+    const answer = Promise.withResolvers<Answer>();
+    this.#join(group, [{ targets, signal, answer }]);
+    return untilAborted(answer.promise, signal);
+  }
+
+  #join(group: string, waiters: Waiter<Answer>[]): void {
+    const queue = this.#queues.get(group);
+    if (queue !== undefined) {
+      queue.push(...waiters);
+      return;
+    }
+    this.#queues.set(group, waiters);
+    void this.#serve(group, waiters);
+  }
+
+  /**
+   * Resolves when no request for the group is in flight: a request whose caller has given up may
+   * still take effect. Rejects with the signal's reason when it aborts.
+   */
+  async settled(group: string, signal: AbortSignal): Promise<void> {
+    await untilAborted(Promise.all(this.#inFlight.get(group) ?? []), signal);
+  }
+
+  async #serve(group: string, queue: Waiter<Answer>[]): Promise<void> {
+    const { clock } = this.#options;
+    while (queue.length > 0) {
+      const restMs = this.#restMs(group);
+      if (restMs !== undefined) await clock.sleep(restMs);
+      // Nothing is sent for callers that have given up.
+      const waiters = queue.splice(0).filter(({ signal }) => !signal.aborted);
+      if (waiters.length === 0) {
+        this.#throttled.delete(group);
+        continue;
+      }
+      const sent = this.#follow(group, this.#send(group, waiters));
+      // The sleep is not aborted: that costs more than the timer, thousands of times in a burst.
+      await Promise.race([sent, clock.sleep(mostDelayMs)]);
+    }
+    this.#queues.delete(group);
+  }
+
+  #restMs(group: string): Millis | undefined {
+    const { lingerMs, retryThrottled } = this.#options;
+    const refused = this.#throttled.get(group);
+    if (retryThrottled === undefined || refused === undefined) return lingerMs;
+    const { times, retryAfterMs } = refused;
+    return millis(
+      Math.min(retryAfterMs, longestRetryAfterMs) +
+        backoffMs(times - 1, retryThrottled, throttledMs),
+    );
+  }
+
+  async #follow(group: string, sent: Promise<void>): Promise<void> {
+    const all = this.#inFlight.get(group) ?? new Set();
+    this.#inFlight.set(group, all.add(sent));
+    await sent;
+    all.delete(sent);
+    if (all.size === 0) this.#inFlight.delete(group);
+  }
+
+  /** Never rejects. */
+  async #send(group: string, waiters: readonly Waiter<Answer>[]): Promise<void> {
+    const targets = new Map(
+      waiters.flatMap((waiter) => waiter.targets.map((one) => [keyOfTarget(one), one] as const)),
+    );
+    try {
+      const answer = await this.#options.send(
+        group,
+        [...targets.values()],
+        new AbortController().signal,
+      );
+      this.#throttled.delete(group);
+      for (const waiter of waiters) waiter.answer.resolve(answer);
+    } catch (error) {
+      const { code, retryAfterMs = 0 } = asFault(error);
+      if (this.#options.retryThrottled && code === "CLOUD_RATE_LIMITED") {
+        const { times = 0 } = this.#throttled.get(group) ?? {};
+        this.#throttled.set(group, { times: times + 1, retryAfterMs });
+        this.#join(group, [...waiters]);
+        return;
+      }
+      this.#throttled.delete(group);
+      // A refused target must not fail the others; a missing permission affects all of them.
+      if (waiters.length > 1 && code === "CLOUD_REFUSED") {
+        await Promise.all(waiters.map((waiter) => this.#send(group, [waiter])));
+        return;
+      }
+      for (const waiter of waiters) waiter.answer.reject(error);
+    }
+  }
+}
+
+/** Runs the work for each item, at most `atOnce` concurrently. The first failure ends the rest. */
+export async function eachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  let hasFailed = false;
+  const worker = async (): Promise<void> => {
+    for (const item of queue) {
+      if (hasFailed) return;
+      try {
+        await work(item);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}
+
+/** A semaphore that serves its waiters in order. */
+export class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#free = most;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((begin) => this.#waiting.push(begin));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
+/** Waits for shared work: the signal ends the wait, not the work. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  // After the race, a rejection of the work would have no handler.
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([promise, work]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }

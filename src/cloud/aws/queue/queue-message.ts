@@ -19,7 +19,7 @@ import {
   parseInstant,
   plus,
 } from "../../../core/time/time.ts";
-import { instanceIdOf } from "../instance-id.ts";
+import { instanceIdOf } from "../ec2-machine.ts";
 import { type MetadataText, spotNoticeMs } from "../notice-payload.ts";
 
 /** What one message of the queue says. */

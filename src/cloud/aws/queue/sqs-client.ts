@@ -9,9 +9,8 @@ import {
 } from "@aws-sdk/client-sqs";
 import type { Clock } from "../../../contracts/clock.ts";
 import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsPurpose, faultOfAws } from "../aws-fault.ts";
-import { clientSettings } from "../client-settings.ts";
-import type { QueueClient, QueueMessage } from "./queue-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
+import type { QueueClient, QueueMessage } from "./message-handler.ts";
 
 export interface SqsOptions {
   readonly url: string;

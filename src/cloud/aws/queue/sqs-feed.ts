@@ -2,10 +2,14 @@ import type { Clock } from "../../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../../contracts/cloud/notices.ts";
 import { halfToAll } from "../../../core/chance/backoff.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
-import { asFault } from "../aws-fault.ts";
-import { InFlightMessages } from "./in-flight-messages.ts";
-import { MessageHandler, type MessageHandlerOptions } from "./message-handler.ts";
-import type { QueueClient, QueueMessage } from "./queue-client.ts";
+import { asFault } from "../aws-client.ts";
+import {
+  InFlightMessages,
+  MessageHandler,
+  type MessageHandlerOptions,
+  type QueueClient,
+  type QueueMessage,
+} from "./message-handler.ts";
 
 export interface SqsFeedOptions extends Pick<MessageHandlerOptions, "unknown"> {
   readonly client: QueueClient;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GroupBatches } from "../../../../src/cloud/aws/actions/group-batches.ts";
-import type { Target } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
+import { GroupBatches, type Target } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
 import { millis } from "../../../../src/core/time/time.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
