@@ -1,5 +1,5 @@
 import { board } from "../src/cli/demo/board.ts";
-import { Director } from "../src/cli/demo/director.ts";
+import { Director } from "../src/cli/demo/demo-stage.ts";
 import { silentLog } from "../src/cli/demo/headless-demo.ts";
 import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
 import type { StyledLine } from "../src/cli/terminal/styled-line.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WhatIfFacts } from "../../src/board/picture.ts";
 import { type BoardPicture, type StreamMessage, withChange } from "../../src/board/stream.ts";
-import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo, Screen } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { minutes } from "../../src/core/time/time.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BoardNotice } from "../../src/board/demo-picture.ts";
-import { noticeLines } from "../../src/cli/demo/board-notice.ts";
+import { noticeLines } from "../../src/cli/demo/board.ts";
 import { plainText } from "../../src/cli/terminal/styled-line.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { callerRights, RightsWatch } from "../../src/cli/board/caller-rights.ts";
+import { callerRights, RightsWatch } from "../../src/cli/board/connection-watch.ts";
 import type { KubeRequest, KubeSender } from "../../src/contracts/kube-api.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -5,7 +5,7 @@ import {
   loadedOnUse,
   type MachineCloud,
 } from "../../src/cli/assemble/cloud-ports.ts";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import type { Fleet } from "../../src/contracts/fleet.ts";
 import { instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

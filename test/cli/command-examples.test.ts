@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { commandList } from "../../src/cli/command-line/command-list.ts";
 

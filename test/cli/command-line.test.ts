@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { commandList } from "../../src/cli/command-line/command-list.ts";
 import { optionsFor } from "../../src/config/options/options.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Moment } from "../../src/board/demo-picture.ts";
-import { momentOf, type Pulse, paceOf } from "../../src/cli/demo/pace.ts";
+import { momentOf, type Pulse, paceOf } from "../../src/cli/demo/controls.ts";
 import { instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const startedAt = instant(0);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { board } from "../../src/cli/demo/board.ts";
 import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
-import { Director } from "../../src/cli/demo/director.ts";
+import { Director } from "../../src/cli/demo/demo-stage.ts";
 import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { plainText } from "../../src/cli/terminal/styled-line.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { directKubelet } from "../../src/cli/cluster/direct-kubelet.ts";
-import { proxiedKubelet, readKubeletBudgets } from "../../src/cli/cluster/kubelet-budgets.ts";
+import { proxiedKubelet, readKubeletBudgets } from "../../src/cli/cluster/read-cluster.ts";
 import { type KubeAccess, kubeletAccess } from "../../src/kube/access/kube-access.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedApi, unreachable } from "../support/scripted-api.ts";

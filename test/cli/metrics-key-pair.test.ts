@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { metricsKeyPair } from "../../src/cli/assemble/metrics-key-pair.ts";
+import { metricsKeyPair } from "../../src/cli/assemble/metrics-endpoint.ts";
 
 it("A certificate for the metrics is read where its key is named, too, and only then", () => {
   const [cert, key] = ["/tls/tls.crt", "/tls/tls.key"];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 

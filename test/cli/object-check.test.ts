@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkObject } from "../../src/cli/input/object-check.ts";
+import { checkObject } from "../../src/cli/input/read-objects.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 
 function check(kind: string, over: object): void {

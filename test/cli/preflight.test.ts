@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { preflight } from "../../src/cli/assemble/preflight.ts";
+import { preflight } from "../../src/cli/commands/run.ts";
 import type { KubeAnswer, KubeApi } from "../../src/contracts/kube-api.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
-import { proxiedKubelet } from "../../src/cli/cluster/kubelet-budgets.ts";
-import { readCluster } from "../../src/cli/cluster/read-cluster.ts";
+import { proxiedKubelet, readCluster } from "../../src/cli/cluster/read-cluster.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 
 const empty = { kind: "List", apiVersion: "v1", metadata: {}, items: [] };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runSetup } from "../../src/cli/commands/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { makeFakeGcloud } from "../support/fake-gcloud.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo, Screen } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { showDemo } from "../../src/cli/demo/show-demo.ts";
 import { resolveOptions } from "../../src/config/options/resolve-options.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PictureListener } from "../../src/board/board-feed.ts";
 import { type BoardPicture, noRights } from "../../src/board/stream.ts";
-import { showTerminalBoard } from "../../src/cli/board/show-terminal-board.ts";
-import type { Screen } from "../../src/cli/command-line/command-io.ts";
+import { showTerminalBoard } from "../../src/cli/board/terminal-board.ts";
+import type { Screen } from "../../src/cli/command-line/command.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 

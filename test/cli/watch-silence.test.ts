@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { showSilences, staleWatch } from "../../src/cli/assemble/watch-silence.ts";
+import { showSilences, staleWatch } from "../../src/cli/commands/run.ts";
 import type { WatchSilence } from "../../src/contracts/fleet.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 

@@ -1,4 +1,4 @@
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runSetup } from "../../src/cli/commands/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
 import type { FakeTools } from "./fake-tools.ts";

@@ -9,7 +9,7 @@ import { rolldown } from "rolldown";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type WhatIfFacts, whatIfFacts } from "../../src/board/picture.ts";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { hasReleaser } from "../../src/cli/commands/plan.ts";
 import { readFleet } from "../../src/cli/input/fleet-snapshot.ts";

@@ -11,7 +11,7 @@ import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandIo } from "../command-line/command.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudPorts {

@@ -5,9 +5,8 @@ import type { PageText } from "../../contracts/http-route.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { isLastcallError } from "../../errors.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
-import { DemoStage } from "../demo/demo-stage.ts";
-import type { Director } from "../demo/director.ts";
+import type { CommandIo } from "../command-line/command.ts";
+import { DemoStage, type Director } from "../demo/demo-stage.ts";
 import type { LiveDemo } from "../demo/live-demo.ts";
 import { type ServedBoard, startBoard } from "./start-board.ts";
 

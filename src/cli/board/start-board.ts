@@ -23,7 +23,7 @@ import { policiesPath } from "../../kube/object/paths.ts";
 import { KubeOperatorWrites } from "../../kube/operator-writes.ts";
 import { listAll } from "../../kube/watch/list.ts";
 import { servePage } from "../../server/page-server.ts";
-import type { CommandFiles, CommandIo } from "../command-line/command-io.ts";
+import type { CommandFiles, CommandIo } from "../command-line/command.ts";
 import { hasReleaser } from "../commands/plan.ts";
 
 export interface BoardServerOptions {

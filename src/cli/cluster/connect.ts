@@ -1,6 +1,6 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandIo } from "../command-line/command.ts";
 import { version } from "../commands/version.ts";
 
 export interface Connection {

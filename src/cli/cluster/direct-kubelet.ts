@@ -4,7 +4,7 @@ import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type KubeAccess, kubeletAccess } from "../../kube/access/kube-access.ts";
 import { HttpKubeApi } from "../../kube/http/http-api.ts";
-import { type AskKubelet, nodeNameOf } from "./kubelet-budgets.ts";
+import { type AskKubelet, nodeNameOf } from "./read-cluster.ts";
 
 /**
  * At the node's own port. Needs `get` on nodes/configz alone (before Kubernetes 1.33 on

@@ -1,9 +1,8 @@
 import { type PlaceOfField, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
 import { type Platform, parsePlatform } from "../../audit/platform.ts";
 import { LastcallError } from "../../errors.ts";
-import { fieldLines } from "../input/field-lines.ts";
 import { parseManifests } from "../input/parse-manifests.ts";
-import { type ManifestFiles, readText } from "../input/read-manifests.ts";
+import { fieldLines, type ManifestFiles, readText } from "../input/read-manifests.ts";
 
 /**
  * A platform as typed, its file read where it names one. Throws USAGE, INPUT_UNREADABLE,

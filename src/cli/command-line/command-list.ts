@@ -1,4 +1,4 @@
-import { type CommandSpec, command } from "./command-spec.ts";
+import { type CommandSpec, command } from "./command.ts";
 
 /** Every command, in the order in which help shows them. */
 export const commandList: readonly CommandSpec[] = [

@@ -18,10 +18,8 @@ import { createLog } from "../../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../../runtime/service-account.ts";
 import { MetricsServer } from "../../server/metrics-server.ts";
 import type { AgentFallbackOptions } from "../assemble/agent-fallback.ts";
-import { healthRoutes } from "../assemble/health-routes.ts";
-import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
-import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { healthRoutes, metricsKeyPair } from "../assemble/metrics-endpoint.ts";
+import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { version } from "./version.ts";
 
 interface Input {

@@ -21,10 +21,15 @@ import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../../errors.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
 import { connect } from "../cluster/connect.ts";
-import { type AskKubelet, proxiedKubelet } from "../cluster/kubelet-budgets.ts";
 import { loadDocument, loadPlatform } from "../cluster/load-platform.ts";
-import { type LiveCluster, type ObjectSelection, readCluster } from "../cluster/read-cluster.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import {
+  type AskKubelet,
+  type LiveCluster,
+  type ObjectSelection,
+  proxiedKubelet,
+  readCluster,
+} from "../cluster/read-cluster.ts";
+import type { CommandRun } from "../command-line/command.ts";
 import { nodeFiles } from "../input/node-files.ts";
 import { type ManifestFiles, type ReadManifests, readManifests } from "../input/read-manifests.ts";
 import { version } from "./version.ts";

@@ -12,16 +12,13 @@ import { departuresPath } from "../../kube/object/paths.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
 import { loopbackOf } from "../../server/page-server.ts";
-import { openHistory } from "../board/board-history.ts";
-import { RightsWatch } from "../board/caller-rights.ts";
-import { ConnectionWatch } from "../board/connection-watch.ts";
-import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
-import { showTerminalBoard } from "../board/show-terminal-board.ts";
+import { openHistory, PrometheusOutcomes } from "../board/board-outcomes.ts";
+import { ConnectionWatch, RightsWatch } from "../board/connection-watch.ts";
 import { type BoardServerOptions, startBoard } from "../board/start-board.ts";
+import { showTerminalBoard } from "../board/terminal-board.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
-import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { hasReleaser } from "./plan.ts";
 
 /** The departures board, in a browser or on this terminal, until it is interrupted. */

@@ -1,7 +1,11 @@
 import { LastcallError } from "../../errors.ts";
 import { simulationReport } from "../../sim/demo/simulation-report.ts";
-import { type CommandIo, printData } from "../command-line/command-io.ts";
-import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import {
+  type CommandInput,
+  type CommandIo,
+  type CommandRun,
+  printData,
+} from "../command-line/command.ts";
 
 /** The demo: on a board, in plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {

@@ -11,8 +11,7 @@ import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { actionHosts, actionPorts } from "../assemble/action-runners.ts";
 import { connect } from "../cluster/connect.ts";
-import { printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];

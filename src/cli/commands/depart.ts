@@ -13,8 +13,7 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
-import { printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];

@@ -11,8 +11,12 @@ import {
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
 import { cloudPorts } from "../assemble/cloud-ports.ts";
 import { connect } from "../cluster/connect.ts";
-import { type CommandIo, printData } from "../command-line/command-io.ts";
-import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import {
+  type CommandInput,
+  type CommandIo,
+  type CommandRun,
+  printData,
+} from "../command-line/command.ts";
 import { folded } from "../command-line/table.ts";
 import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doctor/gather-facts.ts";
 

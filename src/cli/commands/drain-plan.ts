@@ -11,8 +11,7 @@ import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/dra
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
-import { type CommandIo, printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable } from "../command-line/table.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 

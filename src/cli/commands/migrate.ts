@@ -7,8 +7,7 @@ import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";
 import { itemsOf, type ManifestObject, onlyWorkload, workloadsOf } from "../../migrate/workload.ts";
-import { type CommandIo, printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
 import { type MigrateCluster, type Tool, toolNamed } from "../migrate/migrate-cluster.ts";
 
 type Migrate = Parameters<CommandRun<"migrate">>[0];

@@ -14,10 +14,8 @@ import {
   type ReleasableNode,
 } from "../../core/policy/release-answer.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
-import { printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
-import { relativeTime } from "../command-line/relative-time.ts";
-import { formatTable } from "../command-line/table.ts";
+import { type CommandRun, printData } from "../command-line/command.ts";
+import { formatTable, relativeTime } from "../command-line/table.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 /** Who will leave, when and why. With `--strict` an infeasible plan is the answer 3. */

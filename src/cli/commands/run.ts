@@ -1,10 +1,12 @@
+import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
-import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { KubeApi, KubeRequest } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
-import type { Log } from "../../contracts/telemetry.ts";
+import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import type { Controller } from "../../controller/controller.ts";
-import type { Millis } from "../../core/time/time.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { apiError } from "../../kube/object/api-error.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
 import { createLog } from "../../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
@@ -15,14 +17,10 @@ import { MetricsServer } from "../../server/metrics-server.ts";
 import { actionHosts } from "../assemble/action-runners.ts";
 import { type AssemblyOptions, assembleController } from "../assemble/assemble-controller.ts";
 import { cloudPorts } from "../assemble/cloud-ports.ts";
-import { healthRoutes } from "../assemble/health-routes.ts";
-import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
-import { preflight } from "../assemble/preflight.ts";
-import { showSilences, staleWatch } from "../assemble/watch-silence.ts";
+import { healthRoutes, metricsKeyPair } from "../assemble/metrics-endpoint.ts";
 import { connect } from "../cluster/connect.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
-import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
-import { readPolicyFiles } from "../input/policy-files.ts";
+import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
+import { readPolicyFiles } from "../input/node-files.ts";
 
 type Options = CommandInput<"run">["options"];
 
@@ -196,4 +194,57 @@ async function serveStatus(
     await metricsServer.close();
     throw error;
   }
+}
+
+/** An API server that is being restarted is back by then; a wrong address never is. */
+const patienceMs = seconds(20);
+const againMs = seconds(1);
+
+interface Waiting {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onWait: (error: LastcallError, patienceMs: Millis) => void;
+}
+
+/**
+ * Asks the API server who it is before a long run begins, so that a wrong address or token ends in
+ * one sentence and exit code 1 instead of in a log that goes on for ever. Once it has answered, any
+ * outage is waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once. `onWait` hears
+ * of the first request without an answer, and for how long it will be asked again.
+ */
+export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting): Promise<void> {
+  const request: KubeRequest = { method: "GET", path: "/version", signal };
+  const giveUpMs = clock.monotonic() + patienceMs;
+  let waits = false;
+  for (;;) {
+    try {
+      const answer = await api.send(request);
+      if (answer.status === 401) throw apiError(request, answer);
+      return;
+    } catch (error) {
+      const passing = isLastcallError(error) && error.code === "API_UNREACHABLE";
+      if (!passing || clock.monotonic() >= giveUpMs) throw error;
+      if (!waits) onWait(error, patienceMs);
+      waits = true;
+    }
+    await clock.sleep(againMs, signal);
+  }
+}
+
+/** Bookmarks come about every minute, and a watch that is silent for 70 s is opened again. */
+const limitMs = minutes(3);
+
+/** Which watch is so old that the fleet may not be what it shows, in a sentence. */
+export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
+  const oldest = fleet.silences().toSorted((a, b) => b.ms - a.ms)[0];
+  if (oldest === undefined || oldest.ms <= limitMs) return undefined;
+  const { kind, ms } = oldest;
+  const wanted = `expected at most ${limitMs / 1000} s`;
+  return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
+}
+
+/** As it is at this instant: to be called for each scrape. */
+export function showSilences(fleet: Pick<Fleet, "silences">, metrics: Pick<Metrics, "set">): void {
+  const series = fleet.silences().map(({ kind, ms }) => ({ labels: { kind }, value: ms / 1000 }));
+  metrics.set("lastcall_watch_silence_seconds", series);
 }

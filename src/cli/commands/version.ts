@@ -1,6 +1,5 @@
 import manifest from "../../../package.json" with { type: "json" };
-import { printData } from "../command-line/command-io.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import { type CommandRun, printData } from "../command-line/command.ts";
 
 export const version: string = manifest.version;
 

@@ -15,9 +15,9 @@ import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts
 import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { machineLifeMs } from "./board-row.ts";
+import type { Pulse } from "./controls.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
 import { aftermathMs, FleetNews, fleetPicture, type StoryFacts, storyOf } from "./fleet-picture.ts";
-import type { Pulse } from "./pace.ts";
 
 export interface LiveDemoOptions {
   readonly clock: Clock;

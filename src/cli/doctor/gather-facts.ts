@@ -38,7 +38,7 @@ import { listAll } from "../../kube/watch/list.ts";
 import type { CloudPorts } from "../assemble/cloud-ports.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandIo } from "../command-line/command.ts";
 import { version } from "../commands/version.ts";
 import {
   boundPolicies,

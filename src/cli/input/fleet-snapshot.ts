@@ -11,11 +11,9 @@ import { type Instant, later, parseInstant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";
 import { connect } from "../cluster/connect.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
-import { nodeFiles } from "./node-files.ts";
-import { checkObject } from "./object-check.ts";
-import { readPolicyFiles } from "./policy-files.ts";
-import { type ReadObject, readObjects } from "./read-objects.ts";
+import type { CommandIo } from "../command-line/command.ts";
+import { nodeFiles, readPolicyFiles } from "./node-files.ts";
+import { checkObject, type ReadObject, readObjects } from "./read-objects.ts";
 
 /** Everything that a command decides upon, read once, from files or from the cluster. */
 export interface FleetSnapshot {

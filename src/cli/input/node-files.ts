@@ -1,6 +1,11 @@
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type PolicyReading, readPolicies } from "../../config/policy/read-policy.ts";
+import { cronProblem } from "../../core/limits/windows.ts";
+import { LastcallError } from "../../errors.ts";
 import { decodeText } from "../../runtime/process-io.ts";
+import type { CommandIo } from "../command-line/command.ts";
 import type { FileContent, ManifestFiles } from "./read-manifests.ts";
 
 /** The real file system and standard input, for commands that read manifests. */
@@ -27,7 +32,7 @@ async function readLimited(path: string, limitBytes: number): Promise<FileConten
   }
 }
 
-export async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
+async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),
     () => false,
@@ -60,4 +65,34 @@ function reasonOf(error: unknown): string {
   if (code === "EACCES" || code === "EPERM") return "permission denied";
   if (code === "EISDIR") return "it is a directory";
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Reads the policies of `-f`: files, the files of a folder, as kubectl does, and `-`, standard
+ * input. Throws POLICY_INVALID, INPUT_INVALID and INPUT_UNREADABLE.
+ */
+export async function readPolicyFiles(
+  paths: readonly string[],
+  io: CommandIo,
+): Promise<PolicyReading> {
+  const files = (await Promise.all(paths.map(filesOf))).flat();
+  const sources = await Promise.all(
+    files.map(async (file) => ({
+      file: file === "-" ? "standard input" : file,
+      text: file === "-" ? await io.files.stdin() : await io.files.readText(file),
+    })),
+  );
+  return readPolicies(sources, { cronProblem });
+}
+
+/** Not what is below it: the folder of a ConfigMap holds its files a second time, in `..data`. */
+async function filesOf(path: string): Promise<readonly string[]> {
+  const entries = path === "-" ? undefined : await readDir(path);
+  if (entries === undefined) return [path];
+  const files = entries
+    .filter(({ name, kind }) => kind === "File" && /^[^.].*\.(ya?ml|json)$/i.test(name))
+    .map(({ name }) => join(path, name));
+  if (files.length > 0) return files.toSorted();
+  const found = "found no .yaml, .yml or .json file, expected one of policies";
+  throw new LastcallError("INPUT_INVALID", `Cannot read ${path}: ${found}`);
 }

@@ -10,7 +10,6 @@ import {
   Parser,
 } from "yaml";
 import { nameOf } from "../../core/json/json-field.ts";
-import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */
 export interface ParsedDocument {
@@ -247,4 +246,139 @@ function itemLinesOf(source: ManifestDocument): readonly number[] {
 
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+/** What JSON.parse does not report: a key that is written twice, and where list items begin. */
+interface JsonLines {
+  readonly duplicate?: { readonly key: string; readonly line: number } | undefined;
+  /** The lines of the items of the outermost object's `items`, from 1. */
+  readonly itemLines: readonly number[];
+}
+
+/** An object or a list that is open at a place in the text. */
+interface Open {
+  /** The keys so far of an object; undefined for a list. */
+  readonly keys: Set<string> | undefined;
+  /** The key, or the index, of the value that comes next or is being read. */
+  step: string | number;
+}
+
+interface JsonVisitor {
+  /** An object or a list begins inside those that are open. */
+  readonly onOpen?: (bracket: "{" | "[", line: number, open: readonly Open[]) => void;
+  /** A key, as the last of those that are open shows it; gives whether the walk goes on. */
+  readonly onKey: (key: string, line: number, open: readonly Open[]) => "GoOn" | "Stop";
+}
+
+/**
+ * Walks over JSON that is known to parse, to the end of its first value. It exists because
+ * JSON.parse takes the last of two equal keys without a word, and gives no positions.
+ */
+function walkJson(text: string, visitor: JsonVisitor): void {
+  const open: Open[] = [];
+  let line = 1;
+  let atKey = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    const top = open.at(-1);
+    if (char === "\n") line++;
+    else if (char === "{" || char === "[") {
+      visitor.onOpen?.(char, line, open);
+      open.push(char === "{" ? { keys: new Set(), step: "" } : { keys: undefined, step: 0 });
+      atKey = char === "{";
+    } else if (char === "}" || char === "]") {
+      open.pop();
+      atKey = false;
+      if (open.length === 0) return;
+    } else if (char === ",") {
+      atKey = top?.keys !== undefined;
+      if (typeof top?.step === "number") top.step += 1;
+    } else if (char === '"') {
+      const end = endOfString(text, at);
+      if (atKey && top !== undefined) {
+        top.step = JSON.parse(text.slice(at, end + 1)) as string;
+        if (visitor.onKey(top.step, line, open) === "Stop") return;
+        top.keys?.add(top.step);
+        atKey = false;
+      }
+      at = end;
+    }
+  }
+}
+
+/** Where the items of a list begin, and the first key that one object has twice. */
+function scanJsonLines(text: string): JsonLines {
+  const itemLines: number[] = [];
+  let duplicate: JsonLines["duplicate"];
+  walkJson(text, {
+    onOpen: (bracket, line, open) => {
+      if (bracket === "{" && isItem(open)) itemLines.push(line);
+    },
+    onKey: (key, line, open) => {
+      if (open.at(-1)?.keys?.has(key) !== true) return "GoOn";
+      duplicate = { key, line };
+      return "Stop";
+    },
+  });
+  return { duplicate, itemLines };
+}
+
+/** The line, from 1, of every field of a name, by its path as JSON: `["spec","replicas"]`. */
+export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  walkJson(text, {
+    onKey: (key, line, open) => {
+      if (key === name) found.set(JSON.stringify(open.map(({ step }) => step)), line);
+      return "GoOn";
+    },
+  });
+  return found;
+}
+
+/** One of several JSON values in a text, and the line on which it begins. */
+export interface JsonPart {
+  readonly text: string;
+  readonly firstLine: number;
+}
+
+/**
+ * Cuts JSON objects that stand one after the other, as some tools write and kubectl reads them.
+ * What is no JSON is cut somewhere, and fails to parse there.
+ */
+function cutJsonValues(text: string): readonly JsonPart[] {
+  const parts: JsonPart[] = [];
+  let depth = 0;
+  let from = 0;
+  let firstLine = 1;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') at = Math.max(at, endOfString(text, at));
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth === 0) {
+      const part = text.slice(from, at + 1);
+      parts.push({ text: part, firstLine });
+      firstLine += part.split("\n").length - 1;
+      from = at + 1;
+    }
+  }
+  const rest = text.slice(from);
+  return rest.trim() === "" ? parts : [...parts, { text: rest, firstLine }];
+}
+
+/** Whether the next value is an item of the outermost object's `items`. */
+function isItem(open: readonly Open[]): boolean {
+  return open.length === 2 && open[0]?.step === "items" && open[1]?.keys === undefined;
+}
+
+/** The index of the quote that closes the string opened at `from`; -1 where none does. */
+function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0;
+  while (text[at - 1 - slashes] === "\\") slashes++;
+  return slashes % 2 === 1;
 }

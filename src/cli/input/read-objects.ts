@@ -1,4 +1,7 @@
+import { describeValue } from "../../config/problem.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import { valueAt } from "../../core/json/json-field.ts";
+import { parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type ManifestFiles, type ReadManifests, readManifests } from "./read-manifests.ts";
 
@@ -51,4 +54,107 @@ function withoutItems({ file, object }: ReadObject): readonly string[] {
   const { kind = "", items } = object as KubeObject & { readonly items?: unknown };
   if (!listOfFleet.test(kind) || Array.isArray(items)) return [];
   return [`Cannot read ${file}: found a ${kind} without items`];
+}
+
+interface Expectation {
+  readonly what: string;
+  readonly isMet: (value: unknown) => boolean;
+}
+
+const text: Expectation = { what: "a text", isMet: (value) => typeof value === "string" };
+const yesOrNo: Expectation = {
+  what: "true or false",
+  isMet: (value) => typeof value === "boolean",
+};
+const whole: Expectation = { what: "a whole number", isMet: Number.isInteger };
+const list: Expectation = { what: "a list", isMet: Array.isArray };
+const fields: Expectation = {
+  what: "an object",
+  isMet: (value) => typeof value === "object" && !Array.isArray(value),
+};
+const time: Expectation = {
+  what: "an RFC 3339 instant such as 2026-12-01T00:00:00Z",
+  isMet: (value) => typeof value === "string" && parseInstant(value) !== undefined,
+};
+const countOrShare: Expectation = {
+  what: "a whole number or a share such as 50%",
+  isMet: (value) => Number.isInteger(value) || (typeof value === "string" && /^\d+%$/.test(value)),
+};
+
+const everyObject: Readonly<Record<string, Expectation>> = {
+  "metadata.name": text,
+  "metadata.namespace": text,
+  "metadata.uid": text,
+  "metadata.creationTimestamp": time,
+  "metadata.deletionTimestamp": time,
+  "metadata.labels": fields,
+  "metadata.annotations": fields,
+};
+
+/** The fields that a plan depends on: read wrongly, each of them would change the plan. */
+const byKind: Readonly<Record<string, Readonly<Record<string, Expectation>>>> = {
+  Node: {
+    "spec.providerID": text,
+    "spec.unschedulable": yesOrNo,
+    "spec.taints": list,
+    "status.conditions": list,
+  },
+  Pod: {
+    "metadata.ownerReferences": list,
+    "spec.nodeName": text,
+    "spec.priority": whole,
+    "spec.terminationGracePeriodSeconds": whole,
+    "spec.volumes": list,
+    "status.phase": text,
+  },
+  PodDisruptionBudget: {
+    "spec.minAvailable": countOrShare,
+    "spec.maxUnavailable": countOrShare,
+    "spec.selector": fields,
+    "status.disruptionsAllowed": whole,
+    "status.currentHealthy": whole,
+    "status.desiredHealthy": whole,
+    "status.expectedPods": whole,
+  },
+  Departure: { "spec.node": fields, "spec.departAt": time, "spec.deadlineAt": time },
+};
+
+interface FieldCheck {
+  readonly path: string;
+  readonly steps: readonly string[];
+  readonly wanted: Expectation;
+}
+
+const checksByKind = new Map(
+  Object.entries(byKind).map(([kind, own]): [string, readonly FieldCheck[]] => [
+    kind,
+    Object.entries({ ...everyObject, ...own }).map(([path, wanted]) => {
+      return { path, wanted, steps: path.split(".") };
+    }),
+  ]),
+);
+
+/**
+ * Refuses a file in which a field of an object is not what the API server would have written. One
+ * odd field of a live cluster costs no plan; in a file it is a slip, and the plan would be another
+ * one. Throws INPUT_INVALID with the file, the object and the field.
+ */
+export function checkObject({ file, object }: ReadObject): void {
+  const checks = checksByKind.get(object.kind ?? "");
+  if (checks === undefined) return;
+  const { namespace, name } = object.metadata ?? {};
+  if (name === undefined)
+    refuse(file, `${object.kind}: metadata.name: found nothing, expected a text`);
+  for (const { path, steps, wanted } of checks) {
+    const value = valueAt(object, steps);
+    // Absent, or as `kubectl create --dry-run` writes what is absent.
+    if (value === undefined || value === null || wanted.isMet(value)) continue;
+    const who = namespace === undefined ? name : `${namespace}/${name}`;
+    const found = `found ${describeValue(value)}, expected ${wanted.what}`;
+    refuse(file, `${object.kind} ${who}: ${path}: ${found}`);
+  }
+}
+
+function refuse(file: string, mistake: string): never {
+  throw new LastcallError("INPUT_INVALID", `Cannot read ${file}: ${mistake}`);
 }

@@ -35,7 +35,7 @@ import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setti
 import { handlerImage, translateHandler } from "../../migrate/termination-handler.ts";
 import type { ManifestObject, ToolWorkload } from "../../migrate/workload.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandIo } from "../command-line/command.ts";
 
 interface CleanUp {
   readonly documents: readonly PolicyManifest[];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { relativeTime, spanText } from "../../../src/cli/command-line/relative-time.ts";
+import { relativeTime, spanText } from "../../../src/cli/command-line/table.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 it.each([

@@ -1,5 +1,27 @@
-import type { KeyPair } from "../../contracts/http-route.ts";
+import type { KeyPair, RouteAnswer, Routes } from "../../contracts/http-route.ts";
 import { LastcallError } from "../../errors.ts";
+
+/** What answers of a process' health. */
+interface HealthAnswers {
+  /** What is wrong, in a sentence; undefined when nothing is. */
+  readonly problem: () => string | undefined;
+  /** Why it is not ready, in a sentence; undefined when it is. */
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** The two paths that a kubelet asks. */
+export function healthRoutes(health: HealthAnswers): Routes {
+  return {
+    "/healthz": () => answerOf(health.problem()),
+    "/readyz": () => answerOf(health.whyNotReady()),
+  };
+}
+
+function answerOf(problem: string | undefined): RouteAnswer {
+  return problem === undefined
+    ? { status: 200, text: "ok\n" }
+    : { status: 503, text: `${problem}\n` };
+}
 
 /**
  * How the certificate of /metrics is read, where the options name one. Throws USAGE where they name
