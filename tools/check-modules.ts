@@ -6,7 +6,7 @@ import { report, sourceFiles } from "./source-tree.ts";
 const except: Exceptions = {
   types: [],
   folders: {},
-  smallFiles: ["src/controller/notice/fenced-hooks.ts", "src/controller/soon-taints.ts"],
+  smallFiles: ["src/controller/notice/fenced-hooks.ts"],
   // A step's surroundings, the model's, a kubeconfig's and Lambda's own word; deadlines in order.
   bags: ["StepContext", "ApiContext", "Context", "LambdaContext", "DeadlineOrder"],
 };

@@ -6,8 +6,8 @@
 import { resolveOptions } from "../config/options/resolve-options.ts";
 import { seededRng } from "../core/chance/rng.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { leanIo } from "../runtime/lean-io.ts";
+import { interruptSignal } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { agentFlags } from "./assemble/agent-flags.ts";
 import { runAgent } from "./commands/agent.ts";

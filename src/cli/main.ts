@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { seededRng } from "../core/chance/rng.ts";
-import { interruptSignal } from "../runtime/interrupt-signal.ts";
-import { endQuietlyOnClosedPipe, processIo, silenceWarnings } from "../runtime/process-io.ts";
+import {
+  endQuietlyOnClosedPipe,
+  interruptSignal,
+  processIo,
+  silenceWarnings,
+} from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line/command-line.ts";
 import { onTerminalLine } from "./terminal/keyboard.ts";

@@ -29,9 +29,8 @@ import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./leftovers.ts";
-import { PlanReporter } from "./plan-reporter.ts";
+import { PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
-import { SoonTaints } from "./soon-taints.ts";
 
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;

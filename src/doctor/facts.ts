@@ -184,3 +184,60 @@ export function spotNodes({
     matchesNodeSelector(node, defaultNodeSelector) || selectPolicy(node, owners) !== undefined;
   return known(nodes.value.filter(isSpot));
 }
+
+/** One right, as RBAC names it. */
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string | undefined;
+  /** In the controller's own namespace alone; absent: in the cluster. */
+  readonly own?: boolean;
+  readonly name?: string | undefined;
+}
+
+function rights(verbs: string, resources: string, group = ""): readonly Right[] {
+  return resources.split(" ").flatMap((one) => {
+    const [resource = "", subresource] = one.split("/");
+    return verbs.split(" ").map((verb) => ({ verb, group, resource, subresource }));
+  });
+}
+
+/** What the controller cannot do without; a test holds it to deploy/base/rbac.yaml. */
+export const controllerRights: readonly Right[] = [
+  ...rights("get list watch patch delete", "nodes"),
+  ...rights("patch", "nodes/status"),
+  ...rights("list watch delete", "pods"),
+  ...rights("create", "pods/eviction"),
+  ...rights("patch", "pods/status"),
+  ...rights("get", "persistentvolumeclaims persistentvolumes"),
+  ...rights("list watch", "volumeattachments", "storage.k8s.io"),
+  ...rights("list", "poddisruptionbudgets", "policy"),
+  ...rights("create patch", "events"),
+  ...rights("get list watch", "departurepolicies", "lastcall.dev"),
+  ...rights("get list delete", "nodeclaims", "karpenter.sh"),
+  ...rights("get list watch create patch delete", "departures", "lastcall.dev"),
+  ...rights("patch", "departures/status departurepolicies/status", "lastcall.dev"),
+  { verb: "create", group: "coordination.k8s.io", resource: "leases", own: true },
+  ...["get", "list", "watch", "update"].map((verb) => ({
+    verb,
+    group: "coordination.k8s.io",
+    resource: "leases",
+    own: true,
+    name: "lastcall",
+  })),
+  { verb: "create", group: "", resource: "pods", own: true },
+];
+
+/** What an agent cannot do without; a test holds it to deploy/agent/rbac.yaml. */
+export const agentRights: readonly Right[] = rights(
+  "create get patch",
+  "departures",
+  "lastcall.dev",
+);
+
+/** As kubectl auth can-i is asked: `patch nodes/status`, `get leases.coordination.k8s.io`. */
+export function rightName({ verb, group, resource, subresource }: Right): string {
+  const full = group === "" ? resource : `${resource}.${group}`;
+  return `${verb} ${full}${subresource === undefined ? "" : `/${subresource}`}`;
+}

@@ -1,8 +1,7 @@
 import type { Check, CheckStatus } from "./check.ts";
 import { cloudChecks } from "./checks/cloud-checks.ts";
-import { clusterChecks } from "./checks/cluster-checks.ts";
+import { clusterChecks, nodeChecks } from "./checks/cluster-checks.ts";
 import { controllerChecks } from "./checks/controller-checks.ts";
-import { nodeChecks } from "./checks/node-checks.ts";
 import { policyChecks } from "./checks/policy-checks.ts";
 import type { DoctorFacts } from "./facts.ts";
 

@@ -7,7 +7,7 @@ import { type Amounts, type NodeSelector, sumOf } from "../core/cluster/placemen
 import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { attachmentsPath, podsPath, volumePath } from "./object/paths.ts";
-import { nodeSelectorOf, translatePlacement } from "./object/translate-placement.ts";
+import { nodeSelectorOf, translatePlacement } from "./object/translate-node.ts";
 import { listPages } from "./watch/list.ts";
 import { ChangeListeners } from "./watch/object-store.ts";
 import { Reflector } from "./watch/reflector.ts";

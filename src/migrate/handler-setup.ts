@@ -1,30 +1,28 @@
 /** Where NTH's settings are read: its chart's values, its manifest. */
 import { isFields } from "../core/json/json-field.ts";
 import {
-  type ChartValues,
-  fieldsIn,
-  isGiven,
-  type Setting,
-  settingText,
-  type ToolSetup,
-  unreadable,
-} from "./setting.ts";
-import {
   handlerLimits,
   handlerSettings,
   handlerSwitches,
   webhookSecret,
 } from "./termination-handler.ts";
 import {
+  type ChartValues,
   checkExtraEnv,
   checkReadable,
   type FlagNames,
+  fieldsIn,
+  isGiven,
   type ManifestObject,
   objectsIn,
   onlyGiven,
   podValues,
   readArguments,
+  type Setting,
+  settingText,
+  type ToolSetup,
   type ToolWorkload,
+  unreadable,
   variablesOf,
   wordsOf,
 } from "./workload.ts";

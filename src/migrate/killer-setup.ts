@@ -3,22 +3,20 @@ import { isFields } from "../core/json/json-field.ts";
 import { killerFlags, killerLimits } from "./killer.ts";
 import {
   type ChartValues,
-  fieldsIn,
-  isGiven,
-  type Setting,
-  settingText,
-  type ToolSetup,
-  unreadable,
-} from "./setting.ts";
-import {
   checkExtraEnv,
   checkReadable,
+  fieldsIn,
+  isGiven,
   type ManifestObject,
   objectsIn,
   onlyGiven,
   podValues,
   readArguments,
+  type Setting,
+  settingText,
+  type ToolSetup,
   type ToolWorkload,
+  unreadable,
   variablesOf,
   wordsOf,
 } from "./workload.ts";

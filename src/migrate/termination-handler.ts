@@ -8,7 +8,7 @@ import {
   type ToolSetup,
   type Translation,
   unreadable,
-} from "./setting.ts";
+} from "./workload.ts";
 
 export const handlerImage = "aws-node-termination-handler";
 

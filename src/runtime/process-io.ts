@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { LastcallError, messageOf } from "../errors.ts";
-import { asciiText, showsUnicode } from "./terminal-text.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
 export function processIo() {
@@ -142,4 +141,39 @@ function openTerminalScreen(): TerminalScreen {
     },
     close,
   };
+}
+
+/**
+ * What a terminal shows by its locale, as tmux and others ask it; Windows has none, and shows all.
+ */
+export function showsUnicode(
+  env: Readonly<Record<string, string | undefined>>,
+  platform: string,
+): boolean {
+  if (platform === "win32") return true;
+  const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find(
+    (one) => one !== undefined && one !== "",
+  );
+  return /utf-?8/i.test(locale ?? "");
+}
+
+/** The characters of frames, and one of ASCII for each: the columns stay as they are. */
+const [drawn, inPlace] = ["▁▂▃▄▅▆▇█▏▎▍▌▋▊▉·×│…↓↑", "_.:-=+*#---====.x|~v^"];
+const stands = new Map([...drawn].map((character, place) => [character, inPlace[place] as string]));
+
+/** For a terminal that knows ASCII alone, which would show each byte of the rest as a riddle. */
+export function asciiText(text: string): string {
+  return text.replace(/[\u0080-\u{10ffff}]/gu, (character) => stands.get(character) ?? "?");
+}
+
+/** Aborts at the first SIGINT or SIGTERM; at the second the process ends at once with 130. */
+export function interruptSignal(): AbortSignal {
+  const controller = new AbortController();
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort(new LastcallError("INTERRUPTED", `Interrupted by ${name}`));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return controller.signal;
 }

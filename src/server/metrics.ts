@@ -7,7 +7,82 @@ import {
   type Metrics,
   metricNames,
 } from "../contracts/telemetry.ts";
-import { counters, gauges, histograms, secondsBuckets } from "./metric-list.ts";
+
+/** What a metric is for and which labels it has, as Prometheus and the reference show it. */
+export interface Described {
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export const counters: Readonly<Record<CounterName, Described>> = {
+  lastcall_notices_total: {
+    help: "Notices received, by cloud, kind and source.",
+    labels: ["cloud", "kind", "source"],
+  },
+  lastcall_departures_total: {
+    help: "Departures that ended, by outcome; of those that had not begun, the preempted ones.",
+    labels: ["policy", "cause", "outcome"],
+  },
+  lastcall_evictions_total: {
+    help: "Requests to the eviction API, by result.",
+    labels: ["result"],
+  },
+  lastcall_pods_forced_total: {
+    help: "Pods deleted regardless of their budget, by reason.",
+    labels: ["reason"],
+  },
+  lastcall_actions_total: {
+    help: "Actions around a departure, by result.",
+    labels: ["action", "result"],
+  },
+  lastcall_errors_total: { help: "Errors by code (docs/errors.md).", labels: ["code"] },
+};
+
+export const gauges: Readonly<Record<GaugeName, Described>> = {
+  lastcall_departures: {
+    help: "Departures that have not ended, by phase.",
+    labels: ["policy", "phase"],
+  },
+  lastcall_plan_departures: {
+    help: "Planned departures by reason; DeadlineBeatsWindow and Overdue are those that are late.",
+    labels: ["policy", "reason"],
+  },
+  lastcall_plan_unreleasable: {
+    help: "Planned departures that cannot begin, because their machines could not be released: ReleaseImpossible or CloudUnreachable.",
+    labels: ["policy", "reason"],
+  },
+  lastcall_plan_spacing_seconds: {
+    help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
+    labels: ["policy", "kind"],
+  },
+  lastcall_plan_failing: {
+    help: "1 while the last pass of the plan has failed: planned departures stand still, notices are handled.",
+    labels: [],
+  },
+  lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
+  lastcall_audit_findings: {
+    help: "What the audit finds on workloads that can run on a policy's nodes, by rule.",
+    labels: ["policy", "rule", "severity"],
+  },
+  lastcall_audit_workloads: {
+    help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
+    labels: ["policy", "platform", "grace"],
+  },
+  lastcall_watch_silence_seconds: {
+    help: "Time since a watch last received anything from the API server, by resource; up to a minute is normal.",
+    labels: ["kind"],
+  },
+};
+
+export const histograms: Readonly<Record<HistogramName, string>> = {
+  lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
+  lastcall_notice_to_detached_seconds:
+    "From a notice to the machine's being out of its target groups (the action deregisterTargets).",
+  lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
+  lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
+};
+
+export const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];
 
 /** The metrics of contract.md section 4 as Prometheus reads them. */
 export class PrometheusMetrics implements Metrics {

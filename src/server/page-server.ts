@@ -1,22 +1,23 @@
+import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
   type OutgoingHttpHeaders,
   type ServerResponse,
 } from "node:http";
-import { gzipSync } from "node:zlib";
+import { constants, createGzip, type Gzip, gzipSync } from "node:zlib";
 import type {
   PageAnswer,
   PageFile,
   PageRoutes,
   PageServer,
   PageServerOptions,
+  PageStream,
   PageText,
 } from "../contracts/http-route.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { listen } from "./http-server.ts";
 import { PageGuard } from "./page-guard.ts";
-import { sendStream } from "./page-stream.ts";
 
 /** Tabs of one person. */
 const mostConnections = 64;
@@ -227,5 +228,81 @@ async function readJson(
     return { value: JSON.parse(Buffer.concat(parts).toString("utf8")) };
   } catch {
     return { problem: "The request is not JSON" };
+  }
+}
+
+/**
+ * So many messages wait for a page at most, beside what is under way to it. Of thousands of nodes
+ * each is some megabytes; a page that is cut off comes back, and is told all of them in one.
+ */
+const mostWaiting = 4;
+
+export interface StreamExchange {
+  readonly response: ServerResponse;
+  readonly headers: OutgoingHttpHeaders;
+  /** Packed as it is sent: a picture of a thousand nodes is a tenth of its size then. */
+  readonly isPacked: boolean;
+}
+
+/** Answers with a stream until the page goes away, or does not read what it is sent. */
+function sendStream({ type, open }: PageStream, exchange: StreamExchange): void {
+  const { response, headers, isPacked } = exchange;
+  response.writeHead(200, {
+    ...headers,
+    "content-type": type,
+    ...(isPacked && { "content-encoding": "gzip" }),
+  });
+  response.flushHeaders();
+  const gzip = isPacked ? createGzip({ level: 4 }) : undefined;
+  gzip?.on("error", () => response.destroy());
+  gzip?.pipe(response);
+  const over = new AbortController();
+  const writer = new MessageWriter({ response, gzip, signal: over.signal });
+  const leave = open({ send: (parts) => writer.add(parts) });
+  response.once("close", () => {
+    over.abort();
+    leave();
+    gzip?.destroy();
+  });
+}
+
+interface MessageTarget {
+  readonly response: ServerResponse;
+  readonly gzip: Gzip | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Writes messages one after the other, each part when the one before has been taken. */
+class MessageWriter {
+  readonly #target: MessageTarget;
+  readonly #waiting: Iterable<string>[] = [];
+  #isWriting = false;
+
+  constructor(target: MessageTarget) {
+    this.#target = target;
+  }
+
+  add(parts: Iterable<string>): void {
+    if (this.#waiting.length >= mostWaiting) {
+      this.#target.response.destroy();
+      return;
+    }
+    this.#waiting.push(parts);
+    // What fails is the connection, whose end is heard by itself.
+    if (!this.#isWriting) this.#write().catch(() => this.#target.response.destroy());
+  }
+
+  async #write(): Promise<void> {
+    const { response, gzip, signal } = this.#target;
+    const stream = gzip ?? response;
+    this.#isWriting = true;
+    for (let parts = this.#waiting.shift(); parts !== undefined; parts = this.#waiting.shift()) {
+      for (const part of parts) {
+        if (signal.aborted) return;
+        if (!stream.write(part)) await once(stream, "drain", { signal });
+      }
+      gzip?.flush(constants.Z_SYNC_FLUSH);
+    }
+    this.#isWriting = false;
   }
 }

@@ -7,10 +7,9 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { decide } from "../../src/core/decide.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
-import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
+import { KubeDepartureStore, KubeOperatorWrites } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
-import { KubeOperatorWrites } from "../../src/kube/operator-writes.ts";
 import { translated } from "../../src/web/words/translate.ts";
 import { everyMachine } from "../core/fleet-builder.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RunningDrains } from "../../src/controller/departure/running-drains.ts";
+import { RunningDrains } from "../../src/controller/departure/step.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 
 /** A drain of so many pods of each budget, of which each lets one go. */

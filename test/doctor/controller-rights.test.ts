@@ -1,12 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import {
-  agentRights,
-  controllerRights,
-  type Right,
-  rightName,
-} from "../../src/doctor/controller-rights.ts";
+import { agentRights, controllerRights, type Right, rightName } from "../../src/doctor/facts.ts";
 
 interface Role {
   readonly metadata?: { readonly name?: string };

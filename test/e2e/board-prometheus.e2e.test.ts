@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { secondsBuckets } from "../../src/server/metric-list.ts";
+import { secondsBuckets } from "../../src/server/metrics.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
 import { axeFindings, openBoard, startBrowser } from "../support/browser.ts";

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openBrowser } from "../../src/runtime/open-browser.ts";
+import { openBrowser } from "../../src/runtime/child-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const url = "http://127.0.0.1:8087/?token=abc_-1";

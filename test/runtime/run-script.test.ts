@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { runScript } from "../../src/runtime/run-script.ts";
+import { runScript } from "../../src/runtime/child-process.ts";
 
 function run(
   script: string,

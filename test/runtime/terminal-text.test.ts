@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { asciiText, showsUnicode } from "../../src/runtime/terminal-text.ts";
+import { asciiText, showsUnicode } from "../../src/runtime/process-io.ts";
 
 it("the locale says whether a terminal shows more than ASCII, the strongest variable first", () => {
   const shows = (env: Record<string, string>) => showsUnicode(env, "linux");

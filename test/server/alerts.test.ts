@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { counters, gauges, histograms } from "../../src/server/metric-list.ts";
+import { counters, gauges, histograms } from "../../src/server/metrics.ts";
 
 interface Rule {
   readonly alert: string;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { metricNames } from "../../src/contracts/telemetry.ts";
-import { counters, gauges } from "../../src/server/metric-list.ts";
+import { counters, gauges } from "../../src/server/metrics.ts";
 import { dashboardText, panels } from "../../tools/dashboard.ts";
 
 const described = { ...counters, ...gauges };

@@ -5,12 +5,12 @@ import {
   gauges,
   histograms,
   secondsBuckets,
-} from "../../src/server/metric-list.ts";
+} from "../../src/server/metrics.ts";
 
 /** The reference of all metrics and Events, by path. */
 export function generateTelemetryDocs(): Map<string, string> {
   const parts = [
-    "<!-- Generated from src/server/metric-list.ts and src/contracts/telemetry.ts by `npm run generate`. -->\n# Metrics and Events",
+    "<!-- Generated from src/server/metrics.ts and src/contracts/telemetry.ts by `npm run generate`. -->\n# Metrics and Events",
     "The controller shows its metrics on `:9101/metrics`; an agent shows those of the counters that it counts. No label holds a node, a pod or an event's id. What to watch of them: [Running it](../running.md#what-to-watch).",
     "## Metrics",
     metricTable(),

@@ -5,7 +5,7 @@ import type { KubeSender } from "../../contracts/kube-api.ts";
 import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
 import { group } from "../../kube/object/paths.ts";
-import { hasRight } from "../../kube/own-rights.ts";
+import { hasRight } from "../../kube/watch/permitted-api.ts";
 
 /** While the server is away it is asked so often whether it is back. */
 const probeMs = seconds(1);

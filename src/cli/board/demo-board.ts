@@ -4,7 +4,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { PageText } from "../../contracts/http-route.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { isLastcallError } from "../../errors.ts";
-import { openBrowser } from "../../runtime/open-browser.ts";
+import { openBrowser } from "../../runtime/child-process.ts";
 import type { CommandIo } from "../command-line/command.ts";
 import { DemoStage, type Director } from "../demo/demo-stage.ts";
 import type { LiveDemo } from "../demo/live-demo.ts";

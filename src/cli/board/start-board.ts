@@ -17,10 +17,9 @@ import type {
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
-import { KubeDepartureStore } from "../../kube/departure-store.ts";
+import { KubeDepartureStore, KubeOperatorWrites } from "../../kube/departure-store.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { policiesPath } from "../../kube/object/paths.ts";
-import { KubeOperatorWrites } from "../../kube/operator-writes.ts";
 import { listAll } from "../../kube/watch/list.ts";
 import { servePage } from "../../server/page-server.ts";
 import type { CommandFiles, CommandIo } from "../command-line/command.ts";

@@ -10,7 +10,7 @@ import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { departuresPath } from "../../kube/object/paths.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
-import { openBrowser } from "../../runtime/open-browser.ts";
+import { openBrowser } from "../../runtime/child-process.ts";
 import { loopbackOf } from "../../server/page-server.ts";
 import { openHistory, PrometheusOutcomes } from "../board/board-outcomes.ts";
 import { ConnectionWatch, RightsWatch } from "../board/connection-watch.ts";

@@ -5,8 +5,15 @@ import { nameOf } from "../../core/json/json-field.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
-import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";
-import { itemsOf, type ManifestObject, onlyWorkload, workloadsOf } from "../../migrate/workload.ts";
+import {
+  itemsOf,
+  type ManifestObject,
+  onlyWorkload,
+  type PolicyManifest,
+  type ToolSetup,
+  type Translation,
+  workloadsOf,
+} from "../../migrate/workload.ts";
 import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
 import { type MigrateCluster, type Tool, toolNamed } from "../migrate/migrate-cluster.ts";
 

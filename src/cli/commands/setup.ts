@@ -4,7 +4,7 @@ import { printYaml, readYaml } from "../../config/yaml-text.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { ReleaseMode } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
-import { runScript } from "../../runtime/run-script.ts";
+import { runScript } from "../../runtime/child-process.ts";
 import { connect } from "../cluster/connect.ts";
 import {
   type CommandInput,

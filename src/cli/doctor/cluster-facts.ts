@@ -15,7 +15,6 @@ import {
 } from "../../core/json/json-field.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
-import { type Right, rightName } from "../../doctor/controller-rights.ts";
 import {
   type DefinitionFacts,
   type Fact,
@@ -23,7 +22,9 @@ import {
   type LeaseFacts,
   type PolicyFacts,
   type PolicyState,
+  type Right,
   type RightFacts,
+  rightName,
   unknown,
 } from "../../doctor/facts.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";

@@ -11,9 +11,10 @@ import { textMapOf } from "../../core/json/json-field.ts";
 import { type Policy, type ReleaseMode, selectPolicy } from "../../core/policy/policy.ts";
 import { ownerProblem, releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Instant, minutes, plus } from "../../core/time/time.ts";
-import { agentRights, controllerRights } from "../../doctor/controller-rights.ts";
 import {
   type AlertFacts,
+  agentRights,
+  controllerRights,
   type DoctorFacts,
   type Fact,
   known,
@@ -31,9 +32,9 @@ import {
   podsPath,
   policiesPath,
 } from "../../kube/object/paths.ts";
-import { translateBudget } from "../../kube/object/translate-budget.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
+import { translateBudget } from "../../kube/object/translate-pod.ts";
 import { listAll } from "../../kube/watch/list.ts";
 import type { CloudPorts } from "../assemble/cloud-ports.ts";
 import { ClusterClock } from "../cluster/cluster-clock.ts";

@@ -186,7 +186,7 @@ async function translateAll(
 ): Promise<Omit<FleetSnapshot, "readAt" | "recordedAt">> {
   const { translateNode } = await import("../../kube/object/translate-node.ts");
   const { translatePod } = await import("../../kube/object/translate-pod.ts");
-  const { translateBudget } = await import("../../kube/object/translate-budget.ts");
+  const { translateBudget } = await import("../../kube/object/translate-pod.ts");
   const { translateDeparture } = await import("../../kube/object/translate-departure.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const readings = ofKind("DeparturePolicy").map((object) =>

@@ -31,9 +31,14 @@ import {
   type ToolState,
   takeOver,
 } from "../../migrate/node-marks.ts";
-import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";
 import { handlerImage, translateHandler } from "../../migrate/termination-handler.ts";
-import type { ManifestObject, ToolWorkload } from "../../migrate/workload.ts";
+import type {
+  ManifestObject,
+  PolicyManifest,
+  ToolSetup,
+  ToolWorkload,
+  Translation,
+} from "../../migrate/workload.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command.ts";
 

@@ -26,8 +26,7 @@ import {
   takeBack,
   taskFor,
 } from "./action-attempt.ts";
-import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
-import type { PendingCordons } from "./pending-cordons.ts";
+import { ActionLedger, type ActionLedgerOptions, type PendingCordons } from "./action-ledger.ts";
 
 export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underWay"> {
   readonly executor: Executor;

@@ -4,10 +4,12 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
-import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
+import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { longestPause } from "./retry.ts";
+import { runSteps, type Step, type StepContext } from "./step.ts";
 
 export interface MachineCheckPorts {
   readonly executor: Pick<Executor, "isLive" | "telemetry">;
@@ -98,7 +100,7 @@ export class MachineCheck {
 }
 
 /** The result for a Departure that no longer exists. */
-export const departureDeleted: PhaseResult = {
+const departureDeleted: PhaseResult = {
   ...{ event: "Cancelled", reason: "CancelledByPerson" },
   detail: "the Departure was deleted",
 };
@@ -117,8 +119,117 @@ export function machineLost(
 }
 
 /** Completes the identity of a hand-written Departure that names only the node's uid. */
-export function wholeIdentity(named: NodeIdentity, tested: NodeIdentity): NodeIdentity {
+function wholeIdentity(named: NodeIdentity, tested: NodeIdentity): NodeIdentity {
   if (named.uid !== tested.uid) return named;
   const { providerID = tested.providerID, bootID = tested.bootID } = named;
   return { ...named, providerID, bootID };
+}
+
+/**
+ * Before the request, a deleted Departure gives up the release. The phase Releasing has no event to
+ * cancel it, because a requested release cannot be cancelled.
+ */
+const takenBack: PhaseResult = { ...departureDeleted, event: "GaveUp" };
+
+/** The ends of a drain after which the machine is released; it is kept after any other. */
+const mayGoAfter: ReadonlySet<PhaseResult["event"]> = new Set(["Drained", "CutShort", "NodeGone"]);
+
+/**
+ * The final check before a machine is released. A scheduler that chose the node before its cordon
+ * may bind a pod later, and a watch may show that pod later still. So the node and its pods are
+ * read from the API server just before the release, and once more after it, because a pod can still
+ * be bound between that read and the cloud's request. Also detects that a person has deleted the
+ * Departure.
+ */
+export class LastLook {
+  readonly #context: StepContext;
+  /** The steps that drain late pods. */
+  readonly #drainSteps: readonly Step[];
+  /** The pods of drains that have ended, whatever the result. */
+  readonly #drained = new Set<string>();
+  /** The pods on the node when the machine was released. */
+  #there: ReadonlySet<string> | undefined;
+
+  constructor(context: StepContext, draining: readonly Step[]) {
+    this.#context = context;
+    this.#drainSteps = draining;
+  }
+
+  /**
+   * Drains pods that have been bound since the drain, and checks the node's identity again.
+   */
+  async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
+    const { executor, departure } = this.#context;
+    const [node, isLive] = await Promise.all([this.#readNode(), executor.isLive(departure())]);
+    if (!isLive) return takenBack;
+    // Without the Node there are no pods, and the machine's id identifies it.
+    if (node === undefined) return "Clear";
+    const lost = this.#lost(node);
+    if (lost !== undefined) return lost;
+    const { there, toLeave } = await this.#podsOn(node);
+    if (toLeave.every(({ uid }) => this.#drained.has(uid))) {
+      this.#there = there;
+      return "Clear";
+    }
+    const { memory, clock } = this.#context;
+    memory.target = node;
+    // Pods that an earlier drain left behind have had their time.
+    const known = new Set([...this.#drained, ...(memory.drained?.staying ?? []).map(uidOf)]);
+    // An earlier leader may have drained it.
+    const isDrained = memory.drained !== undefined || wasDrained(departure().status);
+    const isLate = isDrained && toLeave.some(({ uid }) => !known.has(uid));
+    if (isLate) memory.lateSinceAt = clock.now();
+    const result = await runSteps(this.#drainSteps, this.#context, signal);
+    if (result?.event === "Cancelled") return takenBack;
+    if (result !== undefined && !mayGoAfter.has(result.event)) return result;
+    for (const { uid } of toLeave) this.#drained.add(uid);
+    return "Waited";
+  }
+
+  /** Records pods that were bound after the final check and lost with the machine. */
+  async after(): Promise<void> {
+    const { telemetry, statusWriter } = this.#context;
+    const before = this.#there;
+    if (before === undefined) return;
+    const departure = this.#context.departure();
+    try {
+      const node = (await this.#readNode()) ?? this.#context.node();
+      if (node === undefined) return;
+      const { toLeave } = await this.#podsOn(node);
+      const late = toLeave.filter(({ uid }) => !before.has(uid));
+      // The group may already have recreated the machine, with new pods under the same name.
+      const now = late.length > 0 ? await this.#readNode() : undefined;
+      if (late.length === 0 || (now !== undefined && this.#lost(now) !== undefined)) return;
+      const { status } = await statusWriter.leftBehind(departure, late);
+      telemetry.leftBehind(departure, status);
+    } catch (error) {
+      telemetry.faulted("late-pods-not-looked-for", departure, error);
+    }
+  }
+
+  #lost(node: NodeFacts): PhaseResult | undefined {
+    const { departure, node: seen } = this.#context;
+    return machineLost(wholeIdentity(departure().node, seen() ?? node), node);
+  }
+
+  #readNode(): Promise<NodeFacts | undefined> {
+    const { departure, readNode } = this.#context;
+    return readNode(departure().node.name);
+  }
+
+  async #podsOn(node: NodeFacts): Promise<{
+    readonly there: ReadonlySet<string>;
+    readonly toLeave: readonly PlannedPod[];
+  }> {
+    const { pods, clock, self, policy, memory } = this.#context;
+    const listed = await pods.list(node.name);
+    const rule = policy.drain;
+    const scene = { budgets: [], rule, now: clock.now(), self, beganWith: memory.beganWith };
+    const plan = planDrain({ node, pods: listed, ...scene });
+    return { there: new Set(listed.map(({ uid }) => uid)), toLeave: plan.pods };
+  }
+}
+
+function uidOf({ uid }: { readonly uid: string }): string {
+  return uid;
 }

@@ -8,7 +8,7 @@ import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { formatDuration, millis } from "../../core/time/time.ts";
 import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import { LastLook } from "./last-look.ts";
+import { LastLook } from "./machine-check.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
 /**

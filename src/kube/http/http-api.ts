@@ -21,18 +21,18 @@ import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
 import { describeCall } from "../object/api-error.ts";
 import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
-import { HttpConnection, type WireRequest } from "./http-connection.ts";
-import { readLines } from "./line-reader.ts";
-import { RequestLanes } from "./request-lanes.ts";
-import { AttemptLimit, Deadline, SilenceGuard } from "./time-limit.ts";
 import {
   type Asked,
   deadRequestError,
   deadWatchError,
+  HttpConnection,
   interruptedError,
+  readLines,
   timeoutError,
   transportError,
-} from "./transport-error.ts";
+  type WireRequest,
+} from "./http-connection.ts";
+import { AttemptLimit, Deadline, RequestLanes, SilenceGuard } from "./request-limits.ts";
 
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;

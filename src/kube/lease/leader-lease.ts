@@ -6,8 +6,13 @@ import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
 import type { ObjectChange } from "../watch/object-store.ts";
 import { Reflector } from "../watch/reflector.ts";
-import { type LeaseRecord, LeaseStore, translateLease } from "./lease-store.ts";
-import { LeaseTerm, type WonLease } from "./lease-term.ts";
+import {
+  type LeaseRecord,
+  LeaseStore,
+  LeaseTerm,
+  translateLease,
+  type WonLease,
+} from "./lease-store.ts";
 
 export interface LeaderLeaseOptions {
   readonly api: KubeApi;

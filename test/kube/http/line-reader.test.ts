@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readLines } from "../../../src/kube/http/line-reader.ts";
+import { readLines } from "../../../src/kube/http/http-connection.ts";
 
 async function* stream(...chunks: Buffer[]): AsyncGenerator<Buffer> {
   yield* chunks;

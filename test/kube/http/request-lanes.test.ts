@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Urgency } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { RequestLanes } from "../../../src/kube/http/request-lanes.ts";
+import { RequestLanes } from "../../../src/kube/http/request-limits.ts";
 
 const never = new AbortController().signal;
 const now = instant(1_800_000_000_000);

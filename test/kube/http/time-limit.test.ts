@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { millis, minutes, seconds } from "../../../src/core/time/time.ts";
-import { AttemptLimit } from "../../../src/kube/http/time-limit.ts";
+import { AttemptLimit } from "../../../src/kube/http/request-limits.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 describe("how long an attempt of urgent work is waited for", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { podRequests, translatePlacement } from "../../../src/kube/object/translate-placement.ts";
+import { podRequests, translatePlacement } from "../../../src/kube/object/translate-node.ts";
 
 const asks = (cpu: string) => ({ resources: { requests: { cpu } } });
 const sidecar = (cpu: string) => ({ ...asks(cpu), restartPolicy: "Always" });

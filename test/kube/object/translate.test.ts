@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
-import { translateBudget } from "../../../src/kube/object/translate-budget.ts";
 import { translateNode } from "../../../src/kube/object/translate-node.ts";
-import { translatePod } from "../../../src/kube/object/translate-pod.ts";
+import { translateBudget, translatePod } from "../../../src/kube/object/translate-pod.ts";
 
 describe("the facts of a node", () => {
   const node: KubeObject = {
