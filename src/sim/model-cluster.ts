@@ -3,19 +3,23 @@ import { seededRng } from "../core/chance/rng.ts";
 import type { ApiContext } from "./api/api-context.ts";
 import { ModelApi } from "./api/model-api.ts";
 import { ModelCloud, type ModelCloudOptions } from "./cloud/model-cloud.ts";
-import { ControllerLoop, type ModelController } from "./cluster-controllers/controller-loop.ts";
+import {
+  ControllerLoop,
+  type ModelController,
+  OwnerIndex,
+} from "./cluster-controllers/controller-loop.ts";
 import { DaemonSetController } from "./cluster-controllers/daemon-set-controller.ts";
-import { DeploymentController } from "./cluster-controllers/deployment-controller.ts";
 import { DisruptionController } from "./cluster-controllers/disruption-controller.ts";
-import { GarbageCollector, NamespaceController } from "./cluster-controllers/garbage-collector.ts";
 import { Kubelet } from "./cluster-controllers/kubelet.ts";
 import {
+  GarbageCollector,
+  NamespaceController,
   NodeLifecycleController,
   PodGarbageCollector,
-} from "./cluster-controllers/node-lifecycle.ts";
-import { OwnerIndex } from "./cluster-controllers/owned-objects.ts";
+} from "./cluster-controllers/lifecycle-controllers.ts";
 import { Scheduler } from "./cluster-controllers/scheduler.ts";
 import {
+  DeploymentController,
   JobController,
   ReplicaSetController,
   StatefulSetController,

@@ -2,12 +2,13 @@ import { type BoardPicture, isKnown } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
 import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
-import type { LiveBoard, LiveState } from "./live-board.ts";
 import { NodeView } from "./node/node-view.tsx";
 import { OutcomesPage } from "./outcomes-page.tsx";
 import { useState, type VNode } from "./preact.ts";
 import { TimelinePage } from "./timeline/timeline-page.tsx";
 import {
+  type LiveBoard,
+  type LiveState,
   type PagePlace,
   type PageView,
   type Preferences,
@@ -16,10 +17,9 @@ import {
   usePlace,
   usePreferences,
 } from "./view-state.ts";
-import { clockSecondsText, dayText, momentText, zoneText } from "./words/format.ts";
 import { languages } from "./words/languages.ts";
 import { readable } from "./words/sentence.tsx";
-import type { Words } from "./words/words.ts";
+import { clockSecondsText, dayText, momentText, type Words, zoneText } from "./words/words.ts";
 
 export function App({ live }: { readonly live: LiveBoard }): VNode {
   const state = useLive(live);

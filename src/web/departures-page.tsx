@@ -11,8 +11,8 @@ import {
   stayingRows,
 } from "./row-order.ts";
 import { nodeLink, type PageView, useFirst } from "./view-state.ts";
-import { clockText, countdown, isolated, momentText, relativeText } from "./words/format.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
+import { clockText, countdown, isolated, momentText, relativeText } from "./words/words.ts";
 
 /** More rows than anybody reads at once are shown when asked for. */
 const firstRows = 60;

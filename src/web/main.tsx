@@ -1,6 +1,6 @@
 import { App } from "./app.tsx";
-import { LiveBoard } from "./live-board.ts";
 import { render } from "./preact.ts";
+import { LiveBoard } from "./view-state.ts";
 
 const live = new LiveBoard();
 const root = document.getElementById("board");

@@ -11,7 +11,7 @@ import { problemIn } from "./node/node-view.tsx";
 import { PastList } from "./past-list.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
 import { type PageView, useFirst } from "./view-state.ts";
-import { fineSpanText } from "./words/format.ts";
+import { fineSpanText } from "./words/words.ts";
 
 export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
   const { words, picture } = view;

@@ -1,8 +1,8 @@
 import type { PastDeparture, PodLoss } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
-import { fineSpanText, isolated, momentText } from "./words/format.ts";
 import { Sentence } from "./words/sentence.tsx";
+import { fineSpanText, isolated, momentText } from "./words/words.ts";
 
 /** Ended departures, each with its outcome and what did not go well. */
 export function PastList({

@@ -10,7 +10,7 @@ import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts"
 import { KubeDepartureStore, KubeOperatorWrites } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
-import { translated } from "../../src/web/words/translate.ts";
+import { translated } from "../../src/web/words/sentence.tsx";
 import { everyMachine } from "../core/fleet-builder.ts";
 import {
   dawn,

@@ -5,9 +5,9 @@ import {
   type MachineEvent,
   type MachineGroup,
   type ModelMachine,
+  neverPreempted,
   providerIdOf,
 } from "../../src/sim/cloud/model-machine.ts";
-import { neverPreempted } from "../../src/sim/cloud/preemption-model.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
+import { languages } from "../../src/web/words/languages.ts";
 import {
   countdown,
   isolated,
   relativeText,
   secondsText,
   spanText,
-} from "../../src/web/words/format.ts";
-import { languages } from "../../src/web/words/languages.ts";
+} from "../../src/web/words/words.ts";
 
 it.each([
   [0, "0 s", "0秒"],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { BoardChange, BoardPicture, StreamMessage } from "../../src/board/stream.ts";
-import { LiveBoard, type LiveState } from "../../src/web/live-board.ts";
+import { LiveBoard, type LiveState } from "../../src/web/view-state.ts";
 
 /** A stream that says what the test has it say. */
 class ToldSource {

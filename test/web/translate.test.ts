@@ -4,8 +4,8 @@ import { explainDrain } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { explainPlan } from "../../src/core/plan/plan-report.ts";
 import { explain, reasons } from "../../src/core/reason/reason.ts";
 import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
+import { translated } from "../../src/web/words/sentence.tsx";
 import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
-import { translated } from "../../src/web/words/translate.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 9, 30));
 const japanese = (text: string): string => translated(text, "ja");

@@ -9,7 +9,7 @@ import { LeaderLease } from "../../kube/lease/leader-lease.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { runAgents } from "../../sim/cloud/model-agents.ts";
 import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/demo-world.ts";
-import { FleetTally } from "../../sim/demo/fleet-tally.ts";
+import { FleetTally } from "../../sim/demo/simulation-report.ts";
 import { InvariantMonitor } from "../../sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { type AssembledController, assembleController } from "../assemble/assemble-controller.ts";

@@ -1,8 +1,11 @@
 import type { Log } from "../../contracts/telemetry.ts";
 import { formatInstant, hours, minutes, plus } from "../../core/time/time.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
-import { FleetTally } from "../../sim/demo/fleet-tally.ts";
-import type { FleetCounts, SimulationFacts } from "../../sim/demo/simulation-report.ts";
+import {
+  type FleetCounts,
+  FleetTally,
+  type SimulationFacts,
+} from "../../sim/demo/simulation-report.ts";
 import type { Violation } from "../../sim/invariants/invariant.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import { formatTable } from "../command-line/table.ts";

@@ -10,12 +10,10 @@ import {
   unsupportedMediaType,
 } from "./api-refusal.ts";
 import { ingest, present, type ResourceType } from "./resource-registry.ts";
-import { frozenCopy, frozenCopyWithoutNulls } from "./store/json-value.ts";
 import { type ObjectLister, type Query, selectObjects } from "./store/list-objects.ts";
-import type { ModelObject } from "./store/model-object.ts";
+import { frozenCopy, frozenCopyWithoutNulls, type ModelObject } from "./store/model-object.ts";
 import { createObject } from "./write/create-object.ts";
-import { deleteObject, deleteOptionsOf, isDryRun } from "./write/delete-object.ts";
-import { evictPod } from "./write/evict-pod.ts";
+import { deleteObject, deleteOptionsOf, evictPod, isDryRun } from "./write/delete-object.ts";
 import { patches } from "./write/patch.ts";
 import {
   isScalable,

@@ -1,6 +1,6 @@
 import { type Fields, isFields } from "../../core/json/json-field.ts";
 import type { StatusCause } from "./api-refusal.ts";
-import { jsonEqual } from "./store/json-value.ts";
+import { jsonEqual } from "./store/model-object.ts";
 
 /** The parts of a CRD's `openAPIV3Schema` that the model obeys; CEL rules are not evaluated. */
 export interface StructuralSchema {

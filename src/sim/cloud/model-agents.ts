@@ -11,8 +11,7 @@ import { type Millis, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 import type { ModelCloud } from "./model-cloud.ts";
-import type { ModelMachine } from "./model-machine.ts";
-import { hashOf } from "./preemption-model.ts";
+import { hashOf, type ModelMachine } from "./model-machine.ts";
 
 interface ModelAgentsOptions {
   readonly cluster: ModelCluster;

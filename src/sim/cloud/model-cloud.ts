@@ -17,24 +17,22 @@ import {
   type Kubelet,
   type ShutdownGrace,
 } from "../cluster-controllers/kubelet.ts";
-import { Timers } from "../time/timers.ts";
+import { Timers } from "../time/virtual-clock.ts";
 import {
   type CloudFault,
   type CloudTimings,
+  EmpiricalPreemptions,
   forgetNode,
+  hashOf,
   type MachineEvent,
   type MachineGroup,
   type ModelMachine,
+  neverPreempted,
+  type PreemptionModel,
   providerIdOf,
   registerNode,
   usualTimings,
 } from "./model-machine.ts";
-import {
-  EmpiricalPreemptions,
-  hashOf,
-  neverPreempted,
-  type PreemptionModel,
-} from "./preemption-model.ts";
 
 export interface ModelCloudOptions {
   readonly context: ApiContext;

@@ -8,8 +8,12 @@ import {
   type PodObject,
   type WorkloadObject,
 } from "./cluster-object.ts";
-import type { ControllerLoop } from "./controller-loop.ts";
-import { type OwnerIndex, podFromTemplate, WorkloadController } from "./owned-objects.ts";
+import {
+  type ControllerLoop,
+  type OwnerIndex,
+  podFromTemplate,
+  WorkloadController,
+} from "./controller-loop.ts";
 import { choosesNode, toleratesTaints } from "./scheduler.ts";
 
 const storage = "daemonsets.apps";

@@ -1,6 +1,5 @@
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
-import { jsonEqual } from "../api/store/json-value.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
+import { isReady, jsonEqual, type ModelObject } from "../api/store/model-object.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
 import {
   allowedCondition,

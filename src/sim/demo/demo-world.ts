@@ -10,8 +10,12 @@ import {
 } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
 import type { ModelApi } from "../api/model-api.ts";
-import type { MachineGroup } from "../cloud/model-machine.ts";
-import { EmpiricalPreemptions, hashOf, type PreemptionModel } from "../cloud/preemption-model.ts";
+import {
+  EmpiricalPreemptions,
+  hashOf,
+  type MachineGroup,
+  type PreemptionModel,
+} from "../cloud/model-machine.ts";
 import { podBehaviour } from "../cluster-controllers/kubelet.ts";
 import {
   oneActor,

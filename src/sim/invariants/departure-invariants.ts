@@ -11,9 +11,10 @@ import {
   type DepartureObject,
   departureOfNode,
   departureStorage,
+  type Invariant,
   phaseOf,
-} from "./departure-object.ts";
-import type { Invariant, TraceEvent } from "./invariant.ts";
+  type TraceEvent,
+} from "./invariant.ts";
 
 /** What the policy of a run allows, defined independently of core. */
 interface StartRules {

@@ -9,13 +9,15 @@ import {
   type WorkloadObject,
 } from "../cluster-controllers/cluster-object.ts";
 import {
+  type Checker,
   type DepartureObject,
   departureOfNode,
   departureStorage,
+  type Invariant,
   isChosen,
   phaseOf,
-} from "./departure-object.ts";
-import type { Checker, Invariant, TraceEvent } from "./invariant.ts";
+  type TraceEvent,
+} from "./invariant.ts";
 
 /**
  * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it

@@ -3,8 +3,13 @@ import type { InstanceReleaser } from "../../contracts/cloud/instances.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { budgetStorage } from "../api/write/pod-budget.ts";
 import type { ModelCluster } from "../model-cluster.ts";
-import { departureStorage } from "./departure-object.ts";
-import type { Checker, Invariant, TraceEvent, Violation } from "./invariant.ts";
+import {
+  type Checker,
+  departureStorage,
+  type Invariant,
+  type TraceEvent,
+  type Violation,
+} from "./invariant.ts";
 
 interface InvariantMonitorOptions {
   readonly cluster: ModelCluster;

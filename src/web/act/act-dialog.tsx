@@ -15,9 +15,8 @@ import { HoldNote } from "../departures-page.tsx";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
-import type { Words } from "../words/words.ts";
+import { spanText, type Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-times.ts";
 

@@ -1,11 +1,145 @@
-import type { BoardNode, BoardNotice, BoardPod, DemoPicture } from "../../board/demo-picture.ts";
+import {
+  type BoardNode,
+  type BoardNotice,
+  type BoardPod,
+  type DemoKey,
+  type DemoPicture,
+  demoKeyOf,
+} from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
-import type { VNode } from "../preact.ts";
+import { after, postJson } from "../browser.ts";
+import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { countdown, spanText } from "../words/format.ts";
+import { countdown, spanText } from "../words/words.ts";
 import { type DemoWords, demoWords } from "./demo-words.ts";
-import { MachineBars } from "./machine-bars.tsx";
-import { pressKey, useDemo, useDemoKeys } from "./use-demo.ts";
+
+const againMs = 1000;
+
+/**
+ * The two fleets as the demo tells them while the page is seen; undefined until the first word. A
+ * browser has six connections to a server for all of its tabs: a hidden one keeps none.
+ */
+function useDemo(): DemoPicture | undefined {
+  const [picture, setPicture] = useState<DemoPicture | undefined>(undefined);
+  useEffect(() => {
+    let source: EventSource | undefined;
+    let stopWaiting = (): void => {};
+    const close = (): void => {
+      stopWaiting();
+      source?.close();
+      source = undefined;
+    };
+    const open = (): void => {
+      close();
+      if (document.hidden) return;
+      source = new EventSource("/api/demo");
+      source.onmessage = ({ data }) => setPicture(JSON.parse(String(data)) as DemoPicture);
+      source.onerror = () => {
+        close();
+        stopWaiting = after(againMs, open);
+      };
+    };
+    open();
+    document.addEventListener("visibilitychange", open);
+    return () => {
+      document.removeEventListener("visibilitychange", open);
+      close();
+    };
+  }, []);
+  return picture;
+}
+
+/** What comes of it is shown by the next picture; a demo that is gone is told of by the board. */
+function pressKey(key: DemoKey): void {
+  postJson("/api/demo/key", { key }).catch(() => undefined);
+}
+
+const takers = "input, textarea, select, dialog, svg";
+
+/**
+ * The keys of the demo, while nothing else on the page has the keyboard: a field that is written
+ * in, a dialog, or a button that a space presses.
+ */
+function useDemoKeys(): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      const key = demoKeyOf(event.key);
+      if (key === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      const taken = event.key === " " ? `${takers}, button, a, summary` : takers;
+      if (document.activeElement?.closest(taken)) return;
+      event.preventDefault();
+      pressKey(key);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
+interface MachineBar {
+  readonly name: string;
+  readonly bornAt: number | undefined;
+  readonly state: "Working" | "Leaving" | "Taken" | "Gone" | "Booting";
+}
+
+interface BarsProps {
+  readonly words: DemoWords;
+  readonly now: number;
+  readonly bars: readonly MachineBar[];
+}
+
+const lifeMs = 24 * 3_600_000;
+const [step, width, height] = [10, 8, 40];
+
+/** A bar a machine, as high as it is old; the shapes say by themselves what the colours say. */
+function MachineBars({ words, now, bars }: BarsProps): VNode {
+  const inOrder = bars.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const counted = (...states: readonly MachineBar["state"][]): number =>
+    bars.filter(({ state }) => states.includes(state)).length;
+  return (
+    <svg
+      class="machines"
+      viewBox={`0 0 ${bars.length * step} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={words.machinesText(
+        counted("Working"),
+        counted("Taken", "Gone"),
+        counted("Leaving"),
+      )}
+    >
+      {inOrder.map((bar, place) => (
+        <g key={bar.name} transform={`translate(${place * step + 1} 0)`}>
+          <Bar bar={bar} now={now} />
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function Bar({ bar: { bornAt, state }, now }: { bar: MachineBar; now: number }): VNode {
+  if (state === "Taken" || state === "Gone") {
+    return (
+      <>
+        <rect class="lost" width={width} height={height} />
+        <path class="cross" d="M1 15 7 25M7 15 1 25" />
+      </>
+    );
+  }
+  const share = bornAt === undefined ? 0 : Math.max(0, Math.min(1, (now - bornAt) / lifeMs));
+  const high = state === "Booting" ? 0 : Math.max(1.5, share * height);
+  return (
+    <>
+      <rect class="room" width={width} height={height} />
+      <rect
+        class={state === "Leaving" ? "leaves" : "works"}
+        y={height - high}
+        width={width}
+        height={high}
+      />
+      {state === "Leaving" ? <path class="arrow" d="M4 13V27M1 23 4 27 7 23" /> : null}
+    </>
+  );
+}
 
 interface Shown {
   readonly view: PageView;

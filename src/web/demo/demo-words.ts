@@ -1,7 +1,6 @@
 import { type Moment, type Story, storyText } from "../../board/demo-picture.ts";
 import { instant } from "../../core/time/time.ts";
-import { spanText } from "../words/format.ts";
-import type { Language } from "../words/words.ts";
+import { type Language, spanText } from "../words/words.ts";
 
 /** The words of the demo's stage, which no other board needs. */
 export interface DemoWords {

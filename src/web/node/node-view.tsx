@@ -7,16 +7,16 @@ import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
 import { PastList } from "../past-list.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
+import { Sentence } from "../words/sentence.tsx";
 import {
   clockSecondsText,
   countdown,
   dayText,
+  type Language,
   momentText,
   relativeText,
   secondsText,
-} from "../words/format.ts";
-import { Sentence } from "../words/sentence.tsx";
-import type { Language } from "../words/words.ts";
+} from "../words/words.ts";
 import { DrainBars } from "./drain-bars.tsx";
 
 interface NodeProps {

@@ -1,8 +1,8 @@
 import type { PolicyCard } from "../../board/stream.ts";
 import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { momentText, spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { momentText, spanText } from "../words/words.ts";
 
 interface StandingProps {
   readonly view: PageView;

@@ -1,8 +1,8 @@
 import type { BoardRow } from "../../board/stream.ts";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { clockText, dayText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { clockText, dayText } from "../words/words.ts";
 import { type Lane, LaneLine, laneHeight, type Scale, xOf } from "./timeline-lane.tsx";
 
 export const hourMs = 3_600_000;

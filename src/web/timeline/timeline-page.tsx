@@ -5,8 +5,8 @@ import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
-import { momentText, spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { momentText, spanText } from "../words/words.ts";
 import { PolicyStanding } from "./policy-standing.tsx";
 import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
 

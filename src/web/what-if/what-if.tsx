@@ -4,7 +4,7 @@ import { CopyButton } from "../copy-button.tsx";
 import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
 import { PolicyStanding } from "../timeline/policy-standing.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
-import { momentText } from "../words/format.ts";
+import { momentText } from "../words/words.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppose.ts";
 

@@ -1,8 +1,215 @@
-import { parseDuration, parseInstant } from "../../core/time/time.ts";
+/** The core's sentences in the language of the page; what is none of them stays as it is. */
+import type { DrainReason } from "../../core/departure/drain-reason.ts";
+import { phaseEvents } from "../../core/departure/ledger.ts";
+import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
+import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
+import { explainPlan } from "../../core/plan/plan-report.ts";
+import { explain, type Reason } from "../../core/reason/reason.ts";
+import { formatInstant, instant, parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
-import { momentText, spanText } from "./format.ts";
-import { translated } from "./translate.ts";
-import type { Language } from "./words.ts";
+import { budgetTitles, phrases } from "./phrases-japanese.ts";
+import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts";
+import { type Language, momentText, spanText } from "./words.ts";
+
+/**
+ * How a sentence of the core is recognized: the core itself is asked for it, with these marks in
+ * the place of what it speaks of.
+ */
+const marks = {
+  node: "\uE000",
+  policy: "\uE001",
+  detail: "\uE002",
+  window: "\uE003",
+  graceSeconds: "\uE004",
+  wantedGraceSeconds: "\uE005",
+} as const;
+
+const instants = {
+  at: instant(1),
+  deadlineAt: instant(2),
+  until: instant(3),
+  departAt: instant(4),
+  earliestAt: instant(5),
+  bornAt: instant(6),
+} as const;
+
+interface Pattern {
+  readonly english: RegExp;
+  readonly japanese: string;
+}
+
+const changes =
+  "(?:; moved from (?<movedFrom>\\S+Z))?(?:; it will be held back by about (?<wait>\\S+))?";
+
+/** An English sentence with marks as a pattern of all like it; each fact is a group. */
+function patternOf(sentence: string, japanese: string, suffix = ""): Pattern {
+  let text = sentence.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  for (const [name, at] of Object.entries(instants)) {
+    const written = formatInstant(at).replaceAll(".", "\\.");
+    text = grouped(text, { mark: written, name, what: "\\S+Z" });
+  }
+  for (const [name, mark] of Object.entries(marks)) {
+    text = grouped(text, { mark, name, what: name.endsWith("Seconds") ? "\\S+" : ".+?" });
+  }
+  return { english: new RegExp(`^${text}${suffix}$`, "s"), japanese };
+}
+
+function grouped(
+  text: string,
+  { mark, name, what }: { readonly mark: string; readonly name: string; readonly what: string },
+): string {
+  return text.replace(mark, `(?<${name}>${what})`).replaceAll(mark, `\\k<${name}>`);
+}
+
+/** Every choice of these facts, the fewest first: what says least is the surest to be met whole. */
+function choices<T extends object>(facts: T): readonly Partial<T>[] {
+  let all: Partial<T>[] = [{}];
+  for (const [name, value] of Object.entries(facts)) {
+    all = [...all, ...all.map((one) => ({ ...one, [name]: value }))];
+  }
+  return all.toSorted((a, b) => Object.keys(a).length - Object.keys(b).length);
+}
+
+function distinct(patterns: readonly Pattern[]): readonly Pattern[] {
+  return [...new Map(patterns.map((one) => [one.english.source, one])).values()];
+}
+
+function makePatterns(): readonly Pattern[] {
+  const { node, policy, detail, window, graceSeconds, wantedGraceSeconds } = marks;
+  const { at, deadlineAt, until, departAt, earliestAt, bornAt } = instants;
+  const all: Pattern[] = [];
+  for (const [reason, japanese] of Object.entries(explained) as [Reason, string][]) {
+    for (const facts of choices({ detail, until, deadlineAt, at, policy })) {
+      const sentence = explain(reason, { node, ...facts }).slice(0, -1);
+      all.push(patternOf(sentence, `{node} ${japanese}`));
+    }
+  }
+  for (const [reason, japanese] of Object.entries(planned) as [PlannedReason, string][]) {
+    for (const bornFrom of ["Node", "Instance"] as const) {
+      const from = bornFrom === "Node" ? "Node オブジェクト" : "クラウド";
+      for (const facts of choices({ window })) {
+        const about = { node, policy, departAt, earliestAt, deadlineAt, bornAt, bornFrom };
+        const text = japanese.replace("{bornFrom}", from);
+        all.push(patternOf(explainPlan(reason, { ...about, ...facts }), text, changes));
+      }
+    }
+  }
+  for (const [reason, japanese] of Object.entries(notPlanned) as [Reason, string][]) {
+    all.push(patternOf(explainPlan(reason, { node, policy, detail }), japanese));
+  }
+  // The core writes what stands there; a mark stands in the place of a number here.
+  const grace = { graceSeconds, wantedGraceSeconds } as object as Readonly<
+    Record<"graceSeconds" | "wantedGraceSeconds", number>
+  >;
+  for (const [reason, japanese] of Object.entries(drained) as [DrainReason, string][]) {
+    for (const facts of choices({ ...grace, detail })) {
+      all.push(patternOf(explainDrain(reason, facts), japanese));
+    }
+  }
+  return distinct(all);
+}
+
+let patterns: readonly Pattern[] | undefined;
+const known = new Map<string, string>();
+/** So many sentences are remembered; a fleet of thousands is looked at a page at a time. */
+const mostKnown = 2000;
+
+/** Longer than any sentence of the core; what a cluster says at length is not searched for one. */
+const longest = 1500;
+
+export function translated(text: string, language: Language): string {
+  if (language === "en" || text === "" || text.length > longest) return text;
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const found = sentence(text);
+  if (known.size >= mostKnown) known.clear();
+  known.set(text, found);
+  return found;
+}
+
+function sentence(text: string): string {
+  const isWhole = text.endsWith(".");
+  const bare = isWhole ? text.slice(0, -1) : text;
+  const found = afterEvent(bare) ?? whole(bare) ?? inParts(bare);
+  return found === undefined ? text : `${found}${isWhole ? "。" : ""}`;
+}
+
+/** In a timeline the event stands before its sentence, as in `Due: n1 is leaving now.` */
+function afterEvent(text: string): string | undefined {
+  const [, event = "", rest = ""] = /^([A-Z][A-Za-z]+): (.+)$/s.exec(text) ?? [];
+  const isEvent = phaseEvents.some((one) => one === event);
+  return isEvent ? whole(rest.replace(/\.$/, "")) : undefined;
+}
+
+function inParts(text: string): string | undefined {
+  const parts = text.split("; ");
+  const found = parts.map((part) => whole(part) ?? phrase(part));
+  if (found.every((part) => part === undefined)) return undefined;
+  return parts.map((part, place) => found[place] ?? part).join("、");
+}
+
+function whole(text: string): string | undefined {
+  patterns ??= makePatterns();
+  for (const { english, japanese } of patterns) {
+    const match = english.exec(text);
+    if (match === null) continue;
+    const { movedFrom, wait, detail, ...others } = match.groups ?? {};
+    const facts = detail === undefined ? others : { ...others, detail: detailOf(detail) };
+    const moved = movedFrom === undefined ? "" : `、${movedFrom} から変更`;
+    const held = wait === undefined ? "" : `、約 ${wait} 遅れる見込み`;
+    return `${filled(japanese, facts)}${moved}${held}`;
+  }
+  return undefined;
+}
+
+function detailOf(detail: string): string {
+  return phrase(detail) ?? heldPods(detail) ?? detail;
+}
+
+/** What holds a drain up: pods by name, each with what the core or the cluster says of it. */
+function heldPods(detail: string): string | undefined {
+  if (!/^\S+\/\S+: /.test(detail)) return undefined;
+  const parts = detail.split("; ").map((part) => {
+    const [, pod = "", said = part] = /^(\S+\/\S+: )(.+)$/s.exec(part) ?? [];
+    return `${pod}${whole(said) ?? phrase(said) ?? said}`;
+  });
+  return parts.join("、");
+}
+
+function phrase(text: string, known = phrases): string | undefined {
+  for (const [english, japanese] of known) {
+    const match = english.exec(text);
+    if (match === null) continue;
+    const facts = Object.fromEntries(
+      match.map((group, place) => [String(place), group && (titled(known, group) ?? group)]),
+    );
+    return filled(japanese.replaceAll(/\$(\d)/g, "{$1}"), facts);
+  }
+  return undefined;
+}
+
+/** A phrase's subject in the viewer's language; only budgets have one. */
+function titled(of: typeof phrases, group: string): string | undefined {
+  return of === phrases ? phrase(group, budgetTitles) : undefined;
+}
+
+type Facts = Readonly<Record<string, string | undefined>>;
+
+/** A part in brackets whose fact is not there is left out; a fact is told once. */
+function filled(japanese: string, facts: Facts): string {
+  const told = new Set<string>();
+  const fill = (part: string): string =>
+    part.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+      told.add(name);
+      return facts[name] ?? "不明";
+    });
+  const chosen = japanese.replaceAll(/\[([^\]]*)\]/g, (_, part: string) => {
+    const names = [...part.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+    const isThere = names.every((name) => facts[name] !== undefined);
+    return isThere && !names.every((name) => told.has(name)) ? fill(part) : "";
+  });
+  return fill(chosen);
+}
 
 const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 

@@ -4,10 +4,7 @@ import { resourceDefinitions } from "../../../src/config/schema/resource-definit
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { runAgents } from "../../../src/sim/cloud/model-agents.ts";
-import {
-  type DepartureObject,
-  departureStorage,
-} from "../../../src/sim/invariants/departure-object.ts";
+import { type DepartureObject, departureStorage } from "../../../src/sim/invariants/invariant.ts";
 import { type ModelCluster, startModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 

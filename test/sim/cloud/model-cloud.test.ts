@@ -13,9 +13,9 @@ import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import {
   type MachineEvent,
   type MachineGroup,
+  type PreemptionModel,
   providerIdOf,
 } from "../../../src/sim/cloud/model-machine.ts";
-import type { PreemptionModel } from "../../../src/sim/cloud/preemption-model.ts";
 import {
   conditionOf,
   type NodeObject,

@@ -3,7 +3,7 @@ import { hours, type Instant, instant, minutes, plus } from "../../../src/core/t
 import {
   EmpiricalPreemptions,
   gcpPreemptibleLifetimes,
-} from "../../../src/sim/cloud/preemption-model.ts";
+} from "../../../src/sim/cloud/model-machine.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
-import { neverPreempted, type PreemptionModel } from "../../../src/sim/cloud/preemption-model.ts";
+import { neverPreempted, type PreemptionModel } from "../../../src/sim/cloud/model-machine.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
-import { FleetTally } from "../../../src/sim/demo/fleet-tally.ts";
+import { FleetTally } from "../../../src/sim/demo/simulation-report.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 

@@ -1,6 +1,5 @@
 import { fieldsOf } from "../../../core/json/json-field.ts";
-import { deepFreeze } from "./json-value.ts";
-import { type ModelObject, namespaceOf, withMeta } from "./model-object.ts";
+import { deepFreeze, type ModelObject, namespaceOf, withMeta } from "./model-object.ts";
 
 type ChangeListener = (change: StoredChange) => void;
 

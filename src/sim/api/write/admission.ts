@@ -2,8 +2,7 @@ import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.t
 import type { ApiContext } from "../api-context.ts";
 import { forbidden, type StatusCause } from "../api-refusal.ts";
 import { crdCauses, establish } from "../custom-resource-definition.ts";
-import { jsonEqual } from "../store/json-value.ts";
-import type { ModelObject } from "../store/model-object.ts";
+import { jsonEqual, type ModelObject } from "../store/model-object.ts";
 
 /** What the server fills in and refuses, kind by kind; a kind without rules takes anything. */
 interface KindRules {

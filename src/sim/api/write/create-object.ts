@@ -9,8 +9,7 @@ import {
   type StatusCause,
 } from "../api-refusal.ts";
 import { apiVersionOf, type ResourceType } from "../resource-registry.ts";
-import { frozenCopyWithoutNulls } from "../store/json-value.ts";
-import type { ModelObject } from "../store/model-object.ts";
+import { frozenCopyWithoutNulls, type ModelObject } from "../store/model-object.ts";
 import { applySchema } from "../structural-schema.ts";
 import { rulesOf } from "./admission.ts";
 

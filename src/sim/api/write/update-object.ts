@@ -3,8 +3,7 @@ import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.t
 import type { ApiContext } from "../api-context.ts";
 import { badRequest, conflict, invalid, notFound, staleWrite } from "../api-refusal.ts";
 import type { ResourceType } from "../resource-registry.ts";
-import { jsonEqual } from "../store/json-value.ts";
-import type { ModelMeta, ModelObject } from "../store/model-object.ts";
+import { jsonEqual, type ModelMeta, type ModelObject } from "../store/model-object.ts";
 import { rulesOf } from "./admission.ts";
 import { withSchema } from "./create-object.ts";
 
