@@ -11,8 +11,8 @@ import {
   ruleUntil,
   TerminationMemory,
 } from "../core/drain/drain-time.ts";
+import { reactionTo } from "../core/notice/interruption.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
-import { reactionTo } from "../core/notice/reaction.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { explain } from "../core/reason/reason.ts";
 import { between, type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";

@@ -4,8 +4,8 @@ import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
-import type { ActionRecord } from "../core/departure/action-record.ts";
 import {
+  type ActionRecord,
   cloudDeadline,
   type Departure,
   isLive,

@@ -8,7 +8,7 @@ import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
-import { hasLostPolicy, policyFor } from "../core/notice/reaction.ts";
+import { hasLostPolicy, policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/policy-status.ts";
 import type { Policy } from "../core/policy/policy.ts";

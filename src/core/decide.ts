@@ -13,9 +13,14 @@ import {
 } from "./departure/departure.ts";
 import { isForgettable } from "./departure/departure-index.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
-import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
-import { interruptionOf, orphanOn } from "./notice/interruption.ts";
-import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
+import { asksOutside } from "./limits/gate.ts";
+import {
+  interruptionOf,
+  makesLeave,
+  orphanOn,
+  policyFor,
+  reactionTo,
+} from "./notice/interruption.ts";
 import {
   isLeavingByAnother,
   nextLook,
@@ -23,6 +28,7 @@ import {
   type Planned,
   questionOf,
   takenBy,
+  windowsAt,
 } from "./pass.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { planFleet } from "./plan/plan.ts";
@@ -72,15 +78,6 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
-}
-
-function windowsAt(now: Instant): Pass["windows"] {
-  const asked = new Map<string, GateHold | undefined>();
-  return (policy) => {
-    const { name } = policy;
-    if (!asked.has(name)) asked.set(name, windowHold(policy, now));
-    return asked.get(name);
-  };
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves"> {

@@ -8,7 +8,7 @@ import {
   pressingFrom,
 } from "./departure/departure.ts";
 import type { BudgetUsage, WaveStanding } from "./limits/budget.ts";
-import type { GateHold } from "./limits/gate.ts";
+import { type GateHold, windowHold } from "./limits/gate.ts";
 import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
 import type { BadPolicy, Policy } from "./policy/policy.ts";
 import {
@@ -154,4 +154,14 @@ export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | 
   const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
   if (waits) look(plus(now, heldAgainMs));
   return at;
+}
+
+/** What the windows of a policy say now: asked once for all of its nodes. */
+export function windowsAt(now: Instant): Pass["windows"] {
+  const asked = new Map<string, GateHold | undefined>();
+  return (policy) => {
+    const { name } = policy;
+    if (!asked.has(name)) asked.set(name, windowHold(policy, now));
+    return asked.get(name);
+  };
 }

@@ -1,9 +1,8 @@
-import type { Check, CheckStatus } from "./check.ts";
 import { cloudChecks } from "./checks/cloud-checks.ts";
 import { clusterChecks, nodeChecks } from "./checks/cluster-checks.ts";
 import { controllerChecks } from "./checks/controller-checks.ts";
 import { policyChecks } from "./checks/policy-checks.ts";
-import type { DoctorFacts } from "./facts.ts";
+import type { Check, CheckStatus, DoctorFacts } from "./facts.ts";
 
 /** What `lastcall doctor -o json` prints; the names are pinned. */
 export interface DoctorReport {

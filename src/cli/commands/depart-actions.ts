@@ -2,8 +2,11 @@ import type { ActionPorts, ActionRunner } from "../../contracts/action-runner.ts
 import { type ActionEnd, carryOut, taskFor } from "../../controller/action/action-attempt.ts";
 import { actionRecords } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
-import { type Departure, departureName } from "../../core/departure/departure.ts";
+import {
+  type ActionRecord,
+  type Departure,
+  departureName,
+} from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import { type Action, type ActionPoint, causes } from "../../core/policy/action.ts";
 import { type Policy, selectPolicy } from "../../core/policy/policy.ts";

@@ -1,7 +1,6 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import type { CheckStatus } from "../../doctor/check.ts";
-import { spotNodes, type WorkloadFacts } from "../../doctor/facts.ts";
+import { type CheckStatus, spotNodes, type WorkloadFacts } from "../../doctor/facts.ts";
 import {
   type DoctorReport,
   doctorReport,

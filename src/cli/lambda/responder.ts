@@ -5,8 +5,7 @@ import { type ActionEnd, carryOut, failed } from "../../controller/action/action
 import { departureSummary, templateFacts } from "../../core/action/summary.ts";
 import { renderAction } from "../../core/action/template.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { Action, ActionKind, ActionPoint } from "../../core/policy/action.ts";
 import {

@@ -5,13 +5,14 @@ import type { NoticeReading } from "../../core/notice/notice.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import {
+  type ChannelAnswer,
+  followChannel,
   type MetadataAnswer,
   MetadataClient,
   type MetadataFetch,
   type MetadataRequest,
   refusedError,
 } from "../metadata/metadata-client.ts";
-import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 import {
   type MetadataText,
   readInstanceAction,

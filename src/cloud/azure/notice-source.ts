@@ -10,8 +10,13 @@ import {
 } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { MetadataClient, type MetadataFetch, refusedError } from "../metadata/metadata-client.ts";
-import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
+import {
+  type ChannelAnswer,
+  followChannel,
+  MetadataClient,
+  type MetadataFetch,
+  refusedError,
+} from "../metadata/metadata-client.ts";
 
 export interface AzureNoticeOptions {
   /** Default `http://169.254.169.254`. */

@@ -12,12 +12,13 @@ import {
   seconds,
 } from "../../core/time/time.ts";
 import {
+  type ChannelAnswer,
+  followChannel,
   type MetadataAnswer,
   MetadataClient,
   type MetadataFetch,
   refusedError,
 } from "../metadata/metadata-client.ts";
-import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 
 /**
  * From `preempted` = TRUE to the power going off on a Spot machine (Compute Engine,

@@ -1,5 +1,4 @@
-import type { ActionState } from "../../core/departure/action-record.ts";
-import type { Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
+import type { ActionState, Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
 import { causes } from "../../core/policy/action.ts";
 import {
   choiceField,

@@ -1,7 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { actionRecords, isUnfinished, recordsAtEnd } from "../../core/action/action-plan.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
 import { begunLastAt } from "../../core/departure/ledger.ts";
 import { isSameJson } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";

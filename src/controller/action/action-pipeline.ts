@@ -10,10 +10,14 @@ import {
 } from "../../core/action/action-plan.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
-import { cloudDeadline, isLive, isPressing } from "../../core/departure/departure.ts";
+import {
+  type ActionRecord,
+  cloudDeadline,
+  isLive,
+  isPressing,
+} from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
-import { reactionTo } from "../../core/notice/reaction.ts";
+import { reactionTo } from "../../core/notice/interruption.ts";
 import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
 import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";

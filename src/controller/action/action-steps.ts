@@ -1,4 +1,4 @@
-import type { ActionRecord } from "../../core/departure/action-record.ts";
+import type { ActionRecord } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { ActionPoint } from "../../core/policy/action.ts";
 import type { StepContext } from "../departure/step.ts";

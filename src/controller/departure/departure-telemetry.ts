@@ -3,8 +3,8 @@ import type { EventReason, EventTarget, Telemetry } from "../../contracts/teleme
 import { isDetached } from "../../core/action/action-plan.ts";
 import type { UnplacedPod } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
 import {
+  type ActionRecord,
   cloudDeadline,
   type Departure,
   type DepartureStatus,

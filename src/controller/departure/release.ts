@@ -3,7 +3,7 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { bindingMs } from "../../core/drain/drain-time.ts";
-import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/reaction.ts";
+import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/interruption.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { formatDuration, millis } from "../../core/time/time.ts";

@@ -16,8 +16,12 @@ import {
   statusAfter,
   statusNoticed,
 } from "../../core/departure/ledger.ts";
-import { type Interruption, interruptionOf } from "../../core/notice/interruption.ts";
-import { policyFor, reactionTo } from "../../core/notice/reaction.ts";
+import {
+  type Interruption,
+  interruptionOf,
+  policyFor,
+  reactionTo,
+} from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";

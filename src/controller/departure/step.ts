@@ -26,7 +26,7 @@ import {
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { DrainVerdict } from "../../core/drain/drain-step.ts";
 import type { TerminationMemory } from "../../core/drain/drain-time.ts";
-import { reactionTo } from "../../core/notice/reaction.ts";
+import { reactionTo } from "../../core/notice/interruption.ts";
 import type { DrainRule, Policy } from "../../core/policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
 import type { Reason } from "../../core/reason/reason.ts";

@@ -10,7 +10,7 @@ import {
   isWaitingAdvice,
 } from "../../core/departure/departure.ts";
 import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
-import { makesLeave, policyFor, reactionTo } from "../../core/notice/reaction.ts";
+import { makesLeave, policyFor, reactionTo } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";

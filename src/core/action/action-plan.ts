@@ -1,5 +1,4 @@
-import type { ActionRecord } from "../departure/action-record.ts";
-import type { Departure, Phase } from "../departure/departure.ts";
+import type { ActionRecord, Departure, Phase } from "../departure/departure.ts";
 import type { Action, ActionPoint, ActionSpec, Cause } from "../policy/action.ts";
 import { type Instant, seconds } from "../time/time.ts";
 

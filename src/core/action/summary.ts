@@ -1,6 +1,6 @@
 import { instanceIdOf } from "../cluster/node.ts";
-import type { ActionRecord } from "../departure/action-record.ts";
 import {
+  type ActionRecord,
   cloudDeadline,
   type Departure,
   type DrainCounts,

@@ -1,11 +1,39 @@
 import type { NodeIdentity } from "../cluster/node.ts";
-import type { Cause } from "../policy/action.ts";
+import type { Fields } from "../json/json-field.ts";
+import type { ActionKind, ActionPoint, Cause } from "../policy/action.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, type Millis, minus } from "../time/time.ts";
-import type { ActionRecord } from "./action-record.ts";
 import type { BudgetDemand } from "./drain-conflict.ts";
 import type { ForceReason } from "./drain-reason.ts";
+
+/**
+ * Pending: not due yet. Running: started, and possibly completed by a controller that crashed
+ * before recording it. Undone: its changes are reverted. Skipped: it does not apply to this
+ * departure.
+ */
+export type ActionState = "Pending" | "Running" | "Done" | "Failed" | "Undone" | "Skipped";
+
+/** The state of one action of a departure: an entry of `status.actions`. */
+export interface ActionRecord {
+  readonly name: string;
+  readonly kind: ActionKind;
+  readonly at: ActionPoint;
+  readonly state: ActionState;
+  /** When its first attempt started. */
+  readonly startedAt?: Instant | undefined;
+  /** Its duration since then. */
+  readonly seconds?: number | undefined;
+  readonly attempts: number;
+  /** `Done`, `Undone`, or the error code. */
+  readonly result?: string | undefined;
+  /** A sentence with details. */
+  readonly detail?: string | undefined;
+  /** The undo record, written before the first change. */
+  readonly undo?: Fields | undefined;
+  /** The receiver's identifier: of a silence, or of a message that later ones reply to. */
+  readonly reference?: string | undefined;
+}
 
 export type Phase =
   | "Scheduled"

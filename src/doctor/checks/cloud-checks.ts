@@ -4,14 +4,17 @@ import {
   type Check,
   type CheckResult,
   counted,
+  type DoctorFacts,
+  type Fact,
   fail,
   judging,
+  type MachineFacts,
   namesOf,
   pass,
   skip,
+  spotNodes,
   warn,
-} from "../check.ts";
-import { type DoctorFacts, type Fact, type MachineFacts, spotNodes } from "../facts.ts";
+} from "../facts.ts";
 
 const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in docs/cloud";
 

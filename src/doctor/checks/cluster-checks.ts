@@ -7,8 +7,20 @@ import {
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, canNeverAllow } from "../../core/drain-plan/pod-obstacle.ts";
 import { between, minutes } from "../../core/time/time.ts";
-import { type Check, counted, fail, judging, namesOf, pass, skip, warn } from "../check.ts";
-import { type DoctorFacts, type Fact, type RightFacts, spotNodes } from "../facts.ts";
+import {
+  type Check,
+  counted,
+  type DoctorFacts,
+  type Fact,
+  fail,
+  judging,
+  namesOf,
+  pass,
+  type RightFacts,
+  skip,
+  spotNodes,
+  warn,
+} from "../facts.ts";
 
 const crdFix = "lastcall setup crds --apply";
 const definitionNames = ["departurepolicies.lastcall.dev", "departures.lastcall.dev"];

@@ -10,14 +10,17 @@ import {
   type Check,
   type CheckResult,
   counted,
+  type DoctorFacts,
   fail,
   judging,
+  type LeaseFacts,
   namesOf,
   pass,
   skip,
+  spotNodes,
+  type WorkloadFacts,
   warn,
-} from "../check.ts";
-import { type DoctorFacts, type LeaseFacts, spotNodes, type WorkloadFacts } from "../facts.ts";
+} from "../facts.ts";
 
 const installFix = "install it: docs/running.md";
 

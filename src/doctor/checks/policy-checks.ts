@@ -9,14 +9,15 @@ import {
   type Check,
   type CheckResult,
   counted,
+  type DoctorFacts,
   fail,
   judging,
   namesOf,
+  type PolicyFacts,
   pass,
   skip,
   warn,
-} from "../check.ts";
-import type { DoctorFacts, PolicyFacts } from "../facts.ts";
+} from "../facts.ts";
 
 /** Judges the policies that can be read, where there are any. */
 function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => CheckResult): CheckResult {

@@ -1,8 +1,8 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { NewDeparture } from "../../core/departure/decision.ts";
 import type {
+  ActionRecord,
   Departure,
   DepartureStatus,
   DrainCounts,

@@ -4,8 +4,8 @@ import { CopyButton } from "../copy-button.tsx";
 import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
 import { PolicyStanding } from "../timeline/policy-standing.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
-import { momentText } from "../words/words.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { momentText } from "../words/words.ts";
 import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppose.ts";
 
 /** More moved departures than that are seen on the timeline. */

@@ -1,6 +1,5 @@
 /** The words of the page in each language; the types hold the languages to the same list. */
-import type { ActionState } from "../../core/departure/action-record.ts";
-import type { Outcome, Phase } from "../../core/departure/departure.ts";
+import type { ActionState, Outcome, Phase } from "../../core/departure/departure.ts";
 import type { Cause } from "../../core/policy/action.ts";
 
 export type Language = "en" | "ja";

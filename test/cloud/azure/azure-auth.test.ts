@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { azureTokens } from "../../../src/cloud/azure/azure-auth.ts";
+import { azureTokens } from "../../../src/cloud/azure/azure-compute.ts";
 import { parseApiEndpoint } from "../../../src/cloud/release/rest-exchange.ts";
 
 const endpoint = parseApiEndpoint("--azure-endpoint", "https://management.azure.com");

@@ -3,7 +3,7 @@ import {
   type Channel,
   type ChannelAnswer,
   followChannel,
-} from "../../../src/cloud/metadata/poll-channel.ts";
+} from "../../../src/cloud/metadata/metadata-client.ts";
 import type { NoticeSourceReading } from "../../../src/contracts/cloud/notices.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";

@@ -7,7 +7,7 @@ import {
   recordsAtEnd,
   undoableRecords,
 } from "../../../src/core/action/action-plan.ts";
-import type { ActionRecord } from "../../../src/core/departure/action-record.ts";
+import type { ActionRecord } from "../../../src/core/departure/departure.ts";
 import type { Action } from "../../../src/core/policy/action.ts";
 import { instant, seconds } from "../../../src/core/time/time.ts";
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { cloudDeadline, type Departure } from "../../../src/core/departure/departure.ts";
 import { drainRuleOf } from "../../../src/core/drain/drain-time.ts";
 import {
+  givenUpAt,
   interruptionOf,
   isMarkOutdated,
   isOvertaken,
   mayShowMark,
 } from "../../../src/core/notice/interruption.ts";
 import { causeWith, noticeUpdate, updateFrom } from "../../../src/core/notice/notice-state.ts";
-import { givenUpAt } from "../../../src/core/notice/reaction.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
