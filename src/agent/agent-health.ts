@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { CounterName, Log, MetricLabels, Metrics } from "../contracts/telemetry.ts";
-import { Sampler } from "../core/chance/rng.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { minutes } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 

@@ -6,12 +6,13 @@ import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts"
 import type { Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
-import { type Rng, Sampler } from "../core/chance/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { TerminationMemory } from "../core/drain/drain-time.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActionChecks } from "./action/action-checks.ts";
-import { PendingCordons } from "./action/action-ledger.ts";
+import { PendingCordons } from "./action/pending-cordons.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/step.ts";
 import { Executor } from "./executor.ts";

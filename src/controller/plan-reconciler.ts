@@ -1,7 +1,7 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { LaunchTimes } from "../contracts/cloud/instances.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
-import { Sampler } from "../core/chance/rng.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";

@@ -30,7 +30,8 @@ import {
   takeBack,
   taskFor,
 } from "./action-attempt.ts";
-import { ActionLedger, type ActionLedgerOptions, type PendingCordons } from "./action-ledger.ts";
+import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
+import type { PendingCordons } from "./pending-cordons.ts";
 
 export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underWay"> {
   readonly executor: Executor;

@@ -32,8 +32,8 @@ import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/rel
 import type { Reason } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { assert, type LastcallError } from "../../errors.ts";
-import type { PendingCordons } from "../action/action-ledger.ts";
 import type { ActionPipeline } from "../action/action-pipeline.ts";
+import type { PendingCordons } from "../action/pending-cordons.ts";
 import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { StatusWriter } from "./status-writer.ts";
