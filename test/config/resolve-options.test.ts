@@ -206,8 +206,8 @@ describe("a wrong value of an option is refused with one sentence", () => {
       "run: {zzz: 1}",
       "lastcall.yaml:1: run.zzz: found an unknown option, expected the name of an option",
     ],
-    ["run: fast", 'lastcall.yaml:1: run: found "fast", expected options by name'],
-    ["- nodes", "lastcall.yaml:1: found a list, expected options by name"],
+    ["run: fast", 'lastcall.yaml:1: run: found "fast", expected options and their values'],
+    ["- nodes", "lastcall.yaml:1: found a list, expected options and their values"],
     [
       "quiet: true\nquiet: false",
       "lastcall.yaml:2: quiet: found the field a second time, expected it once (line 1 has it)",

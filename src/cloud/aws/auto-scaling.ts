@@ -166,7 +166,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
         action: `ask EC2 Auto Scaling by ${permission}`,
         permission: `${permission} on *`,
         service: "EC2 Auto Scaling",
-        wanted: "a region and an endpoint that are Auto Scaling's",
+        wanted: "a region and an endpoint of Auto Scaling",
       });
     }
   }

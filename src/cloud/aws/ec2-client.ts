@@ -284,7 +284,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
         action: `ask EC2 by ${permission}`,
         permission: `${permission} on *`,
         service: "EC2",
-        wanted: "a region and an endpoint that are EC2's",
+        wanted: "a region and an endpoint of EC2",
       });
     }
   }

@@ -306,7 +306,7 @@ const known: readonly KnownCode[] = [
   {
     name: /^(InvalidAuthenticationToken\w*|ExpiredAuthenticationToken|AuthenticationFailed\w*)$/,
     code: "CLOUD_CREDENTIALS",
-    wanted: "a token that Azure takes",
+    wanted: "a token that Azure accepts",
   },
   { name: /^ScopeLocked$/, code: "CLOUD_REFUSED", wanted: "no lock on the resource" },
   {
@@ -361,13 +361,13 @@ function judge({ status, code }: ArmRefusal): Explanation {
   if (status >= 300 && status < 400) {
     return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };
   }
-  if (status === 401) return { code: "CLOUD_CREDENTIALS", wanted: "a token that Azure takes" };
+  if (status === 401) return { code: "CLOUD_CREDENTIALS", wanted: "a token that Azure accepts" };
   if (status === 403) return { code: "CLOUD_RIGHT_MISSING", wanted: "the permission" };
   if (status === 409 || status === 412) {
     return { code: "CLOUD_REFUSED", retryable: true, wanted: "no other change under way" };
   }
   if (status === 404) {
-    return { code: "CLOUD_REFUSED", retryable: true, wanted: "what the request named" };
+    return { code: "CLOUD_REFUSED", retryable: true, wanted: "the resource to exist" };
   }
-  return { code: "CLOUD_REFUSED", wanted: "the request taken" };
+  return { code: "CLOUD_REFUSED", wanted: "the request to be accepted" };
 }

@@ -48,7 +48,7 @@ const forms = {
   role: {
     flag: "--role",
     pattern: /^[a-zA-Z0-9][-_. a-zA-Z0-9]{0,99}$/,
-    wanted: "the beginning of the names of the custom roles: letters, digits, spaces and -_.",
+    wanted: "a prefix for the names of the custom roles: letters, digits, spaces and -_.",
   },
 } as const satisfies Record<string, Form>;
 

@@ -293,7 +293,7 @@ function judge(refusal: Refusal, purpose: CallPurpose): Explanation {
     return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };
   }
   if (status === 401) {
-    return { code: "CLOUD_CREDENTIALS", wanted: "an access token that Compute Engine takes" };
+    return { code: "CLOUD_CREDENTIALS", wanted: "an access token that Compute Engine accepts" };
   }
   if (status === 403) return judgeForbidden(reason, { refusal, purpose });
   return judgeRefused(status, reason);
@@ -323,12 +323,12 @@ function judgeRefused(status: number, reason: string): Explanation {
     return { code: "CLOUD_REFUSED", retryable: true, wanted: "no other change under way" };
   }
   if (status === 404) {
-    return { code: "CLOUD_REFUSED", retryable: true, wanted: "what the request named" };
+    return { code: "CLOUD_REFUSED", retryable: true, wanted: "the resource to exist" };
   }
   if (reason === "invalidresourceusage") {
     return { code: "CLOUD_REFUSED", wanted: "a machine without deletion protection" };
   }
-  return { code: "CLOUD_REFUSED", wanted: "the request taken" };
+  return { code: "CLOUD_REFUSED", wanted: "the request to be accepted" };
 }
 
 function field(value: unknown, name: string): unknown {

@@ -2,7 +2,6 @@ import { isJsonType, jsonTemplateProblem } from "../../core/action/template.ts";
 import type { ActionKind, HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
 import {
   apiField,
-  awsActionFields,
   isJson,
   isTemplate,
   messageField,
@@ -11,7 +10,8 @@ import {
   textOf,
   urlField,
   urlTemplate,
-} from "./aws-action-schema.ts";
+} from "./action-field.ts";
+import { awsActionFields } from "./aws-action-schema.ts";
 import {
   choiceField,
   type ObjectField,
@@ -36,7 +36,7 @@ const isWithoutApiPath: SchemaRule = ruleOn<string>({
 const alertmanagerSilence = {
   type: "object",
   description:
-    "A silence in Alertmanager, ended when the departure is rolled back or its notice withdrawn, else by its duration.",
+    "Creates a silence in Alertmanager. It is deleted if the departure is rolled back or its notice is withdrawn, and otherwise expires after `duration`.",
   required: ["url", "matchers"],
   properties: {
     url: {
@@ -45,13 +45,13 @@ const alertmanagerSilence = {
     },
     matchers: {
       type: "list",
-      description: "What it silences: all must hold.",
+      description: "Which alerts to silence: those that meet all matchers.",
       minItems: 1,
       maxItems: 32,
       wanted: "a list with at least one matcher",
       items: {
         type: "string",
-        description: "A matcher with a template in its value.",
+        description: "A matcher; its value is a template.",
         pattern: matcherPattern,
         maxLength: 1024,
         wanted: 'a matcher such as instance="{{node}}"',
@@ -60,7 +60,7 @@ const alertmanagerSilence = {
     },
     duration: positiveDurationField({ description: "How long it lasts.", default: "2h" }),
     comment: templateField({
-      description: "What it is for, a template.",
+      description: "The comment of the silence; a template.",
       default: "{{node}} leaves: {{cause}}",
       maxLength: 512,
     }),
@@ -70,12 +70,12 @@ const alertmanagerSilence = {
 
 const datadogMute = {
   type: "object",
-  description: "The host is muted in Datadog, and unmuted when the departure is rolled back.",
+  description: "Mutes the host in Datadog, and unmutes it if the departure is rolled back.",
   required: ["apiKey", "applicationKey"],
   properties: {
     url: apiField("The API of your Datadog site.", "https://api.datadoghq.com"),
     host: templateField({
-      description: "The host as Datadog names it, a template.",
+      description: "The host's name in Datadog; a template.",
       default: "{{node}}",
       maxLength: 512,
     }),
@@ -97,17 +97,17 @@ function keyField(description: string) {
 const mackerelStatus = {
   type: "object",
   description:
-    "The host's status in Mackerel is set, and set back when the departure is rolled back.",
+    "Sets the host's status in Mackerel, and restores it if the departure is rolled back.",
   required: ["secretRef"],
   properties: {
     url: apiField("The API.", "https://api.mackerelio.com"),
     host: templateField({
-      description: "The host's name or custom identifier, a template.",
+      description: "The host's name or custom identifier; a template.",
       default: "{{node}}",
       maxLength: 512,
     }),
     status: choiceField({
-      description: "The status that it has from then on.",
+      description: "The status to set.",
       choices: wordsOf<MackerelStatus["status"]>({
         maintenance: true,
         standby: true,
@@ -131,7 +131,7 @@ const slackFields = {
     "The incoming webhook, where its address is no secret; with `channel` the Web API, https://slack.com/api if not set.",
   ),
   channel: textOf({
-    description: "The channel's id; then `secretRef` is the token of a bot.",
+    description: "The channel's id. If it is set, `secretRef` holds the token of a bot.",
     pattern: "^[#@A-Za-z0-9._-]+$",
     maxLength: 128,
     wanted: "the id of a channel such as C0123456789",
@@ -143,13 +143,13 @@ const slackFields = {
 const slack = {
   type: "object",
   description:
-    "A message to Slack: by an incoming webhook, or with `channel` by a bot, whose messages about one departure are one thread.",
+    "Sends a message to Slack through an incoming webhook or, with `channel`, as a bot, which keeps the messages about one departure in one thread.",
   properties: slackFields,
   rules: [
     ruleOn<SchemaValues<typeof slackFields>>({
       cel: "has(self.channel) ? has(self.secretRef) : has(self.url) != has(self.secretRef)",
       at: "secretRef",
-      wanted: "a bot's token with channel; without, either url or secretRef with the webhook",
+      wanted: "a bot token if channel is set; otherwise either url or secretRef with the webhook",
       holds: ({ channel, url, secretRef }) =>
         channel !== undefined
           ? secretRef !== undefined
@@ -164,11 +164,11 @@ const slack = {
 
 const teams = {
   type: "object",
-  description: "A card to a Teams workflow (`When a Teams webhook request is received`).",
+  description: "Sends a card to a Teams workflow (`When a Teams webhook request is received`).",
   properties: {
     url: urlField("The workflow's address, where it is no secret."),
     title: templateField({
-      description: "The card's title, a template.",
+      description: "The card's title; a template.",
       default: "{{node}} {{cause}} {{outcome}}",
       maxLength: 512,
     }),
@@ -180,7 +180,8 @@ const teams = {
 
 const telegram = {
   type: "object",
-  description: "A message by a Telegram bot; later ones about one departure answer the first.",
+  description:
+    "Sends a message as a Telegram bot; later messages about the same departure reply to the first.",
   required: ["chatId", "secretRef"],
   properties: {
     url: apiField("The API.", "https://api.telegram.org"),
@@ -197,7 +198,7 @@ const telegram = {
 
 const cloudEvents = {
   type: "object",
-  description: "A CloudEvent to a webhook, signed as Standard Webhooks has it.",
+  description: "Sends a CloudEvent to a webhook, signed according to Standard Webhooks.",
   required: ["url"],
   properties: {
     url: urlField("The webhook."),
@@ -222,9 +223,9 @@ const methods = wordsOf<HttpRequestSpec["method"]>({
 
 const requestFields = {
   url: urlTemplate("The address; a template but for its host."),
-  method: choiceField({ description: "The method.", choices: methods, default: "POST" }),
+  method: choiceField({ description: "The HTTP method.", choices: methods, default: "POST" }),
   body: templateField({
-    description: "The body, a template; in JSON its values are escaped as JSON.",
+    description: "The body; a template. In a JSON body, values are escaped as JSON.",
     maxLength: 16_384,
   }),
 } as const satisfies SchemaFields;
@@ -242,7 +243,7 @@ const httpFields = {
   ...requestFields,
   contentType: {
     type: "string",
-    description: "The type of the body.",
+    description: "The media type of the body.",
     default: "application/json",
     pattern: "^[a-z]+/[-+.a-zA-Z0-9]+(; ?[-a-zA-Z0-9]+=[-a-zA-Z0-9]+)?$",
     maxLength: 128,
@@ -250,7 +251,7 @@ const httpFields = {
   },
   headers: {
     type: "list",
-    description: "Headers beside Content-Type.",
+    description: "Headers in addition to Content-Type.",
     default: [],
     maxItems: 16,
     items: {
@@ -269,11 +270,11 @@ const httpFields = {
         },
         value: {
           type: "string",
-          description: "Its value; with `secretRef` what comes before the secret.",
+          description: "Its value; with `secretRef`, the text before the secret.",
           default: "",
           pattern: "^(\\{?[ -z|}~])*\\{?$",
           maxLength: 1024,
-          wanted: "printable ASCII without {{…}}: a header is no template",
+          wanted: "printable ASCII without {{…}}: headers are not templates",
         },
         secretRef: secretField("What its value ends with."),
       },
@@ -282,7 +283,7 @@ const httpFields = {
   undo: {
     type: "object",
     description:
-      "The request that undoes it, with the same headers, when the departure is rolled back or its notice withdrawn.",
+      "The request that undoes the action, sent with the same headers if the departure is rolled back or its notice is withdrawn.",
     required: ["url"],
     properties: requestFields,
   },
@@ -290,7 +291,7 @@ const httpFields = {
 
 const http = {
   type: "object",
-  description: "A request to any HTTP API, by template.",
+  description: "Sends a request, built from templates, to any HTTP API.",
   required: ["url"],
   properties: httpFields,
   rules: [

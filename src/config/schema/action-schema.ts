@@ -16,14 +16,14 @@ import {
 const ownFields = {
   name: {
     type: "string",
-    description: "What status, log lines and messages call it; unique within the policy.",
+    description: "The action's name in status, logs and messages; unique within the policy.",
     pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
     maxLength: 63,
     wanted: "a name of lower case letters, digits and dashes",
   },
   at: choiceField({
     description:
-      "`AtNotice`: when the departure begins, beside cordon and drain; `BeforeDrain` and `AfterDrain`: around the drain, where there is one; `AtEnd`: once the outcome is known.",
+      "`AtNotice`: when the departure begins, in parallel with cordon and drain; `BeforeDrain` and `AfterDrain`: before and after the drain, if there is one; `AtEnd`: once the outcome is known.",
     choices: wordsOf<ActionPoint>({
       AtNotice: true,
       BeforeDrain: true,
@@ -33,11 +33,11 @@ const ownFields = {
   }),
   causes: {
     type: "list",
-    description: "Only for departures of these causes; if not set, for all.",
+    description: "Runs only for departures with these causes; if not set, for all.",
     minItems: 1,
     maxItems: 8,
     unique: true,
-    wanted: "a list with at least one cause (all of them: leave causes out)",
+    wanted: "a list with at least one cause (for all causes, omit the field)",
     items: choiceField({
       description: "A cause.",
       choices: causes,
@@ -49,7 +49,7 @@ const ownFields = {
   }),
   retries: {
     type: "integer",
-    description: "How many attempts follow a first one that failed; none after the deadline.",
+    description: "How many times to retry after a failed attempt; never after the deadline.",
     default: 3,
     minimum: 0,
     maximum: 20,
@@ -70,7 +70,7 @@ export interface WrittenAction
 
 const actionField: ObjectField = {
   type: "object",
-  description: "One action: when, for which causes, and exactly one type of what it does.",
+  description: "One action: when it runs, for which causes, and exactly one type.",
   required: ["name", "at"],
   properties: { ...ownFields, ...actionKindFields },
   rules: [
@@ -93,14 +93,14 @@ const actionField: ObjectField = {
 export const actionsField: ListField = {
   type: "list",
   description:
-    "What happens around a departure: traffic out, quarantine, mute, tell. See docs/actions.md.",
+    "What else happens at a departure: deregistration from load balancers, quarantine, muted alerts, messages. See docs/actions.md.",
   default: [],
   maxItems: 32,
   items: actionField,
   rules: [
     ruleOn<readonly WrittenAction[]>({
       cel: "self.all(a, self.exists_one(o, o.name == a.name))",
-      wanted: "a name of its own for each action",
+      wanted: "a unique name for each action",
       holds: (actions) => repeatedName(actions) === undefined,
       found: (actions) => `the name ${JSON.stringify(repeatedName(actions))} twice`,
     }),

@@ -13,7 +13,8 @@ import {
 
 const node: ObjectField = {
   type: "object",
-  description: "Who leaves. A name alone is nobody: managed groups use names again.",
+  description:
+    "The node that leaves. Its name alone does not identify it, because managed groups reuse names.",
   required: ["name", "uid"],
   properties: {
     name: {
@@ -39,7 +40,7 @@ const node: ObjectField = {
 /** `Departure.spec`. */
 export const departureSpec: ObjectField = {
   type: "object",
-  description: "One node's leaving, planned or forced.",
+  description: "The departure of one node, planned or forced.",
   required: ["node", "cause"],
   properties: {
     node,
@@ -104,7 +105,7 @@ const drain: ObjectField = {
             choices: wordsOf<UncleanPod["outcome"]>({ Killed: true, LeftBehind: true }),
           }),
           rule: textField({
-            description: "The rule of `lastcall audit` that foretells such an end.",
+            description: "The rule of `lastcall audit` that predicts such an end.",
           }),
         },
       },
@@ -119,7 +120,7 @@ const drain: ObjectField = {
         properties: {
           namespace: textField({ description: "Its namespace." }),
           name: textField({ description: "Its name." }),
-          reason: textField({ description: "Why; a word of docs/drain.md." }),
+          reason: textField({ description: "The reason; see docs/drain.md." }),
         },
       },
     },
@@ -128,18 +129,18 @@ const drain: ObjectField = {
 
 const actions: FieldSchema = {
   type: "list",
-  description: "What is done around the departure, in the order of the policy.",
+  description: "The actions of the departure, in the order of the policy.",
   items: {
     type: "object",
     description: "One action.",
     required: ["name", "at", "state"],
     properties: {
       name: textField({ description: "Its name in the policy." }),
-      kind: textField({ description: "What it does: the type that it has in the policy." }),
+      kind: textField({ description: "The action's type in the policy." }),
       at: textField({ description: "When it is due." }),
       state: choiceField({
         description:
-          "How far it is. `Skipped`: not for this departure; `Undone`: what it had changed is as it was.",
+          "The action's state. `Skipped`: it does not apply to this departure; `Undone`: its change was reverted.",
         choices: wordsOf<ActionState>({
           Pending: true,
           Running: true,
@@ -150,17 +151,17 @@ const actions: FieldSchema = {
         }),
       }),
       startedAt: instantField("When its first attempt began."),
-      seconds: { type: "number", description: "How long it took, all attempts." },
+      seconds: { type: "number", description: "How long all attempts took." },
       attempts: counter("How many attempts there were."),
-      result: textField({ description: "`Done`, `Undone`, or the code of docs/errors.md." }),
+      result: textField({ description: "`Done`, `Undone`, or an error code; see docs/errors.md." }),
       detail: textField({ description: "One sentence about it." }),
       undo: {
         type: "object",
-        description: "What it takes to undo it; written before the first change.",
+        description: "What is needed to undo the action; written before its first change.",
         properties: {},
         open: true,
       },
-      reference: textField({ description: "What the receiver calls what it was sent." }),
+      reference: textField({ description: "The receiver's identifier for what was sent." }),
     },
   },
 };
@@ -168,12 +169,12 @@ const actions: FieldSchema = {
 /** `Departure.status`. */
 export const departureStatus: ObjectField = {
   type: "object",
-  description: "The ledger of the departure.",
+  description: "The observed state of the departure.",
   // What nobody has begun is scheduled, also to those who look before the controller has written.
   default: {},
   properties: {
     phase: choiceField({
-      description: "Where it is.",
+      description: "The current phase.",
       default: "Scheduled",
       choices: wordsOf<Phase>({
         Scheduled: true,
@@ -186,7 +187,7 @@ export const departureStatus: ObjectField = {
       }),
     }),
     outcome: choiceField({
-      description: "How it ended: exactly one of these, and never changed.",
+      description: "How the departure ended; set once, and never changed.",
       choices: wordsOf<Outcome>({
         Planned: true,
         Preempted: true,
@@ -197,13 +198,13 @@ export const departureStatus: ObjectField = {
         Failed: true,
       }),
     }),
-    reason: textField({ description: "Why it is where it is; a word of the glossary." }),
-    message: textField({ description: "The same in one sentence." }),
+    reason: textField({ description: "The reason for the current phase; see docs/glossary.md." }),
+    message: textField({ description: "The reason in one sentence." }),
     startedAt: instantField("When it began and the node was marked."),
     endedAt: instantField("When it ended."),
     machine: {
       type: "object",
-      description: "The machine, written down just before its release.",
+      description: "The machine, recorded just before its release.",
       properties: {
         id: textField({ description: "The id that its cloud or its owner gave it." }),
         mode: textField({ description: "How it is released: a value of instance.release." }),
@@ -213,7 +214,7 @@ export const departureStatus: ObjectField = {
     demands: {
       type: "list",
       description:
-        "What the drain asks of the budgets that others may need too, until its pods are gone.",
+        "What the drain needs of budgets that other drains may need as well, until its pods are gone.",
       items: {
         type: "object",
         description: "One PodDisruptionBudget.",
@@ -228,14 +229,14 @@ export const departureStatus: ObjectField = {
     actions,
     policy: textField({
       description:
-        "The policy of its actions, and of its lifecycle hook where that is abandoned: the node may be gone before them.",
+        "The policy that its actions follow, and its lifecycle hook if that is abandoned; recorded because the node may be gone by then.",
     }),
     leftTo: textField({
-      description: "The other tool that is taking the node away: the departure is held for it.",
+      description: "Another tool that is removing the node; the departure waits for it.",
     }),
     timeline: {
       type: "list",
-      description: "What happened when.",
+      description: "What happened, and when.",
       items: {
         type: "object",
         description: "One step.",
@@ -243,7 +244,7 @@ export const departureStatus: ObjectField = {
         properties: {
           at: instantField("When."),
           step: textField({ description: "What was done." }),
-          result: textField({ description: "What came of it." }),
+          result: textField({ description: "The result." }),
         },
       },
     },

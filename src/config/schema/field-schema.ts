@@ -241,7 +241,7 @@ export function amountField(description: string): AmountField {
     description,
     minimum: 1,
     pattern: "^([1-9][0-9]?|100)%$",
-    wanted: "a count from 1 on or a share from 1% to 100%",
+    wanted: "a count of at least 1 or a percentage from 1% to 100%",
   };
 }
 
@@ -285,11 +285,11 @@ export function conditionsField(description: string): ListField {
       properties: {
         type: { type: "string", description: "Its name." },
         status: choiceField({
-          description: "Whether it holds.",
+          description: "The status of the condition.",
           choices: ["True", "False", "Unknown"],
         }),
-        reason: textField({ description: "One word why." }),
-        message: textField({ description: "One sentence why." }),
+        reason: textField({ description: "The reason in one word." }),
+        message: textField({ description: "The reason in one sentence." }),
         lastTransitionTime: instantField("When the status last changed."),
         observedGeneration: {
           type: "integer",

@@ -1,5 +1,6 @@
 import type { HookResult, NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
 import { actionsField, type WrittenAction } from "./action-schema.ts";
+import { drainField } from "./drain-schema.ts";
 import {
   amountField,
   choiceField,
@@ -16,7 +17,7 @@ import {
   switchField,
   wordsOf,
 } from "./field-schema.ts";
-import { drainField, labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
+import { labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
 
 const lifetimeFields = {
@@ -26,10 +27,10 @@ const lifetimeFields = {
   }),
   max: positiveDurationField({
     description:
-      "The age at which the cloud takes the machine, or a limit of one's own choice. If not set, there are no planned departures, only notices.",
+      "The age at which the cloud terminates the machine, or a limit of your own. If not set, there are no planned departures, only notices.",
   }),
   reserve: durationField({
-    description: "How long before `max` a node has to leave at the latest.",
+    description: "How long before `max` a node leaves at the latest.",
     default: "30m",
   }),
 } as const satisfies SchemaFields;
@@ -66,7 +67,7 @@ const lifetimeRules: readonly SchemaRule[] = [
 
 const lifetime = {
   type: "object",
-  description: "Between which ages a node leaves on a plan.",
+  description: "The ages between which a node leaves on a plan.",
   default: {},
   properties: lifetimeFields,
   rules: lifetimeRules,
@@ -74,7 +75,7 @@ const lifetime = {
 
 const spacing = {
   type: "object",
-  description: "How far apart the departures of one policy lie.",
+  description: "How far apart the departures of the policy are.",
   default: {},
   properties: {
     mode: choiceField({
@@ -84,7 +85,7 @@ const spacing = {
       default: "Late",
     }),
     min: durationField({
-      description: "The gap to keep in `Late`; a smaller one is used where no plan can keep it.",
+      description: "The gap to keep in `Late`; a smaller one is used if no plan can keep it.",
       default: "15m",
     }),
   },
@@ -96,14 +97,14 @@ const budgetFields = {
   ),
   perHour: {
     type: "integer",
-    description: "At most so many departures started in any 60 minutes.",
+    description: "The number of departures that may start in any 60 minutes.",
     minimum: 1,
     maximum: 100_000,
     wanted: "a whole number from 1 to 100000",
   },
   scope: choiceField({
     description:
-      "For `nodes`: counted over the policy's nodes (the default), over those of one zone, or over all nodes under any policy.",
+      "For `nodes`: counted over the policy's nodes (the default), over the nodes of one zone, or over the nodes of all policies.",
     choices: ["Policy", "Zone", "Cluster"],
   }),
 } as const satisfies SchemaFields;
@@ -111,7 +112,7 @@ type WrittenBudget = SchemaValues<typeof budgetFields>;
 
 const budgets = {
   type: "list",
-  description: "How many nodes may be out at once, or leave in an hour. All of them count.",
+  description: "How many nodes may be leaving at once, or leave in an hour. All budgets apply.",
   default: [],
   maxItems: 32,
   items: {
@@ -135,7 +136,7 @@ const budgets = {
       ruleOn<WrittenBudget>({
         cel: "!has(self.perHour) || !has(self.scope) || self.scope == 'Policy'",
         at: "scope",
-        wanted: "no scope but Policy beside perHour",
+        wanted: "the scope Policy with perHour",
         holds: ({ perHour, scope = "Policy" }) => perHour === undefined || scope === "Policy",
       }),
     ],
@@ -151,7 +152,7 @@ const waves = {
     sizes: {
       type: "list",
       description:
-        "How many departures each wave has; the next wave begins when all of them have ended well, and after the last there is no limit. One that is rolled back, fails or leaves pods behind halts them: then nodes leave at their deadlines only.",
+        "The number of departures in each wave. The next wave begins when all of them have succeeded; after the last wave there is no limit. A departure that is rolled back, fails or leaves pods behind halts the waves: nodes then leave only at their deadlines.",
       minItems: 1,
       maxItems: 32,
       wanted: "at least one wave, such as [1, 10%]",
@@ -166,7 +167,7 @@ const waves = {
 const alerts = {
   type: "object",
   description:
-    "Holds while Alertmanager reports a firing alert that the matchers select, or does not answer.",
+    "Holds departures while Alertmanager reports a firing alert that the matchers select, or does not respond.",
   required: ["url"],
   properties: {
     url: {
@@ -178,7 +179,7 @@ const alerts = {
     },
     matchers: {
       type: "list",
-      description: "Alertmanager matchers that an alert must all meet; none: every alert counts.",
+      description: "Matchers that an alert must all meet; if empty, every alert counts.",
       default: [],
       maxItems: 32,
       items: {
@@ -201,7 +202,7 @@ const gates = {
     alerts,
     blockingPods: {
       type: "list",
-      description: "A node on which a pod that one of these selects runs is not started.",
+      description: "A node does not leave while a pod runs on it that one of these selects.",
       default: [],
       maxItems: 32,
       items: labelSelectorField("Selects pods of all namespaces."),
@@ -211,17 +212,20 @@ const gates = {
 
 const replacement = {
   type: "object",
-  description: "Whether room for the pods is made before they have to leave.",
+  description: "Whether capacity for the pods is reserved before they are evicted.",
   default: {},
   properties: {
     when: choiceField({
-      description: "`BeforeDrain`: the room exists and is ready before the first eviction.",
+      description: "`BeforeDrain`: the capacity is ready before the first eviction.",
       choices: ["BeforeDrain", "None"],
       default: "None",
     }),
-    timeout: positiveDurationField({ description: "How long to wait for it.", default: "10m" }),
+    timeout: positiveDurationField({
+      description: "How long to wait for the capacity.",
+      default: "10m",
+    }),
     onTimeout: choiceField({
-      description: "What to do when it has not come by then.",
+      description: "What to do if the capacity is not ready by then.",
       choices: ["Proceed", "RollBack"],
       default: "Proceed",
     }),
@@ -239,7 +243,7 @@ const reactions = wordsOf<NoticeReaction>({
 const onNotice = {
   type: "object",
   description:
-    "What a notice from the cloud brings about. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
+    "What to do at a notice from the cloud. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
   default: {},
   properties: {
     spotInterruption: choiceField({
@@ -249,7 +253,7 @@ const onNotice = {
     }),
     rebalance: choiceField({
       description:
-        "The cloud advises to move (EC2 rebalance recommendation). Within budgets, waves, windows and gates.",
+        "The cloud recommends leaving the machine (EC2 rebalance recommendation). Budgets, waves, windows and gates apply.",
       choices: reactions,
       default: "Ignore",
     }),
@@ -268,7 +272,7 @@ const instance = {
   properties: {
     release: choiceField({
       description:
-        "`Recreate`: its group makes a new one; `Delete`: its group shrinks by it; `DeleteInstance`: it is deleted by itself, where it has no group or past it; `NodeClaim`: Karpenter takes it, which is what `Recreate` means for Karpenter's nodes; `None`: it stays.",
+        "`Recreate`: its group replaces it; `Delete`: its group shrinks by one; `DeleteInstance`: the instance is deleted without its group, if it has one; `NodeClaim`: Karpenter terminates it, which is also what `Recreate` means for Karpenter's nodes; `None`: it is kept.",
       choices: wordsOf<ReleaseMode>({
         Recreate: true,
         Delete: true,
@@ -280,17 +284,17 @@ const instance = {
     }),
     awaitMachine: durationField({
       description:
-        "How long after its drain a node waits for its machine to be terminated, before a planned departure is given up and the node uncordoned: with `release: None` by another tool, with any other value by a cloud that cannot be reached or refuses.",
+        "How long a drained node waits for its machine to be terminated before a planned departure is abandoned and the node uncordoned. With `release: None` another tool terminates it; with any other value the wait is for a cloud that cannot be reached or refuses.",
       default: "30m",
     }),
     loadBalancerDelay: durationField({
       description:
-        "How long load balancers may go on sending to a node after its cordon: where we release its machine, that lives at least so long after the drain has begun, but under a notice no longer than its deadline.",
+        "How long load balancers may keep sending traffic to a node after its cordon. A machine that Lastcall releases is kept for at least this long after its drain has begun, but under a notice not past its deadline.",
       default: "0s",
     }),
     lifecycleHook: choiceField({
       description:
-        "What an EC2 Auto Scaling group is told that waits at a lifecycle hook for the machine's termination, once its drain is over. `Continue`: the group goes on with the hooks that are left; `Abandon`: it skips them. The instance is terminated either way.",
+        "The result sent to an EC2 Auto Scaling group that waits at a lifecycle hook for the machine's termination, once the drain is over. `Continue`: the group goes on with the remaining hooks; `Abandon`: it skips them. The instance is terminated either way.",
       choices: wordsOf<HookResult>({ Continue: true, Abandon: true }),
       default: "Continue",
     }),

@@ -25,14 +25,14 @@ const policyStatus: ObjectField = {
     observedGeneration: counter("The generation of the spec that this status describes."),
     paused: {
       type: "boolean",
-      description: "Whether no planned departure starts, because the policy says `paused: true`.",
+      description: "Whether planned departures are paused by `paused: true`.",
     },
     matchedNodes: counter(
       "How many nodes the policy selects; if the policy is invalid, how many nodes it holds back.",
     ),
     departures: {
       type: "object",
-      description: "Its departures.",
+      description: "The policy's departures.",
       properties: {
         scheduled: counter("Scheduled and not started."),
         underWay: counter("Started and not ended."),
@@ -41,7 +41,7 @@ const policyStatus: ObjectField = {
     },
     spacing: {
       type: "object",
-      description: "The gap between departures; null where there are fewer than two.",
+      description: "The gap between departures; null if there are fewer than two.",
       properties: {
         wantedSeconds: seconds("What the policy asks for."),
         reachedSeconds: seconds("The smallest gap of the plan."),
@@ -50,25 +50,25 @@ const policyStatus: ObjectField = {
     },
     forecast: {
       type: "object",
-      description: "Whether the fleet can be rotated in these windows and budgets.",
+      description: "Whether the fleet can be rotated within these windows and budgets.",
       properties: {
         feasible: { type: "boolean", description: "Whether every node leaves in time." },
         late: {
           type: "list",
-          description: "The nodes that do not.",
+          description: "The nodes that do not leave in time.",
           items: { type: "string", description: "A node's name." },
         },
         widenBySeconds: seconds("How much longer each Allow window would have to be."),
-        explain: textField({ description: "The same in one sentence." }),
+        explain: textField({ description: "The reason in one sentence." }),
       },
     },
     waves: {
       type: "object",
-      description: "How far the waves have come; absent where the policy has none.",
+      description: "The progress of the waves; absent if the policy has none.",
       properties: {
         state: choiceField({
           description:
-            "`Halted` by a departure that ended badly, `Passed` when all have left well.",
+            "`Halted`: by a departure that did not succeed; `Passed`: all departures of the waves have succeeded.",
           choices: ["UnderWay", "Passed", "Halted"],
         }),
         wave: counter("The wave that is under way, from 1 on."),
@@ -76,7 +76,7 @@ const policyStatus: ObjectField = {
         size: counter("How many departures it has."),
         leftWell: counter("How many of them have ended well."),
         underWay: counter("How many of the policy's nodes are leaving now."),
-        haltedBy: textField({ description: "The Departure that halts them." }),
+        haltedBy: textField({ description: "The Departure that halts the waves." }),
       },
     },
     nextDepartureAt: instantField("When the next node leaves."),
@@ -144,13 +144,13 @@ const departureDefinition: ResourceDefinition = {
   plural: "departures",
   singular: "departure",
   shortName: "dep",
-  description: "One node's leaving, planned or forced, from schedule to outcome.",
+  description: "The departure of one node, planned or forced, from schedule to outcome.",
   spec: departureSpec,
   status: departureStatus,
   columns: [
     column("Node", "string", ".spec.node.name", "The node that leaves."),
     column("Cause", "string", ".spec.cause", "Why."),
-    column("Phase", "string", ".status.phase", "Where it is."),
+    column("Phase", "string", ".status.phase", "The current phase."),
     column("Departs", "string", ".spec.departAt", "When it begins."),
     column("Deadline", "string", ".spec.deadlineAt", "When the machine may be gone."),
     column("Pods", "integer", ".status.drain.left", "Pods still on the node."),
@@ -158,7 +158,7 @@ const departureDefinition: ResourceDefinition = {
     age,
     wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
     wide(column("Reason", "string", ".status.reason", "Why it is where it is.")),
-    wide(column("Message", "string", ".status.message", "The same in one sentence.")),
+    wide(column("Message", "string", ".status.message", "The reason in one sentence.")),
   ],
 };
 

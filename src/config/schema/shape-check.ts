@@ -114,7 +114,10 @@ function readList({ schema, value, at }: Question<ListField>): ShapeReading {
   }
   const repeated: unknown = value.find((item, index) => value.indexOf(item) !== index);
   if (schema.unique && repeated !== undefined) {
-    return refusal(value, at, { found: `${describeValue(repeated)} twice`, wanted: "each once" });
+    return refusal(value, at, {
+      found: `${describeValue(repeated)} twice`,
+      wanted: "each item once",
+    });
   }
   const items = value.map((item: unknown, index) =>
     readField({ schema: schema.items, value: item, at: [...at, index] }),

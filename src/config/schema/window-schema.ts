@@ -99,7 +99,7 @@ const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
 const timeZone = {
   type: "string",
   description:
-    "The IANA time zone of the window, such as `Asia/Tokyo`; its own daylight saving time counts.",
+    "The IANA time zone of the window, such as `Asia/Tokyo`; its daylight saving time applies.",
   default: "UTC",
   pattern: "^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
   maxLength: 64,
@@ -123,11 +123,11 @@ const timeZone = {
 const days = {
   type: "list",
   description:
-    "The days on which the window starts; if not set, every day. One over midnight belongs to the day of its start.",
+    "The days on which the window starts; if not set, every day. A window over midnight belongs to the day on which it starts.",
   minItems: 1,
   maxItems: 7,
   unique: true,
-  wanted: "at least one of Mon, Tue, Wed, Thu, Fri, Sat, Sun (every day: leave days out)",
+  wanted: "at least one of Mon, Tue, Wed, Thu, Fri, Sat, Sun (for every day, omit the field)",
   items: choiceField({
     description: "A day of the week.",
     choices: wordsOf<Weekday>({
@@ -173,7 +173,7 @@ const cron: StringField = {
 const windowFields = {
   name: {
     type: "string",
-    description: "What plans and messages call it; absent: its place in the list.",
+    description: "The window's name in plans and messages; if not set, its position in the list.",
     minLength: 1,
     maxLength: 63,
     wanted: "a name of 1 to 63 characters",
@@ -189,7 +189,7 @@ const windowFields = {
   start: {
     type: "string",
     description:
-      "Local time at which the window opens. A time that a day skips moves to the next instant that exists; one that a day has twice means the first.",
+      "Local time at which the window opens. A time that a day skips moves to the next instant that exists; of a time that occurs twice, the first is meant.",
     pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
     maxLength: 5,
     wanted: "a time from 00:00 to 23:59",
@@ -203,7 +203,7 @@ const windowFields = {
     wanted: "a time from 00:00 to 24:00",
   },
   cron,
-  duration: positiveDurationField({ description: "How long a window by `cron` stays open." }),
+  duration: positiveDurationField({ description: "How long a window with `cron` stays open." }),
 } as const satisfies SchemaFields;
 type WrittenWindow = SchemaValues<typeof windowFields>;
 
@@ -226,47 +226,47 @@ const windowRules: readonly SchemaRule[] = [
   ruleOn<WrittenWindow>({
     cel: "has(self.cron) || !has(self.start) || has(self.end)",
     at: "end",
-    wanted: "an end beside start, such as 06:00",
+    wanted: "an end with start, such as 06:00",
     holds: ({ cron, start, end }) => (cron ?? end) !== undefined || start === undefined,
     found: nothing,
   }),
   ruleOn<WrittenWindow>({
     cel: "has(self.cron) || !has(self.end) || has(self.start)",
     at: "start",
-    wanted: "a start beside end, such as 22:00",
+    wanted: "a start with end, such as 22:00",
     holds: ({ cron, start, end }) => (cron ?? start) !== undefined || end === undefined,
     found: nothing,
   }),
   ruleOn<WrittenWindow>({
     cel: "!has(self.start) || !has(self.end) || self.start != self.end",
     at: "end",
-    wanted: "another time than start (a whole day is 00:00 to 24:00)",
+    wanted: "a time other than start (for a whole day, use 00:00 to 24:00)",
     holds: ({ start, end }) => start === undefined || start !== end,
   }),
   ruleOn<WrittenWindow>({
     cel: "!has(self.cron) || has(self.duration)",
     at: "duration",
-    wanted: "a duration beside cron, such as 6h",
+    wanted: "a duration with cron, such as 6h",
     holds: ({ cron, duration }) => cron === undefined || duration !== undefined,
     found: nothing,
   }),
   ruleOn<WrittenWindow>({
     cel: "!has(self.duration) || has(self.cron)",
     at: "duration",
-    wanted: "no duration without cron (a window with start has an end)",
+    wanted: "duration only with cron (a window with start has an end)",
     holds: ({ cron, duration }) => duration === undefined || cron !== undefined,
   }),
   ruleOn<WrittenWindow>({
     cel: "!has(self.cron) || !has(self.days)",
     at: "days",
-    wanted: "no days beside cron, which names its own",
+    wanted: "no days with cron, which has its own",
     holds: ({ cron, days }) => cron === undefined || days === undefined,
   }),
 ];
 
 const windowField = {
   type: "object",
-  description: "One window: weekly by `start` and `end`, or by `cron` and `duration`.",
+  description: "One window: weekly with `start` and `end`, or with `cron` and `duration`.",
   properties: windowFields,
   rules: windowRules,
 } as const satisfies ObjectField;
@@ -275,14 +275,14 @@ const windowField = {
 export const windowsField = {
   type: "list",
   description:
-    "When planned departures may start. None: at any time. A node for which no window opens in time leaves at its deadline, with a warning Event.",
+    "When planned departures may start. If empty, at any time. A node for which no window opens in time leaves at its deadline, with a warning Event.",
   default: [],
   maxItems: 64,
   items: windowField,
   rules: [
     ruleOn<readonly WrittenWindow[]>({
       cel: "self.all(w, !has(w.name) || self.exists_one(o, has(o.name) && o.name == w.name))",
-      wanted: "a name of its own for each window",
+      wanted: "a unique name for each window",
       holds: (windows) => repeatedName(windows) === undefined,
       found: (windows) => `the name ${JSON.stringify(repeatedName(windows))} twice`,
     }),

@@ -132,7 +132,7 @@ function asking(action: string, permission: string): AwsPurpose {
     action,
     permission: `${permission} on the queue`,
     service: "SQS",
-    wanted: "a queue that is there, by the URL of --sqs-queue-url",
+    wanted: "an existing queue at the URL in --sqs-queue-url",
   };
 }
 
