@@ -7,7 +7,7 @@
  * exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { commandList } from "../src/cli/command-line/command-list.ts";
 import { options } from "../src/config/options/options.ts";
 import { metricNames } from "../src/contracts/telemetry.ts";
@@ -91,7 +91,13 @@ function unkeptPromises(): readonly string[] {
 function filesNotThere(pages: readonly string[]): readonly string[] {
   const texts = pages.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
   const files = [...texts, ...sourceFiles(["src", "bench", "test/support", "test/contract"])];
-  return files.flatMap((file) => missingFiles(file, (path) => existsSync(join(root, path))));
+  const everyFile = sourceFiles(["src", "bench", "test", "tools"]);
+  const names = new Set(everyFile.map(({ path }) => basename(path)));
+  const lookup = {
+    exists: (path: string) => existsSync(join(root, path)),
+    isName: (name: string) => names.has(name),
+  };
+  return files.flatMap((file) => missingFiles(file, lookup));
 }
 
 const markdown = [

@@ -8,19 +8,32 @@ const cited = new RegExp(
   "g",
 );
 
+export interface FileLookup {
+  /** Whether there is a file at this path from the root. */
+  readonly exists: (path: string) => boolean;
+  /** Whether a file anywhere has this name. */
+  readonly isName: (name: string) => boolean;
+}
+
+/** `drain-turn.ts`, without a folder: any file may be meant that is called so. */
+const named = /(?<![\w/.{}*<>-])([a-z][\w-]*\.tsx?)\b/g;
+
 /**
  * A line for each file that a page, or a comment of a source, names and that is not there. A path
  * counts from the root of the repository, from `src` or from the file itself.
  */
 export function missingFiles(
   { path, text }: { readonly path: string; readonly text: string },
-  exists: (path: string) => boolean,
+  { exists, isName }: FileLookup,
 ): readonly string[] {
   return text.split("\n").flatMap((line, index) => {
     if (path.endsWith(".ts") && !/^\s*(\*|\/\/|\/\*)/.test(line)) return [];
-    return [...line.matchAll(cited)]
+    const paths = [...line.matchAll(cited)]
       .map(([, file = ""]) => file)
-      .filter((file) => ![file, `src/${file}`, join(dirname(path), file)].some(exists))
-      .map((file) => `${path}:${index + 1}: there is no ${file}`);
+      .filter((file) => ![file, `src/${file}`, join(dirname(path), file)].some(exists));
+    const names = [...line.matchAll(named)].map(([, file = ""]) => file);
+    return [...paths, ...names.filter((name) => !isName(name))].map(
+      (file) => `${path}:${index + 1}: there is no ${file}`,
+    );
   });
 }

@@ -4,7 +4,8 @@ import { missingFiles } from "../../tools/cited-files.ts";
 const there = new Set(["src/core/decide.ts", "docs/drain.md", "docs/bench/of.md"]);
 
 function missing(path: string, text: string): readonly string[] {
-  return missingFiles({ path, text }, (file) => there.has(file));
+  const exists = (file: string): boolean => there.has(file);
+  return missingFiles({ path, text }, { exists, isName: (name) => name === "decide.ts" });
 }
 
 describe("files that are named", () => {
@@ -28,6 +29,12 @@ describe("files that are named", () => {
     expect(missing("src/a.ts", text)).toEqual([
       "src/a.ts:1: there is no core/gone.ts",
       "src/a.ts:3: there is no kube/gone.ts",
+    ]);
+  });
+
+  it("may be named without their folder", () => {
+    expect(missing("src/a.ts", "// see decide.ts and `decided.ts`")).toEqual([
+      "src/a.ts:1: there is no decided.ts",
     ]);
   });
 

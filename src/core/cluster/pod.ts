@@ -40,7 +40,7 @@ export interface PodFacts extends PodIdentity {
   /** The annotation `kubernetes.io/config.mirror` is there: a static pod's shadow. */
   readonly mirror: boolean;
   readonly emptyDir: boolean;
-  /** It writes to a hostPath where data is likely to be left behind (`host-path.ts`). */
+  /** It writes to a hostPath where data is likely to be left behind (`pod-obstacle.ts`). */
   readonly hostPath: boolean;
   readonly volumeClaims: readonly string[];
   readonly tolerations: readonly Toleration[];

@@ -131,7 +131,7 @@ function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
 
 export interface HeldGrace {
   readonly wantedSeconds: number;
-  /** What its workload's pods are known to need at most; see termination-time.ts. */
+  /** What its workload's pods are known to need at most; see drain-time.ts. */
   readonly neededMs?: Millis | undefined;
 }
 

@@ -46,7 +46,7 @@ export interface PlannedPod extends PodIdentity {
   readonly cut: boolean;
   /**
    * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are
-   * known to need less than what is left by then, that is later; see force-lead.ts.
+   * known to need less than what is left by then, that is later; see drain-order.ts.
    */
   readonly forceAtMs?: Millis | undefined;
   /** What it gets then. */

@@ -58,9 +58,9 @@ export type NoticeReading =
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * Maintenance is announced up to two weeks ahead. Its departure is created two hours before: for
- * one hour budgets, waves and gates apply (`advice.ts`), in the second nothing holds it back. So
- * the node does not idle for two weeks.
+ * Maintenance is announced up to two weeks ahead. Its departure is created two hours before it, so
+ * that the node does not idle for two weeks: in the first hour budgets, waves and gates apply
+ * (`isWaitingAdvice` in departure.ts), in the second nothing holds it back.
  */
 const maintenanceLeadMs: Millis = hours(2);
 

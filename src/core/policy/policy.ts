@@ -12,7 +12,7 @@ import type { Action } from "./action.ts";
 export interface Policy {
   readonly name: string;
   readonly weight: number;
-  /** Absent: the known Spot and preemptible labels (`defaultNodeSelector` in selector.ts). */
+  /** Absent: the known Spot and preemptible labels (`defaultNodeSelector` below). */
   readonly nodeSelector?: NodeSelector | undefined;
   readonly lifetime: Lifetime;
   readonly spacing: { readonly mode: "Late" | "Even"; readonly minMs: Millis };
