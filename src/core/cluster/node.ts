@@ -2,8 +2,8 @@ import { type Instant, parseDuration, parseInstant, plus } from "../time/time.ts
 import type { Amounts } from "./placement.ts";
 
 /**
- * Who a node is. Names are reused by managed instance groups, so a name alone is nobody:
- * the Node object is identified by its uid, the machine by its providerID, its boot by its bootID.
+ * Identifies a node. Managed instance groups reuse names, so a name alone does not: the Node object
+ * is identified by its uid, the machine by its providerID, its boot by its bootID.
  */
 export interface NodeIdentity {
   readonly name: string;
@@ -30,8 +30,8 @@ const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
 
 /**
  * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty,
- * `azure:///subscriptions/…`); undefined where the form is none of these. Source:
- * cloud-provider-gcp gce_util.go, EKS and AKS nodes.
+ * `azure:///subscriptions/…`); undefined for any other form. Source: cloud-provider-gcp
+ * gce_util.go, EKS and AKS nodes.
  */
 export function parseProviderId(providerID: string): Machine | undefined {
   const onGce = gce.exec(providerID);
@@ -46,7 +46,7 @@ export function parseProviderId(providerID: string): Machine | undefined {
   return undefined;
 }
 
-/** The machine as its cloud names it; undefined where the providerID is of no known form. */
+/** The name that the machine has in its cloud; undefined if the providerID has no known form. */
 export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): string | undefined {
   const machine = providerID === undefined ? undefined : parseProviderId(providerID);
   switch (machine?.cloud) {
@@ -61,14 +61,17 @@ export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): 
   }
 }
 
-/** Whether the machine behind a providerID could be known. */
+/** Whether the machine behind a providerID can be identified. */
 export function isKnownProviderId(providerID: string): boolean {
   return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);
 }
 
 export type IdentityMatch = "Same" | "OtherNode" | "OtherMachine" | "Rebooted";
 
-/** Compares who a node was with who it is now; a field that was not known then is not compared. */
+/**
+ * Compares the node as it was recorded with the node as it is now; a field that was unknown then is
+ * not compared.
+ */
 export function compareIdentity(then: NodeIdentity, now: NodeIdentity): IdentityMatch {
   if (then.uid !== now.uid) return "OtherNode";
   if (then.providerID !== undefined && then.providerID !== now.providerID) return "OtherMachine";
@@ -76,7 +79,7 @@ export function compareIdentity(then: NodeIdentity, now: NodeIdentity): Identity
   return "Same";
 }
 
-/** Whether two records may be of one machine: what only one of them knows is not compared. */
+/** Whether two records may be of the same machine: what only one of them knows is not compared. */
 export function mayBeSameMachine(one: NodeIdentity, other: NodeIdentity): boolean {
   const agree = (a: string | undefined, b: string | undefined): boolean =>
     a === undefined || b === undefined || a === b;
@@ -90,19 +93,19 @@ export interface Taint {
   readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 }
 
-/** The key of the taint of a node that leaves; its value is the cause. */
+/** The key of the taint of a departing node; its value is the cause. */
 export const departingTaint = "lastcall.dev/departing";
 
-/** A condition that is True; of those only such as announce the machine's end are kept. */
+/** A condition that is True. Only those are kept that announce the machine's termination. */
 export interface NodeCondition {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
-  /** The node does not know whether it holds; else it does. */
+  /** The status of the condition is Unknown; otherwise it is True. */
   readonly isUnknown?: boolean;
 }
 
-/** Who wrote an annotation, as the API server remembers it: a program, and no person. */
+/** The program that wrote an annotation, as the API server remembers it. */
 export interface AnnotationWriter {
   /** As in `kubectl-annotate`. */
   readonly manager: string;
@@ -110,7 +113,7 @@ export interface AnnotationWriter {
   readonly at?: Instant | undefined;
 }
 
-/** What core knows of a node: only the fields that a decision, or its reader, wants. */
+/** What core knows of a node: only the fields that a decision, or a sentence about it, needs. */
 export interface NodeFacts extends NodeIdentity {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -120,17 +123,17 @@ export interface NodeFacts extends NodeIdentity {
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
   /**
-   * Conditions by which a platform says that it takes the machine, while they hold or nobody knows;
-   * absent where none does.
+   * Conditions by which a platform announces that it takes the machine, while they are True or
+   * Unknown; absent if there are none.
    */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
-  /** Who holds the node by an annotation; absent where none does, or nobody remembers. */
+  /** Who holds the node by an annotation; absent if nobody does, or nobody remembers. */
   readonly holdWriter?: AnnotationWriter | undefined;
-  /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
+  /** `status.allocatable`: what pods may request in total; absent if the Node does not say. */
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */
   readonly createdAt?: Instant | undefined;
-  /** The instance's own launch time where the cloud reported it; it beats `createdAt`. */
+  /** The instance's launch time if the cloud reported it; it takes precedence over `createdAt`. */
   readonly instanceBornAt?: Instant | undefined;
   /** Set while the Node object is being deleted. */
   readonly deletionAt?: Instant | undefined;
@@ -138,15 +141,15 @@ export interface NodeFacts extends NodeIdentity {
 
 export const zoneLabel = "topology.kubernetes.io/zone";
 
-/** The zone of a node by its label; empty where it has none. */
+/** The zone of a node by its label; empty if it has none. */
 export function zoneOf(node: NodeFacts): string {
   return node.labels[zoneLabel] ?? node.labels["failure-domain.beta.kubernetes.io/zone"] ?? "";
 }
 
 /**
- * When the machine was launched: the instance's launch time where the cloud says it, else the
+ * When the machine was launched: the instance's launch time if the cloud reports it, otherwise the
  * Node's creation. A preemptible Node object may outlive its machine (same name, new boot), so the
- * instance counts first.
+ * instance takes precedence.
  */
 export function bornAt(node: NodeFacts): Instant | undefined {
   return node.instanceBornAt ?? node.createdAt;
@@ -154,13 +157,13 @@ export function bornAt(node: NodeFacts): Instant | undefined {
 
 export const holdAnnotation = "lastcall.dev/hold";
 
-/** Marks of others that say the same as our own hold: leave this node where it is. */
+/** Marks of other tools that mean the same as our own hold: leave this node where it is. */
 const foreignHolds = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
 ] as const;
 
-/** The annotation that `holdOf` goes by; undefined where there is none. */
+/** The annotation that `holdOf` reads; undefined if there is none. */
 export function holdMarkIn(annotations: NodeFacts["annotations"]): string | undefined {
   const foreign = foreignHolds.find((mark) => annotations[mark] === "true");
   if (foreign !== undefined) return foreign;
@@ -170,20 +173,19 @@ export function holdMarkIn(annotations: NodeFacts["annotations"]): string | unde
 
 export type Hold =
   | { readonly kind: "None" }
-  /** Planned like any other, but not to leave before `until`. */
+  /** Planned as usual, but not to leave before `until`. */
   | { readonly kind: "Until"; readonly until: Instant }
-  /**
-   * Not planned while the mark is there. `readable` is false where the value means nothing to us.
-   */
+  /** Not planned while the mark is there. `readable` is false if its value cannot be parsed. */
   | { readonly kind: "Always"; readonly mark: string; readonly readable: boolean };
 
 const none: Hold = { kind: "None" };
 
 /**
- * What a person's marks on a node ask for. `"true"` holds for good and an RFC 3339 instant until
- * then. A duration such as `"4h"` counts from the machine's launch time, as the duration of a pod's
- * `do-not-disturb` does from the pod's start: an annotation has no time of its own. A value that
- * cannot be read holds for good, because the person who wrote it wanted the node to stay.
+ * What a person's marks on a node ask for. `"true"` holds indefinitely, an RFC 3339 instant until
+ * then. A duration such as `"4h"` counts from the machine's launch time, just as the duration of a
+ * pod's `do-not-disturb` counts from the pod's start: an annotation has no timestamp of its own. A
+ * value that cannot be parsed holds indefinitely, because the person who wrote it wanted the node
+ * to stay.
  */
 export function holdOf(node: NodeFacts): Hold {
   const mark = holdMarkIn(node.annotations);
@@ -200,17 +202,17 @@ export function holdOf(node: NodeFacts): Hold {
 
 interface RivalMark {
   readonly rival: string;
-  /** A taint key, or what it begins with where it ends in a slash. */
+  /** A taint key, or a prefix if it ends in a slash. */
   readonly taint: string;
-  /** It removes nodes of its own accord; the others do so as the cloud takes them. */
+  /** Whether it removes nodes on its own initiative; the others follow the cloud. */
   readonly removes?: boolean;
 }
 
 /**
- * Taints by which others say that they are taking a node away. Sources: Karpenter's disruption
+ * Taints by which other tools mark the nodes that they remove. Sources: Karpenter's disruption
  * controller (the second key before 1.0), cluster-autoscaler's scale-down, the AWS node termination
- * handler, AKS node auto-drain, GKE's maintenance handler and termination handler. Who only cordons
- * (an EKS managed node group, kubectl) is known by the cordon.
+ * handler, AKS node auto-drain, GKE's maintenance handler and termination handler. Tools that only
+ * cordon (an EKS managed node group, kubectl) are recognized by the cordon.
  */
 const rivalMarks: readonly RivalMark[] = [
   { rival: "Karpenter", taint: "karpenter.sh/disrupted", removes: true },
@@ -221,18 +223,18 @@ const rivalMarks: readonly RivalMark[] = [
   { rival: "GKE", taint: "cloud.google.com/impending-node-termination" },
 ];
 
-/** The instant at which estafette's killer takes a node. */
+/** The instant at which estafette's killer deletes a node. */
 export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
 
-/** By kured's `--annotate-nodes`, for as long as it drains the node and restarts it. */
+/** Set by kured's `--annotate-nodes` while it drains and reboots the node. */
 export const kuredAnnotation = "weave.works/kured-reboot-in-progress";
 
-/** Whether it removes nodes of its own accord, and not as the cloud takes them. */
+/** Whether it removes nodes on its own initiative, and not at a cloud's notice. */
 export function removesNodes(rival: string): boolean {
   return rivalMarks.some((one) => one.rival === rival && one.removes);
 }
 
-/** Who is already taking this node away; undefined where nobody is. */
+/** The tool that is already removing this node; undefined if none is. */
 export function rivalOf(node: NodeFacts): string | undefined {
   for (const { key } of node.taints) {
     for (const { rival, taint } of rivalMarks) {

@@ -1,7 +1,7 @@
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
-  /** Exists and DoesNotExist have none. */
+  /** Absent with Exists and DoesNotExist. */
   readonly values?: readonly string[] | undefined;
 }
 
@@ -11,7 +11,7 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelRequirement[] | undefined;
 }
 
-/** Terms are OR-ed, the requirements inside one are AND-ed: as in node affinity. */
+/** Terms are ORed, the requirements of a term are ANDed, as in node affinity. */
 export interface NodeSelector {
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
 }
@@ -23,7 +23,10 @@ export interface NodeSelectorTerm {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Whether `selector` selects `labels`; all of it must hold, and `{}` selects everything. */
+/**
+ * Whether `selector` selects `labels`: all of its requirements must hold, and `{}` selects
+ * everything.
+ */
 export function matchesLabelSelector(selector: LabelSelector, labels: Labels): boolean {
   const exact = Object.entries(selector.matchLabels ?? {});
   return (
@@ -56,7 +59,7 @@ export function meetsRequirement(labels: Labels, requirement: LabelRequirement):
   }
 }
 
-/** Whether both are whole numbers and the first is the smaller: no other text is ever ordered. */
+/** Whether both are whole numbers and the first is less than the second. */
 function isOrdered(low: string | undefined, high: string | undefined): boolean {
   const lower = wholeNumber(low);
   const upper = wholeNumber(high);
@@ -71,16 +74,16 @@ function wholeNumber(text: string | undefined): bigint | undefined {
 export type Amounts = Readonly<Record<string, number>>;
 
 /**
- * What the scheduler asks of a place for a pod: only what can keep a pod off a node. Wishes
+ * What the scheduler requires of a node for a pod: only what can keep a pod off a node. Preferences
  * (`preferred…`, `ScheduleAnyway`) are left out.
  */
 export interface PodPlacement {
-  /** What the pod counts for on a node: its containers, init containers and overhead together. */
+  /** The pod's requests: containers, init containers and overhead together. */
   readonly requests: Amounts;
   readonly nodeSelector: Readonly<Record<string, string>>;
   /** Required node affinity; absent: any node. */
   readonly requiredNodes?: NodeSelector | undefined;
-  /** Where each of its volumes can be reached, as far as that is known; all of them must hold. */
+  /** The terms of the volumes' node affinity, as far as they are known; all of them must hold. */
   readonly volumeNodes?: readonly NodeSelector[] | undefined;
   readonly podAffinity: readonly PodTerm[];
   readonly podAntiAffinity: readonly PodTerm[];
@@ -88,7 +91,7 @@ export interface PodPlacement {
   readonly schedulerName?: string | undefined;
 }
 
-/** A required term of affinity to, or against, other pods, as it stands in the pod's spec. */
+/** A required term of pod affinity or anti-affinity, as it stands in the pod's spec. */
 export type PodTerm = Readonly<Record<string, unknown>>;
 
 export function sumOf(a: Amounts, b: Amounts): Amounts {

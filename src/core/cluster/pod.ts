@@ -44,18 +44,18 @@ export interface PodFacts extends PodIdentity {
   readonly hostPath: boolean;
   readonly volumeClaims: readonly string[];
   readonly tolerations: readonly Toleration[];
-  /** It was created with its node's name in it; absent where a scheduler chose that. */
+  /** It was created with a node name; absent if a scheduler chose the node. */
   readonly bypassesScheduler?: true | undefined;
-  /** What it asks of a place; absent where nobody has looked, which asks nothing. */
+  /** What it requires of a node; absent if that was not read, which counts as no requirement. */
   readonly placement?: PodPlacement | undefined;
   /** `metadata.creationTimestamp`, in whole seconds. */
   readonly createdAt?: Instant | undefined;
   readonly startedAt?: Instant | undefined;
-  /** `metadata.deletionTimestamp`: the deadline of a termination under way, not its beginning. */
+  /** `metadata.deletionTimestamp`: the deadline of a termination in progress, not its start. */
   readonly deletionAt?: Instant | undefined;
 }
 
-/** A DaemonSet as `namespace/name`, as the owner of a pod is looked up by kubectl: by its name. */
+/** A DaemonSet as `namespace/name`: kubectl looks up a pod's owner by name, too. */
 export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
   return controller?.kind === "DaemonSet" ? `${namespace}/${controller.name}` : undefined;
 }
@@ -77,19 +77,20 @@ export interface BudgetFacts {
   readonly observed: boolean;
 }
 
-/** A VolumeAttachment of the node that is drained. */
+/** A VolumeAttachment of the node that is being drained. */
 export interface AttachedVolume {
   /** The name of the VolumeAttachment. */
   readonly name: string;
-  /** The persistent volume behind it; absent for one that a pod defines in line. */
+  /** The persistent volume; absent for a volume that is defined inline in a pod. */
   readonly volume?: string | undefined;
-  /** `namespace/name` of its claim, where that is known. */
+  /** `namespace/name` of its claim, if known. */
   readonly claim?: string | undefined;
 }
 
 /**
- * The volumes to wait for after the last pod has left: a new pod elsewhere cannot have them before
- * they are detached here. Those of pods that stay (DaemonSets, static pods) go with the machine.
+ * The volumes to wait for after the last pod has left: until they are detached here, a new pod
+ * elsewhere cannot attach them. Volumes of pods that stay (DaemonSets, static pods) go with the
+ * machine.
  */
 export function awaitedVolumes(
   attached: readonly AttachedVolume[],
@@ -103,7 +104,7 @@ export function awaitedVolumes(
   return attached.filter(({ claim }) => claim === undefined || !kept.has(claim));
 }
 
-/** A pod that has ended as Failed, and what tells by which machine's end. */
+/** A pod in the phase Failed, with what shows which machine it ended with. */
 export interface FailedPod extends PodIdentity {
   readonly nodeName: string | undefined;
   /** `status.reason`. */
@@ -111,11 +112,14 @@ export interface FailedPod extends PodIdentity {
   /** The owner with `controller: true`. */
   readonly controller: OwnerFacts | undefined;
   readonly createdAt: Instant | undefined;
-  /** When a kubelet first had it; one that never did never ran on any machine. */
+  /** When a kubelet first accepted it; if none did, it never ran on a machine. */
   readonly startedAt: Instant | undefined;
 }
 
-/** How kubelets of different releases say that a pod ended because its node was shut down. */
+/**
+ * The reasons by which kubelets of different releases say that a pod ended because its node was
+ * shut down.
+ */
 const shutdownReasons: ReadonlySet<unknown> = new Set(["Terminated", "NodeShutdown", "Shutdown"]);
 
 export function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): boolean {
@@ -123,10 +127,11 @@ export function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): bool
 }
 
 /**
- * Whether it ended with an earlier machine of the node's name. Without that name Kubernetes would
- * collect it as an orphan, but an orphan is bound to a node that is not there. It was made and
- * begun before this Node was registered, so that it cannot have run on this machine; and something
- * has replaced it: a pod without an owner may be all that is left of a person's work.
+ * Whether it ended with an earlier machine that had the node's name. Had no machine reused the
+ * name, Kubernetes would collect the pod as an orphan, but orphans are pods bound to a node that
+ * does not exist. It was created and started before this Node was registered, so it cannot have run
+ * on this machine; and it has been replaced: a pod without an owner may be all that is left of a
+ * person's work.
  */
 export function isOfEarlierMachine(pod: FailedPod, node: NodeFacts): boolean {
   const { createdAt, startedAt, controller, nodeName } = pod;

@@ -1,6 +1,7 @@
 /**
- * Reading of foreign JSON, each reader total: what is missing or of another type is not there.
- * Objects and answers are written by many programs, and one odd field must not cost the whole.
+ * Readers of foreign JSON. Each is total: what is missing or of another type counts as absent.
+ * Objects and responses are written by many programs, and one odd field must not invalidate the
+ * rest.
  */
 import { type Instant, parseInstant } from "../time/time.ts";
 
@@ -8,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 const none: Fields = Object.freeze({});
 
-/** The JSON of a text; undefined where it is none. */
+/** Parses JSON; undefined if the text is not JSON. */
 export function parseJson(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -21,7 +22,10 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether both say the same, in whatever order of their fields; what is undefined is not said. */
+/**
+ * Whether both are equal regardless of the order of their fields; an undefined field counts as
+ * absent.
+ */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one)) {
@@ -33,7 +37,7 @@ export function isSameJson(one: unknown, other: unknown): boolean {
   return names.every((name) => isSameJson(one[name], other[name]));
 }
 
-/** The value as an object; an empty one where it is none. */
+/** The value as an object; an empty object if it is none. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : none;
 }
@@ -56,7 +60,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A text without the white space around it; undefined where nothing is left. */
+/** A text without surrounding white space; undefined if nothing is left. */
 export function trimmedTextOf(value: unknown): string | undefined {
   return textOf(value)?.trim() || undefined;
 }
@@ -77,7 +81,7 @@ export function instantOf(value: unknown): Instant | undefined {
 /** The entries of an object whose values are text, as labels and annotations are. */
 export function textMapOf(value: unknown): Readonly<Record<string, string>> {
   const fields = fieldsOf(value);
-  // Nearly always all of them are, and no copy of thousands of maps has to be kept.
+  // Nearly always all of them are text, and then no copy is made of thousands of maps.
   if (Object.values(fields).every((entry) => typeof entry === "string")) {
     return fields as Readonly<Record<string, string>>;
   }
@@ -89,17 +93,17 @@ export function textListOf(value: unknown): readonly string[] {
   return listOf(value).filter((item) => typeof item === "string");
 }
 
-/** The value where it is one of `choices`. */
+/** The value if it is one of `choices`. */
 export function oneOf<T extends string>(choices: readonly T[], value: unknown): T | undefined {
   return choices.find((choice) => choice === value);
 }
 
-/** A sentence shows no more of a text than this. */
+/** The longest excerpt of a text in a sentence. */
 const textLimit = 60;
 
 /**
- * A name for a sentence, on one line and without escape sequences: what anybody wrote into a
- * manifest must not draw on a terminal, nor speak to a CI system in commands of its own.
+ * A name for a sentence, on one line and without escape sequences: what somebody wrote into a
+ * manifest must not draw on a terminal, nor pass commands to a CI system.
  */
 export function nameOf(value: unknown): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
@@ -116,7 +120,7 @@ export function describeValue(value: unknown): string {
   return `the text ${JSON.stringify(cut(value))}`;
 }
 
-/** The beginning of what a service answered: printable ASCII only, quoted. */
+/** The beginning of a service's response: printable ASCII only, quoted. */
 export function excerpt(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
   const line = text.replaceAll(/[^\x20-\x7e]+/g, " ").trim();

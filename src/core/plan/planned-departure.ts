@@ -28,7 +28,7 @@ export interface SlotDemand<Job extends KeepableJob> {
   readonly mode: "Late" | "Even";
   /** The gap that the plan is to reach. */
   readonly goal: number;
-  /** Whether that is all there is, expected rather than all that. */
+  /** Whether the gap is the widest that there is room for, and not the gap that was asked for. */
   readonly goalIsBest: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { Millis } from "../time/time.ts";
 
-/** Why a node leaves: the plan, a person, or one of the ways in which a cloud says so. */
+/** Why a node leaves: by the plan, by a person, or by one of the notices that a cloud gives. */
 export const causes = [
   "Planned",
   "Manual",
@@ -15,13 +15,13 @@ export const causes = [
 export type Cause = (typeof causes)[number];
 
 /**
- * When an action is due. AtNotice: as soon as the departure begins, be it by a notice or by the
- * plan; BeforeDrain and AfterDrain: around the drain, where there is one; AtEnd: once its outcome
+ * When an action is due. AtNotice: as soon as the departure begins, by a notice or by the plan;
+ * BeforeDrain and AfterDrain: before and after the drain, if there is one; AtEnd: once the outcome
  * is known.
  */
 export type ActionPoint = "AtNotice" | "BeforeDrain" | "AfterDrain" | "AtEnd";
 
-/** One entry of `spec.actions`: what is to happen around a departure, and when. */
+/** One entry of `spec.actions`: what happens at a departure, and when. */
 export interface Action {
   /** Unique within its policy. */
   readonly name: string;
@@ -68,7 +68,7 @@ export type ActionOf<Kind extends ActionKind> = Extract<ActionSpec, { kind: Kind
 
 export interface DeregisterTargets {
   readonly kind: "deregisterTargets";
-  /** Whether the action ends only when no target is draining any more, or its time is up. */
+  /** Whether the action completes only when no target is draining any more, or at its timeout. */
   readonly wait: boolean;
 }
 
@@ -77,7 +77,7 @@ export interface ReplaceSecurityGroups {
   readonly groupIds: readonly string[];
 }
 
-/** Out of its Auto Scaling group, so that a replacement starts at once. */
+/** Detaches the machine from its Auto Scaling group, so that a replacement starts at once. */
 export interface DetachInstance {
   readonly kind: "detach";
   readonly decrementDesiredCapacity: boolean;
@@ -92,7 +92,7 @@ export interface SnsMessage {
   readonly message: string;
 }
 
-/** Invoked as an event: nobody waits for its answer. */
+/** Invoked asynchronously, without waiting for a result. */
 export interface LambdaCall {
   readonly kind: "lambda";
   /** A name or an ARN. */
@@ -116,7 +116,7 @@ export interface AlertmanagerSilence {
 export interface DatadogMute {
   readonly kind: "datadogMute";
   readonly url: string;
-  /** Template; the host as Datadog names it. */
+  /** Template; the host's name in Datadog. */
   readonly host: string;
   readonly durationMs: Millis;
   readonly apiKey: SecretRef;
@@ -134,12 +134,12 @@ export interface MackerelStatus {
 
 export interface SlackMessage {
   readonly kind: "slack";
-  /** An incoming webhook, or with `channel` the Web API. */
+  /** Through an incoming webhook or, with `channel`, the Web API. */
   readonly url?: string | undefined;
   readonly channel?: string | undefined;
   /** Template. */
   readonly message: string;
-  /** With `channel` a bot token, else the webhook's URL. */
+  /** With `channel` a bot token, otherwise the webhook's URL. */
   readonly secretRef?: SecretRef | undefined;
 }
 
@@ -172,12 +172,12 @@ export interface CloudEvent {
   readonly message: string;
   /** The key of the signature; absent: none. */
   readonly secretRef?: SecretRef | undefined;
-  /** The facts of the departure beside the message; there once it is rendered. */
+  /** The facts of the departure in addition to the message; present once it is rendered. */
   readonly data?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface HttpRequestSpec {
-  /** Template but for its host. */
+  /** Template except for its host. */
   readonly url: string;
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE" | "GET";
   /** Template. */
@@ -194,12 +194,12 @@ export interface HttpCall extends HttpRequestSpec {
 
 export interface HttpHeader {
   readonly name: string;
-  /** Before the secret, where there is one: `Bearer `. */
+  /** The text before the secret, if there is one: `Bearer `. */
   readonly value: string;
   readonly secretRef?: SecretRef | undefined;
 }
 
-/** A type that this version does not know; a newer CRD has let it in. */
+/** A type that this version does not know and a newer CRD has let in. */
 export interface UnknownAction {
   readonly kind: "unknown";
   /** The field as it is written. */

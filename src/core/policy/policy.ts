@@ -39,7 +39,9 @@ export interface Policy {
  */
 export interface BadPolicy {
   readonly name: string;
-  /** Which fields, expected with what was found there and what. */
+  /**
+   * One sentence for each field with a mistake: the field, what was found and what was expected.
+   */
   readonly problem: string;
   readonly weight?: number | undefined;
   readonly nodeSelector?: NodeSelector | undefined;
@@ -91,14 +93,17 @@ export type Budget =
   | { readonly kind: "Nodes"; readonly scope: BudgetScope; readonly nodes: Amount }
   | { readonly kind: "PerHour"; readonly perHour: number };
 
-/** How many departures each wave has, the canary first; the next begins when all have left well. */
+/**
+ * The number of departures in each wave, the canary first; the next wave begins when all of them
+ * have succeeded.
+ */
 export interface Waves {
   readonly sizes: readonly Amount[];
   /** What ended before does not count: the waves start again with the canary. */
   readonly restartedAt?: Instant | undefined;
 }
 
-/** A count, or a share of the matched nodes: rounded down, at least 1. */
+/** A count, or a percentage of the matched nodes, which is rounded down to at least 1. */
 export type Amount = { readonly count: number } | { readonly percent: number };
 
 export interface Gates {
@@ -128,7 +133,7 @@ export interface PodRule {
   /** Namespaces that the rule covers; absent: all. */
   readonly namespaces?: readonly string[] | undefined;
   readonly action: "Evict" | "Skip" | "Block" | "WaitCompleted" | "Delete";
-  /** For WaitCompleted: how long at most. */
+  /** For WaitCompleted: the longest wait. */
   readonly timeoutMs?: Millis | undefined;
 }
 
@@ -143,30 +148,36 @@ export interface NoticeRule {
 
 export interface InstanceRule {
   readonly release: ReleaseMode;
-  /** How long a drained node waits for others to take its machine, where we do not. */
+  /**
+   * How long a drained node waits for its machine to be terminated by others, if Lastcall does not
+   * do that.
+   */
   readonly awaitMachineMs: Millis;
   /**
-   * How long load balancers may go on sending to a node after its cordon; its machine lives on for
-   * them.
+   * How long load balancers may keep sending traffic to a node after its cordon; its machine is
+   * kept for as long.
    */
   readonly loadBalancerDelayMs: Millis;
-  /** What an Auto Scaling group is told that waits at a lifecycle hook for the machine's end. */
+  /**
+   * The result sent to an Auto Scaling group that waits at a lifecycle hook for the machine's
+   * termination.
+   */
   readonly lifecycleHook: HookResult;
 }
 
 /**
- * How a lifecycle hook is completed. `Abandon` ends a new instance, and skips the hooks that are
- * left of one that ends.
+ * How a lifecycle hook is completed. `Abandon` terminates an instance that is launching; for one
+ * that is terminating, it skips the remaining hooks.
  */
 export type HookResult = "Continue" | "Abandon";
 
 /**
- * Recreate: the group makes a new machine; Delete: the group shrinks; NodeClaim: Karpenter takes
- * the machine, and makes another where one is needed; None: the machine stays.
+ * Recreate: the group replaces the machine; Delete: the group shrinks; NodeClaim: Karpenter
+ * terminates the machine and replaces it if needed; None: the machine is kept.
  */
 export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "NodeClaim" | "None";
 
-/** A policy that says nothing: every field with the default of contract.md. */
+/** A policy that sets nothing: every field has the default of contract.md. */
 export const defaultPolicy: Policy = Object.freeze({
   name: "",
   weight: 0,
@@ -210,7 +221,7 @@ export const defaultNodeSelector: NodeSelector = {
 
 export interface PolicyChoice {
   readonly policy: Policy;
-  /** Other policies of the same weight that match too and lost by name only; sorted. */
+  /** Other policies of the same weight that match as well and lost by their name; sorted. */
   readonly tiedWith: readonly string[];
 }
 
@@ -255,7 +266,7 @@ function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
   for (const wanted of matchExpressions) {
     if (!meetsRequirement(node.labels, wanted)) return false;
   }
-  // Node affinity knows one field; a requirement on any other selects nothing.
+  // Node affinity supports one field; a requirement on any other selects nothing.
   return matchFields.every(
     (wanted) =>
       wanted.key === "metadata.name" && meetsRequirement({ "metadata.name": node.name }, wanted),

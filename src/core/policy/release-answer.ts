@@ -4,19 +4,21 @@ import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import type { InstanceRule, Policy, ReleaseMode } from "./policy.ts";
 
-/** Karpenter's own label: the NodePool that has made the node, and is to make another. */
+/** Karpenter's own label: the NodePool that created the node, and will replace it. */
 const nodePoolLabel = "karpenter.sh/nodepool";
 
 type Labelled = Pick<NodeFacts, "labels">;
 
-/** Whether the node's machine is Karpenter's, which then alone may take it. */
+/**
+ * Whether the node's machine is managed by Karpenter, which is then the only one to terminate it.
+ */
 export function isKarpenters({ labels }: Labelled): boolean {
   return labels[nodePoolLabel] !== undefined;
 }
 
 /**
- * How the machine of a node is released. What `Recreate` promises, another in its place where one
- * is needed, is done of Karpenter's nodes by deleting their NodeClaims.
+ * How the machine of a node is released. For Karpenter's nodes, `Recreate` (a replacement if one is
+ * needed) means deleting their NodeClaims.
  */
 export function releaseModeOf(
   node: Labelled,
@@ -26,7 +28,7 @@ export function releaseModeOf(
 }
 
 /**
- * A mode that the machine's owner does not allow, as far as the node shows; says what to write
+ * A mode that the machine's owner does not allow, as far as the node shows, with what to write
  * instead.
  */
 export function ownerProblem(node: Labelled, mode: ReleaseMode): string | undefined {
@@ -54,19 +56,19 @@ export interface ReleasabilityQuestion {
 export type ReleaseAnswer = (
   | {
       readonly kind: "Possible";
-      /** From then on the cloud is to be asked again; absent: never. */
+      /** When to ask the cloud again; absent: never. */
       readonly untilAt?: Instant | undefined;
     }
   | ReleaseProblem
 ) & {
-  /** The mode that was asked about; absent where the answer holds for any. */
+  /** The mode that was asked about; absent if the answer holds for any. */
   readonly mode?: ReleaseMode | undefined;
 };
 
 /** What is known of the machines behind nodes, by the node's uid; absent: not asked. */
 export type ReleaseAnswers = ReadonlyMap<string, ReleaseAnswer>;
 
-/** What asking again may mend is an outage; what it will not mend is for a person to change. */
+/** An outage may pass, so asking again can help; anything else has to be changed by a person. */
 export function problemOfFault(fault: LastcallError): ReleaseProblem {
   const reason = fault.retryable ? "CloudUnreachable" : "ReleaseImpossible";
   return { kind: "Problem", reason, detail: fault.message };
@@ -80,11 +82,13 @@ export function isReleaseReason(reason: string | undefined): reason is ReleaseRe
   return reason === "ReleaseImpossible" || reason === "CloudUnreachable";
 }
 
-/** What decides who could release the machine of a node. */
+/** What determines who could release the machine of a node. */
 export type ReleasableNode = Pick<NodeFacts, "providerID" | "labels">;
 export type HasReleaser = (node: ReleasableNode) => boolean;
 
-/** What is known without asking anybody: a machine that has no name, or no releaser. */
+/**
+ * What is known without asking anybody: the machine has no name, or there is no releaser for it.
+ */
 export function problemOfName(
   node: ReleasableNode,
   hasReleaser: HasReleaser,
@@ -98,7 +102,7 @@ export function noReleaser(providerID: string): string {
   return `this version cannot release ${providerID}; if another tool deletes drained machines, set instance.release to None`;
 }
 
-/** The machines of which that much is known, by the uids of their nodes. */
+/** The machines of which that much is known, by the uid of their node. */
 export function answersByName(
   nodes: readonly NodeFacts[],
   hasReleaser: HasReleaser,
@@ -114,7 +118,7 @@ export function answersByName(
 export type ReleaseVerdict =
   | { readonly kind: "Allowed" }
   | { readonly kind: "Held"; readonly reason: ReleaseReason; readonly detail: string }
-  /** Nothing begins on the strength of not knowing: the cloud is to be asked first. */
+  /** Planned work fails closed: nothing begins before the cloud has been asked. */
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 export interface ReleaseCase {
@@ -141,14 +145,17 @@ export function releaseVerdict({ policy, node, answer, at }: ReleaseCase): Relea
 /** Departures of a policy that cannot begin, because their machines could not be released. */
 export interface ReleaseStanding {
   readonly reason: ReleaseReason;
-  /** Of the first of them. */
+  /** The problem of the first of them. */
   readonly detail: string;
-  /** Those that are known to be concerned; there may be more. Empty: it is not known which. */
+  /**
+   * The nodes that are known to be concerned; there may be more. Empty if it is not known which.
+   */
   readonly nodes: readonly string[];
 }
 
 /**
- * The same of the nodes that a policy has planned; undefined where nothing is known to hold any.
+ * The same for the nodes that a policy has planned; undefined if nothing is known to hold any of
+ * them.
  */
 export function releaseStanding(
   policy: Policy,

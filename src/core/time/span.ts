@@ -1,6 +1,6 @@
 import { type Instant, instant, type Millis, plus } from "./time.ts";
 
-/** A stretch of time, half-open: `startAt` belongs to it, `endAt` does not. */
+/** A half-open interval: `startAt` belongs to it, `endAt` does not. */
 export interface Span {
   readonly startAt: Instant;
   readonly endAt: Instant;
@@ -19,7 +19,7 @@ export function mergeSpans(spans: readonly Span[]): readonly Span[] {
   return merged;
 }
 
-/** What is left of `spans` without `holes`; both merged, and so is the answer. */
+/** What is left of `spans` without `holes`; both must be merged, and the result is. */
 export function subtractSpans(spans: readonly Span[], holes: readonly Span[]): readonly Span[] {
   const rest: Span[] = [];
   let first = 0;
@@ -53,7 +53,7 @@ export function lengthenSpans(spans: readonly Span[], byMs: Millis): readonly Sp
   return spans.map((span) => ({ startAt: span.startAt, endAt: plus(span.endAt, byMs) }));
 }
 
-/** The index of the last span that starts at or before `at`; -1 where all start later. */
+/** The index of the last span that starts at or before `at`; -1 if all start later. */
 export function spanIndexAt(spans: readonly Span[], at: Instant): number {
   let low = 0;
   let high = spans.length;

@@ -1,6 +1,6 @@
 import { assert } from "../../errors.ts";
 
-/** Instants and spans. Both are whole milliseconds; the brands keep them from being mixed up. */
+/** Instants and spans, both in whole milliseconds; the brands keep them from being mixed up. */
 declare const instantBrand: unique symbol;
 declare const millisBrand: unique symbol;
 
@@ -47,7 +47,7 @@ export function earlier(a: Instant, b: Instant): Instant {
   return a < b ? a : b;
 }
 
-/** The earlier of two that may not be set. */
+/** The earlier of two instants, either of which may be unset. */
 export function earliest(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
   return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
 }
@@ -101,42 +101,43 @@ export function dateAt(at: Instant): Date {
   return new Date(at);
 }
 
-/** `Date.parse` takes 30 February for 2 March; such a day is no day. */
+/** `Date.parse` reads 30 February as 2 March; there is no such day. */
 function rollsOver(text: string): boolean {
   const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
   return day > new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 /**
- * A Date header holds whole seconds and is as old as the answer was under way. Clocks that differ
+ * A Date header has whole seconds and is as old as the response was in transit. Clocks that differ
  * by no more than this agree.
  */
 const toleranceMs: Millis = seconds(2);
 
 export interface AnswerTimes {
-  /** The answer's Date header; undefined where it had none that can be read. */
+  /** The response's Date header; undefined if it had none that can be parsed. */
   readonly dateAt: Instant | undefined;
-  /** When it arrived, by our own clock. */
+  /** When the response arrived, by our own clock. */
   readonly receivedAt: Instant;
 }
 
 /**
- * The cloud's time at the arrival of an answer. Where the clocks agree our own is taken, which is
- * finer; where they do not, the cloud's: a deadline that it names, or that is counted from its
- * time, must not move with the clock of one node.
+ * The cloud's time at the arrival of a response. If the clocks agree, our own is used, which is
+ * finer; if they do not, the cloud's: a deadline that it names, or that is counted from its time,
+ * must not depend on the clock of one node.
  */
 export function cloudTime({ dateAt, receivedAt }: AnswerTimes): Instant {
   if (dateAt === undefined || !clocksDisagree({ dateAt, receivedAt })) return receivedAt;
   return dateAt;
 }
 
-/** Whether our clock is off by more than a Date header can hide. */
+/** Whether our clock is off by more than the precision of a Date header. */
 export function clocksDisagree({ dateAt, receivedAt }: AnswerTimes): boolean {
   return dateAt !== undefined && Math.abs(between(dateAt, receivedAt)) > toleranceMs;
 }
 
 /**
- * Milliseconds in each unit of a Go-style duration; nano- and microseconds round to milliseconds.
+ * Milliseconds in each unit of a Go duration; nanoseconds and microseconds are rounded to
+ * milliseconds.
  */
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -151,13 +152,13 @@ const unitMs: Readonly<Record<string, number>> = {
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 const whole = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 
-/** Go, and CEL with it, counts a duration in 63 bits of nanoseconds: 292 years. */
+/** Go, and with it CEL, counts durations in 63 bits of nanoseconds: 292 years. */
 const longestMs = 9_223_372_036_854;
 
 /**
- * Reads a Go-style duration such as `12h30m`, `90s` or `0`; undefined for anything else, also for
- * one that is longer than Go knows: an instant so far ahead may be one that cannot be written.
- * Negative durations are not durations here: nothing in Lastcall lasts less than no time.
+ * Reads a Go duration such as `12h30m`, `90s` or `0`; undefined for anything else, including a
+ * duration longer than Go supports: an instant so far ahead may not be representable. Negative
+ * durations are not accepted: nothing in Lastcall lasts less than no time.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text === "0") return millis(0);
@@ -169,7 +170,7 @@ export function parseDuration(text: string): Millis | undefined {
   return totalMs > longestMs ? undefined : millis(Math.round(totalMs));
 }
 
-/** Writes a span as Go does, without zero parts: `24h`, `12h30m`, `1m5s`, `250ms`, `0s`. */
+/** Writes a span as Go does, without zero components: `24h`, `12h30m`, `1m5s`, `250ms`, `0s`. */
 export function formatDuration(span: Millis): string {
   if (span === 0) return "0s";
   const sign = span < 0 ? "-" : "";
@@ -187,8 +188,8 @@ export function formatDuration(span: Millis): string {
 declare const wallBrand: unique symbol;
 
 /**
- * What a clock on the wall shows: milliseconds since 1970-01-01T00:00 local, as if every day had
- * 24 hours. One zone's wall time becomes an instant through `instantOfWall`.
+ * What a clock on the wall shows: milliseconds since 1970-01-01T00:00 local time, as if every day
+ * had 24 hours. `instantOfWall` converts the wall time of a zone to an instant.
  */
 export type WallTime = number & { readonly [wallBrand]: true };
 
@@ -199,7 +200,7 @@ export function wallTime(ms: number): WallTime {
   return ms as WallTime;
 }
 
-/** Whether the name is one that the zone database knows, such as `Asia/Tokyo`. */
+/** Whether the time zone database has a zone of this name, such as `Asia/Tokyo`. */
 export function isTimeZone(name: string): boolean {
   try {
     Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
@@ -209,7 +210,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** What the wall clock of a zone shows at an instant. */
+/** The wall time of a zone at an instant. */
 export function wallOfInstant(at: Instant, timeZone: string): WallTime {
   const shown = Temporal.Instant.fromEpochMilliseconds(at)
     .toZonedDateTimeISO(timeZone)
@@ -218,10 +219,10 @@ export function wallOfInstant(at: Instant, timeZone: string): WallTime {
 }
 
 /**
- * When a wall clock shows `wall`. A time that does not exist, because the clock was put forward
- * past it, moves to the next instant that does: the moment of the change. (Temporal's own
- * `compatible` would add the missing hour and turn 02:30 into 03:30.) One that exists twice means
- * the first. The answer never goes back as `wall` goes on.
+ * The instant at which a wall clock shows `wall`. A time that is skipped because the clock is put
+ * forward moves to the next instant that exists: the moment of the change. (Temporal's own
+ * `compatible` would add the missing hour and turn 02:30 into 03:30.) Of a time that occurs twice,
+ * the first is meant. The result never decreases as `wall` increases.
  */
 export function instantOfWall(wall: WallTime, timeZone: string): Instant {
   const asked = Temporal.Instant.fromEpochMilliseconds(wall)
@@ -235,7 +236,7 @@ export function instantOfWall(wall: WallTime, timeZone: string): Instant {
   return instant(change.epochMilliseconds);
 }
 
-/** Days since 1970-01-01 to a weekday: 0 is Monday. That day was a Thursday. */
+/** Days since 1970-01-01, a Thursday, to a weekday: 0 is Monday. */
 export function weekdayOfWall(wall: WallTime): number {
   return (((Math.floor(wall / dayMs) + 3) % 7) + 7) % 7;
 }
