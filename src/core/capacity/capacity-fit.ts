@@ -12,23 +12,23 @@ import {
   shortageOf,
 } from "./node-capacity.ts";
 
-/** A pod for which there is no place, and what the nodes lack. */
+/** A pod that fits on no node, and what the nodes lack. */
 export interface UnplacedPod {
   readonly pod: PodFacts;
   /** As in `0 of 3 nodes: 2 short of cpu, 1 tainted gpu`. */
   readonly detail: string;
 }
 
-/** So often pods that were left over are placed again before all others. */
+/** How many times the pods that were left over are placed again, ahead of all others. */
 const secondTries = 3;
 
-/** A pod with what is asked of it again and again. */
+/** A pod with the requirements that are checked again and again. */
 interface Guest {
   readonly pod: PodFacts;
   readonly load: Amounts;
-  /** Pods of one kind ask the same of a place, down to the last byte. */
+  /** A key that pods with the same requirements share. */
   readonly kind: string;
-  /** The rooms that nothing but their size keeps it from. */
+  /** The nodes that only their free capacity keeps it from. */
   readonly reach: readonly NodeCapacity[];
 }
 
@@ -38,12 +38,12 @@ interface Laid {
 }
 
 /**
- * Of the pods that are to leave together those that have no place elsewhere. Each is put, the
- * largest first, where the least is left over; if some are left, they are put first the next time.
- * This finds a place for all in nearly every case where there is one; that it finds none is a
- * warning, never a ground to stop, because what it does not judge (spreading, affinity between
- * pods, new machines) can go either way. `others` are nodes that are of no use to them: they only
- * count in the words.
+ * Of the pods that leave together, those that fit nowhere else. The pods are placed largest first,
+ * each on the node where the least is left over; if some do not fit, they are placed first the next
+ * time. This finds a placement in nearly every case in which there is one; that none is found is a
+ * warning, never a reason to stop, because what is not considered (spreading, affinity between
+ * pods, new machines) can go either way. `others` are nodes that are of no use to the pods: they
+ * only count in the sentence.
  */
 export function podsWithoutCapacity(
   pods: readonly PodFacts[],
@@ -67,7 +67,7 @@ export function podsWithoutCapacity(
   });
 }
 
-/** One of each kind of pod: what holds of one of them holds of all that ask the same of a place. */
+/** One pod of each kind: what holds for it holds for all pods with the same requirements. */
 function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
   return [...new Map(pods.map((pod) => [kindOf(pod), pod])).values()];
 }
@@ -81,7 +81,7 @@ function whereOf({ placement, tolerations }: PodFacts): string {
   return JSON.stringify([nodeSelector, requiredNodes, volumeNodes, tolerations]);
 }
 
-/** The largest first. */
+/** Largest first. */
 function guestsOf(
   pods: readonly PodFacts[],
   capacities: readonly NodeCapacity[],
@@ -130,7 +130,7 @@ function freeOn(capacity: NodeCapacity, free: ReadonlyMap<string, Amounts>): Amo
   return free.get(capacity.node.name) ?? capacity.free;
 }
 
-/** The largest share of an ordinary machine that a pod takes, of any resource. */
+/** The largest share of an average machine that the pod requests, over all resources. */
 function sizeOf(load: Amounts, machine: Amounts): number {
   const shares = Object.entries(load).map(
     ([resource, amount]) => amount / (machine[resource] ?? Number.POSITIVE_INFINITY),
@@ -164,31 +164,31 @@ function detailOf(
 }
 
 export interface CapacityQuestion {
-  /** The pods that leave together and come back elsewhere. */
+  /** The pods that leave together and are recreated elsewhere. */
   readonly pods: readonly PodFacts[];
   readonly nodes: readonly NodeFacts[];
-  /** Names of nodes that depart, whatever stands on them yet. */
+  /** Names of departing nodes, whatever marks they carry yet. */
   readonly leaving: ReadonlySet<string>;
-  /** What is promised on each node that was looked at: one that is missing was not. */
+  /** What is requested on each node that was read; a node that is missing has not been read. */
   readonly loads: NodeLoads;
 }
 
 export type CapacityAnswer =
-  /** Look at the pods of these nodes and ask again. */
+  /** Read the pods of these nodes and ask again. */
   | { readonly kind: "LookAt"; readonly nodes: readonly string[] }
-  /** Too many nodes are left for one list each: list all pods and ask again. */
+  /** Too many nodes are left to list each: list all pods and ask again. */
   | { readonly kind: "LookEverywhere" }
   | { readonly kind: "Settled"; readonly unplaced: readonly UnplacedPod[] };
 
-/** So many nodes are looked at one by one before all pods are listed. */
+/** How many nodes are listed one by one before all pods are listed. */
 const oneByOneLimit = 16;
 
 /**
- * Finds out with few looks whether pods have a place elsewhere. A place that was found on the nodes
- * looked at so far is proof enough, so that with room in the cluster a node or two will do. That a
- * pod has none is said only when every node was looked at that could take any of the pods, were it
- * empty. The newest nodes come first, being the least filled as a rule; each round looks at as many
- * as all before it.
+ * Finds out with few reads whether pods fit elsewhere. A placement on the nodes read so far is
+ * proof enough, so that in a cluster with free capacity a node or two will do. That a pod does not
+ * fit is said only once every node has been read that could take any of the pods if it were empty.
+ * The newest nodes come first, since they are the emptiest as a rule; each round reads as many as
+ * all rounds before it.
  */
 export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   const { pods, loads } = question;
@@ -212,7 +212,7 @@ export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   return { kind: "LookAt", nodes: next.map(({ name }) => name) };
 }
 
-/** Were it empty. */
+/** As if it were empty. */
 function couldTake(node: NodeFacts, pod: PodFacts): boolean {
   return misfitOf(pod, { node, free: node.allocatable ?? {} }) === undefined;
 }

@@ -9,12 +9,10 @@ export interface NodeCapacity {
   readonly free: Amounts;
 }
 
-/**
- * What is promised on each node already, by its name: the requests of its pods, and their number.
- */
+/** What is requested on each node, by its name: the requests of its pods, and their number. */
 export type NodeLoads = ReadonlyMap<string, Amounts>;
 
-/** What one pod counts for on its node; a finished one for nothing. */
+/** What a pod counts for on its node; a finished pod counts for nothing. */
 export function loadOf(pod: Pick<PodFacts, "phase" | "placement">): Amounts {
   if (pod.phase === "Succeeded" || pod.phase === "Failed") return {};
   return sumOf(pod.placement?.requests ?? {}, { pods: 1 });
@@ -30,8 +28,8 @@ export function loadsOf(pods: readonly PodFacts[]): NodeLoads {
 }
 
 /**
- * The nodes that can take pods: ready, schedulable, not about to leave, and of a known size.
- * `leaving` are the names of nodes that depart, whatever stands on them yet.
+ * The nodes that can take pods: ready, schedulable, not departing, and of known size. `leaving` are
+ * the names of departing nodes, whatever marks they carry yet.
  */
 export function capacitiesOf(about: {
   readonly nodes: readonly NodeFacts[];
@@ -46,7 +44,7 @@ export function capacitiesOf(about: {
   });
 }
 
-/** Why a pod does not fit on a node, in two or three words; undefined where it does. */
+/** Why a pod does not fit on a node, in two or three words; undefined if it does. */
 export function misfitOf(pod: PodFacts, capacity: NodeCapacity): string | undefined {
   return barrierOf(pod, capacity.node) ?? shortageOf(pod, capacity);
 }
@@ -66,7 +64,7 @@ export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
   return taint === undefined ? undefined : `tainted ${taint.key}`;
 }
 
-/** What a pod asks for and a node has not enough of. */
+/** A resource that the pod requests and of which the node has too little. */
 export function shortageOf(pod: PodFacts, { node, free }: NodeCapacity): string | undefined {
   if (pod.placement === undefined) return undefined;
   for (const [resource, amount] of Object.entries(loadOf(pod))) {
@@ -76,14 +74,14 @@ export function shortageOf(pod: PodFacts, { node, free }: NodeCapacity): string 
   return undefined;
 }
 
-/** Every machine has these, so that a Node that does not name one has just not said how much. */
+/** Every machine has these, so a Node that does not list one has only failed to say how much. */
 const basics: ReadonlySet<string> = new Set(["cpu", "memory", "pods", "ephemeral-storage"]);
 
 function isSaid(node: NodeFacts, resource: string): boolean {
   return node.allocatable?.[resource] !== undefined || !basics.has(resource);
 }
 
-/** Zero fits everywhere; sums of fractions may be off by a hair. */
+/** Zero fits everywhere; sums of fractions may be slightly off. */
 function exceeds(amount: number, free: number): boolean {
   return amount > 0 && amount > free + 1e-6 * Math.max(1, Math.abs(free));
 }
@@ -97,8 +95,8 @@ export function less(a: Amounts, b: Amounts): Amounts {
 }
 
 /**
- * The first taint that keeps a pod off a node; undefined where none does. PreferNoSchedule is a
- * wish. Source: k8s.io/component-helpers `scheduling/corev1/helpers.go`.
+ * The first taint that keeps a pod off a node; undefined if none does. PreferNoSchedule is a
+ * preference. Source: k8s.io/component-helpers `scheduling/corev1/helpers.go`.
  */
 export function repellingTaint(
   taints: readonly Taint[],

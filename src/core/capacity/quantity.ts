@@ -1,4 +1,4 @@
-/** What each suffix multiplies by. Source: apimachinery `pkg/api/resource/suffix.go`. */
+/** The factor of each suffix. Source: apimachinery `pkg/api/resource/suffix.go`. */
 const factors: Readonly<Record<string, number>> = {
   n: 1e-9,
   u: 1e-6,
@@ -20,7 +20,7 @@ const factors: Readonly<Record<string, number>> = {
 const pattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/;
 
 /**
- * Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for what is none.
+ * Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for anything else.
  */
 export function parseQuantity(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
@@ -31,11 +31,9 @@ export function parseQuantity(value: unknown): number | undefined {
   return Number(digits) * (suffix === undefined ? 1 : (factors[suffix] ?? 0));
 }
 
-/**
- * Writes an amount as a quantity, never less than it is: cores as `250m`, all else as an integer.
- */
+/** Writes an amount as a quantity, rounded up: cores as `250m`, everything else as an integer. */
 export function formatQuantity(resource: string, amount: number): string {
-  // Sums of fractions of a core carry the errors of binary fractions; they are not to round up.
+  // Sums of fractions of a core carry binary rounding errors, which must not round up.
   const milli = Math.ceil(Math.round(amount * 1e6) / 1e3);
   return resource === "cpu" ? `${milli}m` : String(Math.ceil(amount));
 }

@@ -2,9 +2,9 @@ import type { PodFacts } from "../cluster/pod.ts";
 import { type Millis, millis, seconds } from "../time/time.ts";
 
 /**
- * Who leaves after whom. The kubelet's own default groups at shutdown split at 2e9
- * (nodeshutdown_manager: system-cluster-critical), and so do we; DNS stays with the critical pods
- * whatever its priority, because the others ask it until their end.
+ * The order in which pods leave. The kubelet's own default groups at shutdown are split at 2e9
+ * (nodeshutdown_manager: system-cluster-critical), and so are ours; DNS stays with the critical
+ * pods whatever its priority, because the other pods need it until they end.
  */
 export const tiers = { workload: 0, critical: 1, daemonSet: 2, own: 3 } as const;
 
@@ -13,7 +13,8 @@ export type Tier = (typeof tiers)[keyof typeof tiers];
 const criticalPriority = 2_000_000_000;
 
 /**
- * Kept free before a deadline: a request on its way, and the kubelet's 2 s after a late preStop.
+ * Reserved before a deadline: a request in flight, and the 2 s that the kubelet adds after a late
+ * preStop.
  */
 export const marginMs: Millis = seconds(2);
 
@@ -23,7 +24,7 @@ const dnsNames: ReadonlySet<string | undefined> = new Set([
   "node-local-dns",
 ]);
 
-/** `self` is the uid of the pod that runs this controller, where it runs in one. */
+/** `self` is the uid of the controller's own pod, if it runs in one. */
 export function tierOf(pod: PodFacts, self: string | undefined): Tier {
   if (pod.uid === self || isController(pod)) return tiers.own;
   if (pod.controller?.kind === "DaemonSet") return tiers.daemonSet;
@@ -42,13 +43,13 @@ function isDns(pod: PodFacts): boolean {
   return dnsNames.has(pod.labels["k8s-app"]) || dnsNames.has(pod.labels["app.kubernetes.io/name"]);
 }
 
-/** One pod as its wave sees it. */
+/** What the order needs to know of one pod. */
 export interface WavePod {
   readonly tier: number;
   readonly wantedSeconds: number;
-  /** For a pod that is leaving already: how long it takes at most. */
+  /** For a pod that is already terminating: the longest that it takes. */
   readonly leavingMs?: Millis | undefined;
-  /** For a pod that is waited for before it is evicted: how long at most. */
+  /** For a pod that is waited for before it is evicted: the longest wait. */
   readonly waitMs?: Millis | undefined;
 }
 
@@ -60,16 +61,18 @@ export interface WaveSlot {
 /**
  * When each pod starts, counted from the start of the drain, and with how much grace.
  *
- * Without a deadline a tier starts when the one before it has had all its grace, and nobody is cut.
- * With `leftMs` until a deadline the waves are laid backwards from it. The latest start of a pod is
- * `left - wanted - margin`, or 0 where that does not fit. A pod starts when the lower tiers have
- * had their grace, but never after its own latest start, nor after that of a pod in a higher tier.
- * It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
- * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` where at least a second is left;
- * 2. a pod is cut only if it wants more than the whole of what is left, so nobody is cut for
- * another's sake, and the critical ones keep their share; 3. of two pods in different tiers the
- * lower does not start later; 4. no pod of a higher tier starts earlier than those two bounds
- * demand.
+ * Without a deadline, a tier starts when the one before it has had all its grace, and nobody is
+ * cut. With `leftMs` until a deadline, the waves are laid backwards from it. The latest start of a
+ * pod is `left - wanted - margin`, or 0 if that does not fit. A pod starts when the lower tiers
+ * have had their grace, but never after its own latest start, nor after that of a pod in a higher
+ * tier. It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random
+ * drains):
+ *
+ * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` if at least a second is left;
+ * 2. a pod is cut only if it wants more than all that is left, so nobody is cut for another's
+ *    sake, and the critical pods keep their share;
+ * 3. of two pods in different tiers, the lower does not start later;
+ * 4. no pod of a higher tier starts earlier than those two bounds demand.
  */
 export function layWaves(
   pods: readonly WavePod[],
@@ -87,12 +90,14 @@ export function layWaves(
   return pods.map((pod) => slots.get(pod) as WaveSlot);
 }
 
-/** When a pod must start at the latest to get all that it wants. */
+/** The latest start at which a pod gets all the grace that it wants. */
 function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
   return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
 }
 
-/** What is left at `startMs`, in whole seconds; at least one, expected at most what. */
+/**
+ * The grace that is left at `startMs`, in whole seconds: at least 1, at most what the pod wants.
+ */
 export function fittedGrace(wantedSeconds: number, leftMs: Millis): number {
   return Math.max(1, Math.min(wantedSeconds, Math.floor(leftMs / 1000)));
 }
@@ -131,22 +136,22 @@ function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
 
 export interface HeldGrace {
   readonly wantedSeconds: number;
-  /** What its workload's pods are known to need at most; see drain-time.ts. */
+  /** The longest that pods of its workload are known to need; see drain-time.ts. */
   readonly neededMs?: Millis | undefined;
 }
 
 export interface NoticeSpan {
   /** From when the notice was known to the deadline. */
   readonly noticeMs: Millis;
-  /** The part of it for which budgets are kept: 0 to 1. */
+  /** The share of it for which budgets are kept: 0 to 1. */
   readonly budgetShare: number;
 }
 
 /**
  * How long before the deadline a pod that is still held is deleted. Its budget is kept for its
- * share of the notice, and longer where what the pod wants fits in after that, or what its
- * workload's pods are known to need. A share of 0 puts the grace before the budget: what is known
- * does not count.
+ * share of the notice, and longer if what the pod wants still fits in after that, or what pods of
+ * its workload are known to need. With a share of 0 the grace period takes precedence over the
+ * budget, and what is known does not count.
  */
 export function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Millis {
   const wantedMs = pod.wantedSeconds * 1000;

@@ -2,9 +2,9 @@ import type { DrainReason } from "../departure/drain-reason.ts";
 import type { Millis } from "../time/time.ts";
 import type { DrainPlan, DrainRemark, PlannedPod } from "./drain-plan.ts";
 
-/** What a sentence may speak of. A reason uses what it needs and leaves the rest. */
+/** The facts that a sentence may name. Each reason uses those that it needs. */
 export interface DrainFacts {
-  /** What was found: a budget and its numbers, an annotation, the server's own message. */
+  /** What was found: a budget with its numbers, an annotation, the server's own message. */
   readonly detail?: string | undefined;
   readonly graceSeconds?: number | undefined;
   readonly wantedGraceSeconds?: number | undefined;
@@ -74,7 +74,7 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
     `was deleted regardless of its budget, because the drain timed out and the policy says Proceed${grantedOf(f)}`,
 };
 
-/** The one sentence for a reason, to be read after the name of the pod or node. */
+/** The sentence for a reason, to be read after the name of the pod or node. */
 export function explainDrain(reason: DrainReason, facts: DrainFacts): string {
   return sentences[reason](facts);
 }
@@ -86,9 +86,7 @@ const heldByBudget: ReadonlySet<DrainReason> = new Set([
   "SingleReplica",
 ]);
 
-/**
- * The sentence on a pod of a plan: with when it is deleted, and what it gets, where that matters.
- */
+/** The sentence about a pod of a plan: when it is deleted and what it gets, if that matters. */
 function explainPlannedPod(pod: PlannedPod): string {
   const parts = [explainDrain(pod.reason, pod)];
   if (heldByBudget.has(pod.reason) && pod.forceAtMs !== undefined) {
@@ -108,7 +106,7 @@ function grace(facts: DrainFacts): string {
   return facts.graceSeconds === undefined ? "" : ` with ${facts.graceSeconds} s of grace`;
 }
 
-/** The same, and what it lacks of what it wants. */
+/** The same, with how much it lacks of what it wants. */
 function grantedOf(facts: DrainFacts): string {
   const { graceSeconds, wantedGraceSeconds } = facts;
   if (graceSeconds === undefined || wantedGraceSeconds === undefined) return grace(facts);

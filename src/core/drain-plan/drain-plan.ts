@@ -17,16 +17,18 @@ import {
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 import { budgetName, budgetsOf } from "./pod-obstacle.ts";
 
-/** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
+/**
+ * The pods of one node in order, each with the seconds that it really gets. Spans count from `at`.
+ */
 export interface DrainPlan {
   readonly node: string;
   readonly at: Instant;
-  /** What a notice leaves; absent in a planned drain. */
+  /** What is left of the notice; absent in a planned drain. */
   readonly noticeMs?: Millis | undefined;
   readonly deadlineAt?: Instant | undefined;
-  /** Of the span from here to the deadline budgets get their share; `at` or earlier. */
+  /** Budgets get their share of the span from here to the deadline; `at` or earlier. */
   readonly knownAt?: Instant | undefined;
-  /** The kubelet no longer answers: nobody will confirm that a pod has gone. */
+  /** The kubelet no longer responds: nobody will confirm that a pod is gone. */
   readonly unreachable: boolean;
   /** By tier, start, namespace and name. */
   readonly pods: readonly PlannedPod[];
@@ -46,10 +48,10 @@ export interface PlannedPod extends PodIdentity {
   readonly cut: boolean;
   /**
    * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are
-   * known to need less than what is left by then, that is later; see drain-order.ts.
+   * known to need less than what is left by then, it is deleted later; see drain-order.ts.
    */
   readonly forceAtMs?: Millis | undefined;
-  /** What it gets then. */
+  /** The grace that it gets then. */
   readonly forcedGraceSeconds?: number | undefined;
   /** `namespace/name` of the budget that covers it. */
   readonly budget?: string | undefined;
@@ -57,14 +59,14 @@ export interface PlannedPod extends PodIdentity {
   readonly budgets: readonly PodIdentity[];
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
-  /** When a block by annotation ends by itself. */
+  /** When a block by an annotation ends by itself. */
   readonly freeAt?: Instant | undefined;
-  /** The bound that a WaitCompleted rule names. */
+  /** The longest wait that a WaitCompleted rule names. */
   readonly waitMs?: Millis | undefined;
   readonly owner?: OwnerFacts | undefined;
 }
 
-/** A remark on one pod; on the node itself where `namespace` is empty. */
+/** A remark on one pod; on the node itself if `namespace` is empty. */
 export interface DrainRemark {
   readonly namespace: string;
   readonly name: string;
@@ -74,28 +76,28 @@ export interface DrainRemark {
 
 export interface DrainQuestion {
   readonly node: NodeFacts;
-  /** Pods of other nodes among them are ignored. */
+  /** May include pods of other nodes, which are ignored. */
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
   readonly notice?: DrainNotice | undefined;
   readonly now: Instant;
-  /** Since when pods have been waited for that are to complete; absent: since now. */
+  /** Since when pods have been waited for that are to complete; absent: from now on. */
   readonly waitsSince?: Instant | undefined;
   /** The uids of the pods that the drain began with; absent: it has not begun. */
   readonly beganWith?: ReadonlySet<string> | undefined;
-  /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
+  /** Every pod of the cluster, if known: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
-  /** Every DaemonSet, as `namespace/name`, where they are at hand. */
+  /** Every DaemonSet, as `namespace/name`, if known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
-  /** The uid of the pod that runs this controller: it leaves last. */
+  /** The uid of the controller's own pod, which leaves last. */
   readonly self?: string | undefined;
 }
 
 export interface DrainNotice {
   readonly leftMs: Millis;
-  /** Since when the drain has known of it; absent: since now. */
+  /** When the drain first saw it; absent: now. */
   readonly knownAt?: Instant | undefined;
 }
 
@@ -104,9 +106,9 @@ const unreachableTaint = "node.kubernetes.io/unreachable";
 /**
  * How the pods of one node would leave: each pod of the node is either in `skipped` or in `pods`,
  * exactly once. Grace is `spec.terminationGracePeriodSeconds` with preStop inside it; it is never
- * lengthened (a declared grace under 1 s counts as 1, as the API server takes a negative one), and
- * the order and the seconds are those of `layWaves`. Says what would be blocked and what would be
- * lost instead of stopping at it. Throws nothing.
+ * lengthened (a declared grace under 1 s counts as 1, as the API server treats a negative one), and
+ * the order and the seconds are those of `layWaves`. Reports what would be blocked and what would
+ * be lost instead of stopping at it. Does not throw.
  */
 export function planDrain(question: DrainQuestion): DrainPlan {
   const { node, now, notice } = question;
@@ -134,7 +136,7 @@ export function planDrain(question: DrainQuestion): DrainPlan {
   });
 }
 
-/** The same plan with a warning for each of its pods that has no place elsewhere. */
+/** The same plan with a warning for each of its pods that fits nowhere else. */
 export function warnOfCapacity(plan: DrainPlan, unplaced: readonly UnplacedPod[]): DrainPlan {
   const warnings = unplaced
     .toSorted((a, b) => byName(a.pod, b.pod))
@@ -183,8 +185,8 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
 }
 
 /**
- * How long a pod is still waited for. One that has come in the midst of a drain is waited for from
- * then on; a wait without a bound of its own lasts until time is up.
+ * How much longer a pod is waited for. A pod that came during the drain is waited for from then on;
+ * a wait without a limit of its own lasts until the drain's time is up.
  */
 function waitLeft(
   { startedAt }: PodFacts,
@@ -197,7 +199,10 @@ function waitLeft(
   return millis(Math.max(0, wholeMs - between(sinceAt, now)));
 }
 
-/** What a pod asks for: at least one second, so that the kubelet and not the API ends it. */
+/**
+ * The grace that a pod asks for: at least one second, so that it is the kubelet that ends it and
+ * not the API server.
+ */
 function ownGrace(pod: PodFacts): number {
   return Math.max(1, pod.graceSeconds);
 }
@@ -232,7 +237,7 @@ function plannedPod(
   });
 }
 
-/** When and how a pod is deleted that is held still; nobody is before its start. */
+/** When a pod that is still held is deleted, and with how much grace; never before its start. */
 function forced(
   wantedSeconds: number,
   { slot, question }: { readonly slot: WaveSlot; readonly question: DrainQuestion },
@@ -246,7 +251,7 @@ function forced(
   return { forceAtMs, forcedGraceSeconds: fittedGrace(wantedSeconds, leftMs) };
 }
 
-/** A clock that is ahead of ours may have said it. */
+/** It may come from a clock that is ahead of ours. */
 function knownSince({ knownAt }: DrainNotice, now: Instant): Instant {
   return knownAt === undefined ? now : earlier(knownAt, now);
 }
@@ -258,7 +263,7 @@ const ordinary: ReadonlySet<DrainReason> = new Set([
   "HostPath",
 ]);
 
-/** Of several reasons the one that matters most to the pod's owner; losses are in the warnings. */
+/** Of several reasons, the one that matters most to the pod's owner; losses are in the warnings. */
 function reasonOf(
   decision: Acting["decision"],
   about: { readonly tier: Tier; readonly cut: boolean },

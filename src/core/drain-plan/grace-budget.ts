@@ -1,8 +1,8 @@
 import type { Millis } from "../time/time.ts";
 
 /**
- * One entry of the kubelet's `shutdownGracePeriodByPodPriority`: pods of at least `priority` (and
- * under the next entry's) get `seconds` when the node shuts down.
+ * One entry of the kubelet's `shutdownGracePeriodByPodPriority`: pods with a priority of at least
+ * `priority` (and below that of the next entry) get `seconds` when the node shuts down.
  */
 export interface ShutdownGroup {
   readonly priority: number;
@@ -12,24 +12,29 @@ export interface ShutdownGroup {
 /** `Set` in the pod's own specification, or the API server's default of 30 s. */
 export type GraceSource = "Set" | "Default";
 
-/** What a pod gets of what it asked for when the kubelet shuts the node down. */
+/**
+ * The grace that a pod gets, compared with what it asked for, when the kubelet shuts the node down.
+ */
 export interface GrantedGrace {
   readonly grantedSeconds: number;
-  /** Whether the pod loses something of what it asked for. */
+  /** Whether the pod gets less than it asked for. */
   readonly cut: boolean;
 }
 
-/** What the API server writes where a pod names no `terminationGracePeriodSeconds`. */
+/** The default of the API server for `terminationGracePeriodSeconds`. */
 export const defaultGraceSeconds = 30;
 
-/** The kubelet's `scheduling.SystemCriticalPriority`: critical is a number, not a namespace. */
+/**
+ * The kubelet's `scheduling.SystemCriticalPriority`: whether a pod is critical depends on its
+ * priority, not on its namespace.
+ */
 export const criticalPriority = 2_000_000_000;
 
 /**
  * The groups that the kubelet makes of `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods`:
- * regular pods get the difference, each part cut down to whole seconds. Empty where the total is 0
- * or under its critical part: then there is no graceful shutdown at all.
- * Source: kubernetes 1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager.go, `migrateConfig`.
+ * regular pods get the difference; both are truncated to whole seconds. Empty if the total is 0 or
+ * less than its critical part: then there is no graceful shutdown at all. Source: kubernetes 1.36
+ * pkg/kubelet/nodeshutdown/nodeshutdown_manager.go, `migrateConfig`.
  */
 export function groupsOfPair(totalMs: Millis, criticalMs: Millis): readonly ShutdownGroup[] {
   if (totalMs <= 0 || criticalMs > totalMs) return [];
@@ -39,15 +44,15 @@ export function groupsOfPair(totalMs: Millis, criticalMs: Millis): readonly Shut
   ];
 }
 
-/** The groups in the order in which they are shut down: low priority first. */
+/** The groups in the order in which they are shut down: lowest priority first. */
 export function inShutdownOrder(groups: readonly ShutdownGroup[]): readonly ShutdownGroup[] {
   return groups.toSorted((a, b) => a.priority - b.priority);
 }
 
 /**
- * The group of a pod: the highest priority that is at most the pod's own; a pod under the lowest
- * group belongs to the lowest. Undefined where there are no groups.
- * Source: nodeshutdown_manager.go, `groupByPriority`.
+ * The group of a pod: the one with the highest priority that is at most the pod's own; a pod below
+ * the lowest group belongs to the lowest. Undefined if there are no groups. Source:
+ * nodeshutdown_manager.go, `groupByPriority`.
  */
 export function groupOf(
   groups: readonly ShutdownGroup[],
@@ -59,10 +64,10 @@ export function groupOf(
 
 /**
  * What a pod really gets: the smaller of what it asked for and its group's seconds; the kubelet
- * only ever shortens, and the preStop hook runs inside. Groups run one after the other, so what
- * one leaves over is not added to the next. Without groups nothing is granted and every pod is
- * cut, whatever it asked for: it dies with the machine. (A group of 0 s still lets the container
- * runtime wait one second before it kills; nobody should count on it.)
+ * only ever shortens, and the preStop hook counts. Groups run one after another, so what one leaves
+ * over is not added to the next. Without groups nothing is granted and every pod is cut, whatever
+ * it asked for: it dies with the machine. (A group of 0 s still lets the container runtime wait one
+ * second before it kills; nobody should count on it.)
  */
 export function grantGrace(options: {
   readonly wantedSeconds: number;
@@ -75,12 +80,12 @@ export function grantGrace(options: {
   return { grantedSeconds, cut: options.wantedSeconds > grantedSeconds };
 }
 
-/** Whether a node with these groups shuts down gracefully: some group has time. */
+/** Whether a node with these groups shuts down gracefully: at least one group has time. */
 export function isGraceful(groups: readonly ShutdownGroup[]): boolean {
   return groups.some((group) => group.seconds > 0);
 }
 
-/** How long a shutdown is held up at most: the sum of the groups, one after the other. */
+/** The longest that a shutdown is delayed: the sum of the groups, which run one after another. */
 export function shutdownSeconds(groups: readonly ShutdownGroup[]): number {
   return groups.reduce((sum, group) => sum + group.seconds, 0);
 }

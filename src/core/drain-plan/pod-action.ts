@@ -9,27 +9,33 @@ import { type BudgetStanding, budgetStanding, budgetsOf, disturbanceMark } from 
 
 export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 
-/** Past its deletion deadline by this much a pod no longer holds a drain up, as in Karpenter. */
+/**
+ * A pod that is past its deletion deadline by this much no longer holds up a drain, as in
+ * Karpenter.
+ */
 export const stuckAfterMs: Millis = millis(60_000);
 
-/** What a cordon of ours keeps pods off by; the scheduler takes `spec.unschedulable` for one. */
+/**
+ * The taint by which a cordon of ours keeps pods off; the scheduler treats `spec.unschedulable` as
+ * this taint.
+ */
 const cordonTaints: readonly Taint[] = [
   { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
   { key: departingTaint, effect: "NoSchedule" },
 ];
 
-/** What decides about every pod of one node alike. */
+/** What applies to all pods of one node alike. */
 export interface DrainScene {
   readonly rule: DrainRule;
   readonly budgets: readonly BudgetFacts[];
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces: ReadonlySet<string>;
-  /** Every DaemonSet there is, as `namespace/name`; absent where they are not known. */
+  /** Every DaemonSet, as `namespace/name`; absent if not known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
-  /** The uids of the pods that a running drain found when it began; absent: it has not begun. */
+  /** The uids of the pods that were there when the drain began; absent: it has not begun. */
   readonly beganWith?: ReadonlySet<string> | undefined;
-  /** Under a notice the machine goes whatever the pods want. */
+  /** Under a notice the machine is terminated whatever its pods want. */
   readonly pressed: boolean;
   readonly now: Instant;
 }
@@ -47,7 +53,7 @@ export type PodDecision =
       readonly budget?: string | undefined;
       /** Every budget that selects it. */
       readonly budgets: readonly PodIdentity[];
-      /** Waited for until it completes: for `boundMs` at most, or until time is up. */
+      /** Waited for until it completes: for at most `boundMs`, or until the drain's time is up. */
       readonly completion?: { readonly boundMs: Millis | undefined } | undefined;
       /** When a block ends by itself. */
       readonly freeAt?: Instant | undefined;
@@ -84,7 +90,7 @@ function selects(rule: PodRule, pod: PodFacts): boolean {
   return matchesLabelSelector(rule.selector, pod.labels);
 }
 
-/** Mirror pods come before all else: deleting the shadow does nothing to the static pod. */
+/** Mirror pods come first: deleting one has no effect on the static pod. */
 function skipReason(
   pod: PodFacts,
   { rule, scene }: { readonly rule: PodRule | undefined; readonly scene: DrainScene },
@@ -99,9 +105,9 @@ function skipReason(
 }
 
 /**
- * It came to a node that is cordoned, and is let, or its controller asks no scheduler: evicted, it
- * would come again, and again each time the next one is evicted. kubectl does not look at the pods
- * that come, either.
+ * It came to the node after the cordon, because it tolerates that or its controller bypasses the
+ * scheduler: if it were evicted it would come back, again and again. kubectl does not look at pods
+ * that come later, either.
  */
 function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   if (beganWith === undefined || beganWith.has(pod.uid)) return false;
@@ -110,13 +116,13 @@ function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   return repellingTaint(cordonTaints, pod.tolerations) === undefined;
 }
 
-/** Nobody puts it back. kubectl asks for `--force` here, and evicts it then. */
+/** Nothing recreates it. kubectl asks for `--force` here, and then evicts it. */
 function isOrphan(pod: PodFacts, { daemonSets }: DrainScene): boolean {
   const daemonSet = daemonSetOf(pod);
   return daemonSet !== undefined && daemonSets !== undefined && !daemonSets.has(daemonSet);
 }
 
-/** Its controller puts a DaemonSet pod back at once, so only a rule that means it moves one. */
+/** Its controller recreates a DaemonSet pod at once, so only an explicit rule evicts one. */
 function namesDaemonSet(rule: PodRule | undefined): boolean {
   if (rule?.action !== "Evict" && rule?.action !== "Delete") return false;
   const labels = Object.keys(rule.selector.matchLabels ?? {}).length;
@@ -127,9 +133,7 @@ function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
   return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
 }
 
-/**
- * Neither an eviction nor more patience would move it; what holds it is a finalizer or the kubelet.
- */
+/** Neither an eviction nor more time would help; it is held by a finalizer or the kubelet. */
 function leftStuck({ deletionAt }: PodFacts): PodDecision {
   const detail = deletionAt && formatInstant(deletionAt);
   const remark = { reason: "StuckTerminating", detail } as const;
@@ -142,7 +146,7 @@ function leavingAlready(pod: PodFacts): Act | undefined {
   return act({ action: "Wait", reason: "Terminating", detail });
 }
 
-/** What stands in the way of a planned departure and is not a budget. */
+/** What blocks a planned departure, other than a budget. */
 function planned(
   pod: PodFacts,
   about: { readonly scene: DrainScene; readonly rule: PodRule | undefined },
@@ -156,12 +160,13 @@ function planned(
   return mark === undefined ? undefined : act({ action: "Block", ...mark });
 }
 
-/** The same under a notice: what would block gives way, with a warning. */
+/** The same under a notice: what would block is overruled, with a warning. */
 function underNotice(
   pod: PodFacts,
   about: { readonly scene: DrainScene; readonly rule: PodRule | undefined },
 ): Act | undefined {
-  // The API evicts nothing there, and the namespace's own deletion asks no budget either.
+  // The API evicts nothing from a namespace that is being deleted, and its deletion does not
+  // respect budgets either.
   if (about.scene.terminatingNamespaces.has(pod.namespace)) {
     return act({ action: "Delete", reason: "NamespaceTerminating", detail: pod.namespace });
   }
@@ -176,8 +181,8 @@ function byRule(rule: PodRule | undefined): Act | undefined {
 }
 
 /**
- * A budget that allows no disruption. Under a notice, and where the policy goes on after a timeout,
- * the eviction is asked for all the same and the pod deleted when time leaves no other way.
+ * A budget that allows no disruption. Under a notice, and if the policy goes on after a timeout,
+ * the eviction is attempted all the same, and the pod is deleted when time leaves no other way.
  */
 function byBudget(
   pod: PodFacts,
@@ -231,7 +236,7 @@ function withLosses(
   return { ...decision, warnings, ...losses[0] };
 }
 
-/** One of our own pods that keep room: it is recreated where it is still needed. */
+/** A placeholder pod of our own: it is recreated if it is still needed. */
 function isPlaceholder({ labels }: PodFacts): boolean {
   return (
     labels["app.kubernetes.io/name"] === "lastcall" &&

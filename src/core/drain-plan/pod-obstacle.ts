@@ -3,12 +3,12 @@ import type { BudgetFacts, PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { type Instant, parseDuration, plus } from "../time/time.ts";
 
-/** A pod's own wish not to be evicted in a planned departure. */
+/** An annotation by which a pod asks not to be evicted in a planned departure. */
 export interface DisturbanceMark {
   readonly reason: Extract<DrainReason, "DoNotDisturb" | "DoNotDisrupt" | "NotSafeToEvict">;
   /** The annotation as written: `key: "value"`. */
   readonly detail: string;
-  /** When the wish ends; absent: never. */
+  /** When it ends; absent: never. */
   readonly freeAt?: Instant | undefined;
 }
 
@@ -20,9 +20,9 @@ const timed = [
 const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 /**
- * The mark that stands longest at `now`, if any does. A duration counts from the pod's start; one
- * that has not started is at age zero. A value that is neither a boolean nor a duration counts as
- * "true": a spelling mistake must not cost somebody a pod, and the plan names it.
+ * The mark that holds longest at `now`, if there is one. A duration counts from the pod's start; a
+ * pod that has not started has the age zero. A value that is neither a boolean nor a duration
+ * counts as "true": a spelling mistake must not cost somebody a pod, and the plan names it.
  */
 export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | undefined {
   const marks = timed.map(([key, reason]) => timedMark(pod, { key, reason, now }));
@@ -35,7 +35,7 @@ export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | 
 
 const keys = [...timed.map(([key]) => key), safeToEvict];
 
-/** All that the marks of pods say: another text means that one was set, changed or taken away. */
+/** All marks of a pod as one text, which differs if one was set, changed or removed. */
 export function marksOf(pods: readonly PodFacts[]): string {
   const said = pods.flatMap(({ uid, annotations }) =>
     keys.flatMap((key) => (key in annotations ? [`${uid} ${key}=${annotations[key]}`] : [])),
@@ -71,7 +71,7 @@ function outlasts(mark: DisturbanceMark, other: DisturbanceMark | undefined): bo
   return mark.freeAt === undefined || mark.freeAt > other.freeAt;
 }
 
-/** Folders of a machine in which a pod leaves nothing that it would miss elsewhere. */
+/** Directories of a machine in which a pod leaves nothing that it would miss elsewhere. */
 const foldersWithoutData: readonly { readonly folder: string; readonly holds: string }[] = [
   { folder: "/dev", holds: "devices" },
   { folder: "/proc", holds: "the kernel's own view" },
@@ -95,7 +95,7 @@ const foldersWithoutData: readonly { readonly folder: string; readonly holds: st
   { folder: "/var/lib/kubelet", holds: "what the kubelet manages" },
 ];
 
-/** Types of a hostPath that are no folder or file with content. */
+/** Types of hostPath that are no directory or file with content. */
 const typesWithoutData: ReadonlySet<string | undefined> = new Set([
   "Socket",
   "CharDevice",
@@ -114,7 +114,7 @@ export function holdsData({
   return !foldersWithoutData.some(({ folder }) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** How the PodDisruptionBudgets stand to the eviction of one pod, as things are now. */
+/** What the PodDisruptionBudgets say to the eviction of one pod, as things are now. */
 export type BudgetStanding =
   /** No budget, or one that allows the eviction. */
   | { readonly kind: "Free"; readonly budget?: string | undefined }
@@ -130,11 +130,11 @@ interface BudgetObstacle<Kind extends string> {
   /** `namespace/name`; the first by name where there are several. */
   readonly budget: string;
   readonly detail: string;
-  /** The budget expects one pod and no more. */
+  /** The budget expects exactly one pod. */
   readonly singleReplica: boolean;
 }
 
-/** Budgets that select the pod, by name. They match by labels alone, within the namespace. */
+/** The budgets that select the pod, by name. They select by labels within their namespace. */
 export function budgetsOf(pod: PodFacts, budgets: readonly BudgetFacts[]): readonly BudgetFacts[] {
   return budgets
     .filter((b) => b.namespace === pod.namespace && matchesLabelSelector(b.selector, pod.labels))
@@ -142,17 +142,17 @@ export function budgetsOf(pod: PodFacts, budgets: readonly BudgetFacts[]): reado
 }
 
 /**
- * What the eviction API would say, without asking it: the dry run of the API checks each pod by
- * itself and costs a request, and from a file there is nobody to ask.
- * Source: pkg/registry/core/pod/storage/eviction.go (1.36): Pending, finished and terminating pods
- * pass every budget; more than one budget is an error; an unready pod passes with AlwaysAllow, or
- * when the budget has as many healthy pods as it desires.
+ * What the eviction API would answer, without asking it: the dry run of the API checks each pod by
+ * itself and costs a request, and for manifests there is nobody to ask. Source:
+ * pkg/registry/core/pod/storage/eviction.go (1.36): Pending, finished and terminating pods pass
+ * every budget; more than one budget is an error; an unready pod passes with AlwaysAllow, or if the
+ * budget has as many healthy pods as it requires.
  */
 export function budgetStanding(
   pod: PodFacts,
   world: {
     readonly budgets: readonly BudgetFacts[];
-    /** Every pod of the cluster, where they are known: for budgets without a fresh status. */
+    /** Every pod of the cluster, if known: for budgets without a fresh status. */
     readonly everyPod?: readonly PodFacts[] | undefined;
   },
 ): BudgetStanding {
@@ -177,13 +177,14 @@ export function budgetStanding(
 }
 
 /**
- * Whether no pod of the budget can ever be evicted, as it is set and as many pods as it expects.
+ * Whether no pod of the budget can ever be evicted, with its settings and the number of pods that
+ * it expects.
  */
 export function canNeverAllow(budget: BudgetFacts): boolean {
   return budget.expectedPods > 0 && isImpossible(budget, expectedPods(budget, undefined));
 }
 
-/** Of the phases Unknown is not among those that pass. */
+/** The phase Unknown is not among those that pass. */
 function passesEveryBudget(pod: PodFacts): boolean {
   if (pod.deletionAt !== undefined) return true;
   return pod.phase === "Pending" || pod.phase === "Succeeded" || pod.phase === "Failed";
@@ -200,7 +201,9 @@ function letsGo(pod: PodFacts, budget: BudgetFacts): boolean {
   return !pod.ready && budget.desiredHealthy > 0 && budget.currentHealthy >= budget.desiredHealthy;
 }
 
-/** The status counts where it is fresh; else the pods of the cluster, where they are all known. */
+/**
+ * The status counts if it is fresh; otherwise the pods of the cluster, if all of them are known.
+ */
 function expectedPods(
   budget: BudgetFacts,
   everyPod: readonly PodFacts[] | undefined,
@@ -216,8 +219,8 @@ function expectedPods(
 }
 
 /**
- * Both percentages round up (disruption.go, GetScaledValueFromIntOrPercent with roundUp). Where
- * nobody knows how many pods there are, only what no number could allow is called impossible.
+ * Both percentages are rounded up (disruption.go, GetScaledValueFromIntOrPercent with roundUp). If
+ * the number of pods is unknown, only a budget that no number could satisfy is called impossible.
  */
 function isImpossible(budget: BudgetFacts, expected: number | undefined): boolean {
   if (budget.maxUnavailable !== undefined) {
