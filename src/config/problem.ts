@@ -1,15 +1,12 @@
 import type { Pointer } from "./yaml-text.ts";
 
-/** One mistake in an object, placed. */
+/** One mistake in an object, with its place. */
 export interface Problem {
-  /** Where it is; for a field that is missing, where it should be. */
+  /** Where it is; for a missing field, where it should be. */
   readonly pointer: Pointer;
   readonly found: string;
   readonly wanted: string;
-  /**
-   * The field has a name that the schema does not know: a slip in a file, a newer field in a
-   * cluster.
-   */
+  /** The schema has no field of this name: a typo in a file, a newer field in a cluster. */
   readonly unknownField: boolean;
 }
 
@@ -31,7 +28,7 @@ export function pathOf(pointer: Pointer): string {
     .join("");
 }
 
-/** A value as a sentence names it: text in quotes, the rest by what it is. */
+/** A value in a sentence: text in quotes, anything else by what it is. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
   if (typeof value === "string") return JSON.stringify(shorten(value));
@@ -49,7 +46,7 @@ export function orList(words: readonly string[]): string {
   return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} or ${last}`;
 }
 
-/** The candidate that a mistyped word most likely meant; undefined where none is near. */
+/** The candidate that a mistyped word most likely means; undefined if none is similar. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestEdits = Math.max(1, Math.floor(word.length / 3)) + 1;

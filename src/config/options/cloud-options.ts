@@ -1,6 +1,6 @@
 import type { Option } from "./option.ts";
 
-/** What `lastcall run` takes for what AWS says of its machines. */
+/** Options of `lastcall run` for the notices of AWS about its machines. */
 export const awsOptions = [
   {
     name: "sqs-queue-url",
@@ -46,7 +46,7 @@ export const awsOptions = [
     name: "sqs-abandon-launch-after",
     type: "duration",
     value: "DURATION",
-    // No machine becomes a node faster: the group would make and end them without end.
+    // No machine becomes a node sooner: the group would launch and terminate machines without end.
     shortest: "1m",
     commands: ["run"],
     help: "How long a launched instance may take to become a ready node before its lifecycle hook is abandoned, which terminates it; only for a queue of this cluster's groups alone; default: never",
@@ -55,7 +55,7 @@ export const awsOptions = [
     name: "ec2-status-poll",
     type: "duration",
     value: "DURATION",
-    // Slower is too late for an event at short notice, and faster only spends the account's quota.
+    // Slower is too late for an event at short notice, and faster only uses up the account's quota.
     shortest: "1s",
     longest: "10m",
     commands: ["run", "setup"],
@@ -80,7 +80,7 @@ export const awsOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** What `lastcall run` takes for the release of machines of Azure. */
+/** Options of `lastcall run` for the release of Azure's machines. */
 export const azureOptions = [
   {
     name: "azure-endpoint",

@@ -1,6 +1,8 @@
 import type { Option } from "./option.ts";
 
-/** Options of `setup gcp|aws|azure`: the cloud, and the controller that gets the permissions. */
+/**
+ * Options of `setup gcp, aws and azure`: the cloud, and the controller that gets the permissions.
+ */
 export const setupOptions = [
   {
     name: "undo",
@@ -145,7 +147,7 @@ export const setupOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** What `lastcall agent` alone takes, beside what every command does. */
+/** Options of `lastcall agent`, in addition to those of every command. */
 export const agentOptions = [
   {
     name: "node-name",
@@ -194,7 +196,7 @@ export const agentOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** The options of `audit`, and of what goes on with it in other commands. */
+/** Options of `audit`, and of other commands that share them. */
 export const auditOptions = [
   {
     name: "platform",
@@ -281,7 +283,7 @@ export const auditOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** How the board is served, and where it finds what has been. */
+/** How the board is served, and where it finds the past. */
 export const boardOptions = [
   {
     name: "address",

@@ -18,19 +18,22 @@ export const commands = [
 
 export type Command = (typeof commands)[number];
 
-/** One option as it is written down: from it come its flag, its variable, its type and its docs. */
+/**
+ * The definition of an option, from which its flag, its variable, its type and its docs are
+ * derived.
+ */
 export type Option = TextOption | DurationOption | SwitchOption | NumberOption | ChoiceOption;
 
 interface OptionBase {
-  /** The flag without its dashes, also the key in the file of `--config`. */
+  /** The flag without its dashes, which is also the key in the file of `--config`. */
   readonly name: string;
   readonly short?: string;
   readonly commands: "all" | readonly Command[];
   /** The parts of `setup` that read it; absent: all. */
   readonly parts?: readonly string[];
-  /** Another option without which it does nothing, or with `=` another value of which. */
+  /** Another option without which it has no effect, or with `=` a value of that option. */
   readonly needs?: string;
-  /** Others with which it does nothing. */
+  /** Options with which it has no effect. */
   readonly excludes?: readonly string[];
   /** One sentence without its period. */
   readonly help: string;
@@ -70,11 +73,13 @@ export interface NumberOption extends OptionBase {
 export interface ChoiceOption extends OptionBase {
   readonly type: "choice";
   readonly choices: readonly string[];
-  /** What help shows for them where they are too long; its sentence ends with them then. */
+  /**
+   * What help shows instead of the choices if there are too many; the sentence then ends with them.
+   */
   readonly value?: string;
 }
 
-/** The value that an option has once its text has been read. */
+/** The type of an option's value once its text has been parsed. */
 type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
   ? boolean
   : Kind extends { readonly type: "integer" | "number" }
@@ -87,7 +92,7 @@ type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
           ? Choice
           : string;
 
-/** The same with what is left out: a list is empty, an option without a default is undefined. */
+/** The same with what is not set: a list is empty, an option without a default is undefined. */
 export type ValueOf<Kind extends Option> = Kind extends { readonly list: true }
   ? readonly OneValueOf<Kind>[]
   : Kind extends { readonly default: string } | { readonly required: true }

@@ -8,15 +8,14 @@ import {
 } from "./command-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
-/** The commands that a person starts, without plan and audit, which print in more formats. */
+/** The commands that a person runs, without plan and audit, which have more output formats. */
 const briefCommands = ["drain-plan", "depart", "doctor", "board", "setup", "version"] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
- * `audit` and `demo` are what others script against: add, do not change.
- *
- * No option may be called `port` or end in `-port`, `-service-host` or the like: Kubernetes sets
- * `LASTCALL_PORT` and its kin in every pod beside a Service named `lastcall`.
+ * `audit` and `demo` are what others script against: add, do not change. No option may be called
+ * `port` or end in `-port`, `-service-host` or the like: Kubernetes sets `LASTCALL_PORT` and its
+ * relatives in every pod of a namespace with a Service named `lastcall`.
  */
 export const options = [
   {
@@ -234,7 +233,8 @@ export const options = [
     name: "gcp-preemption-poll",
     type: "duration",
     value: "DURATION",
-    // Slower than a machine dies is no notice, and faster only spends the project's quota.
+    // Slower than a machine is terminated is no notice, and faster only uses up the project's
+    // quota.
     shortest: "1s",
     longest: "1m",
     commands: ["run", "setup"],
@@ -310,7 +310,7 @@ export const options = [
     value: "N",
     minimum: 0,
     maximum: 4_294_967_295,
-    // A typical run of thirty: see docs/demo.md.
+    // In the middle of thirty runs: see docs/demo.md.
     default: "3",
     commands: ["demo"],
     help: "Seed of all random choices: the same seed gives the same run",
@@ -385,12 +385,12 @@ type OptionFor<Of extends Command, Kind extends Listed = Listed> = Kind extends 
       : never
     : never;
 
-/** What a command's options are once they are resolved, by field name. */
+/** The resolved options of a command, by field name. */
 export type OptionsOf<Of extends Command> = {
   readonly [Kind in OptionFor<Of> as CamelCase<Kind["name"]>]: ValueOf<Kind>;
 };
 
-/** The options that a command takes, in the order of the list. */
+/** The options of a command, in the order of the list. */
 export function optionsFor(command: Command): readonly Option[] {
   return (options as readonly Option[]).filter(
     (option) => option.commands === "all" || option.commands.includes(command),

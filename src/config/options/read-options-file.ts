@@ -68,7 +68,11 @@ function lineAt({ file, document, pointer }: FilePlace): string {
 function sectionOf(place: FilePlace, value: unknown): Section {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Section;
   const { pointer } = place;
-  throw invalid(lineAt(place), { pointer, found: describeValue(value), wanted: "options and their values" });
+  throw invalid(lineAt(place), {
+    pointer,
+    found: describeValue(value),
+    wanted: "options and their values",
+  });
 }
 
 function checkNames(place: FilePlace, [section, known]: [Section, readonly string[]]): void {

@@ -11,38 +11,37 @@ import {
 import { type OptionsOf, optionsFor } from "./options.ts";
 
 /**
- * Where the values of options may come from; a flag beats the environment, which beats the file.
+ * The sources of option values; a flag takes precedence over the environment, which takes
+ * precedence over the file.
  */
 interface OptionSources {
   /**
-   * The flags that were given, by field name (`leaderElect`), as text or as commander parsed them.
+   * The flags that were set, by field name (`leaderElect`), as text or as commander parsed them.
    */
   readonly flags: Readonly<Record<string, FlagValue>>;
-  /** The environment; a variable that is empty counts as not set. */
+  /** The environment; an empty variable counts as not set. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly file?: OptionsFile | undefined;
 }
 
 export type FlagValue = string | boolean | readonly string[] | undefined;
 
-/** The file of `--config`, read. */
+/** The parsed file of `--config`. */
 export interface OptionsFile {
-  /** The texts of an option for a command; undefined where the file does not have it. */
+  /** The texts of an option for a command; undefined if the file does not have it. */
   readonly textsOf: (command: Command, name: string) => PlacedTexts | undefined;
 }
 
-/**
- * The texts of an option, and where they stand: `--runs`, `LASTCALL_RUNS`, `lastcall.yaml:3: runs`.
- */
+/** The texts of an option, and their source: `--runs`, `LASTCALL_RUNS`, `lastcall.yaml:3: runs`. */
 interface PlacedTexts {
   readonly place: string;
   readonly texts: readonly string[];
 }
 
 /**
- * The options of a command with everything counted in. Throws `USAGE` (a flag or a variable) or
- * `CONFIG_INVALID` (the file) with one sentence that names the place, what was found and what is
- * wanted.
+ * Resolves the options of a command from all sources. Throws `USAGE` (a flag or a variable) or
+ * `CONFIG_INVALID` (the file) with one sentence that names the source, what was found and what is
+ * expected.
  */
 export function resolveOptions<Of extends Command>(
   command: Of,
@@ -61,8 +60,8 @@ export function resolveOptions<Of extends Command>(
 }
 
 /**
- * A flag that does nothing beside the others, or without one of them, was meant otherwise. A
- * variable or a file may stand for many commands, and says nothing of this one.
+ * A flag that has no effect beside the others, or without one of them, is a mistake. A variable or
+ * a file may serve many commands, and says nothing about this one.
  */
 function checkCompany(
   { name, needs = "", excludes = [] }: Option,
@@ -87,7 +86,7 @@ function isGiven(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
 }
 
-/** Whoever reads it second finds nothing in it, which is not what was piped. */
+/** Standard input can be read only once: the second reader would find it empty. */
 function checkStandardInput(resolved: Readonly<Record<string, unknown>>): void {
   const readers = ["filename", "from"].flatMap((name) => {
     const { [name]: paths = [] } = resolved as Readonly<Record<string, readonly string[]>>;
@@ -146,10 +145,10 @@ function readTexts(option: Option, { place, texts }: PlacedTexts, code: ErrorCod
   throw new LastcallError(code, `Cannot read ${place}: found ${found}, expected one`);
 }
 
-/** What the text of an option means, or what would have been wanted in its place. */
+/** The value that the text of an option means, or what would be expected instead. */
 type OptionValue = { readonly value: unknown } | { readonly wanted: string };
 
-/** Reads one value of an option as a flag, a variable or the config file spells it. */
+/** Parses one value of an option as a flag, a variable or the config file spells it. */
 export function readOptionValue(option: Option, text: string): OptionValue {
   switch (option.type) {
     case "text":
@@ -169,12 +168,12 @@ export function readOptionValue(option: Option, text: string): OptionValue {
       return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
     case "address":
       if (isListenAddress(text)) return { value: text };
-      // One that the option takes: the board is served on loopback alone.
+      // An address that the option accepts: the board is served on loopback only.
       return { wanted: `an address such as ${option.default ?? ":8080"}` };
   }
 }
 
-/** The spellings that Go's flag package takes, without the single letters. */
+/** The spellings that Go's flag package accepts, without the single letters. */
 function parseSwitch(text: string): boolean | undefined {
   switch (text.toLowerCase()) {
     case "true":
@@ -224,8 +223,9 @@ function valueOr(value: unknown, wanted: string): OptionValue {
 
 /**
  * Rewrites `--x=true` to `--x` and `--x=false` to `--no-x` for the switches of a command, and
- * `-o=json` to `-ojson`, which is all that commander understands of them. Nothing after `--` is
- * touched. Throws USAGE for any other value of a switch: commander would call the option unknown.
+ * `-o=json` to `-ojson`, which are the only spellings that commander understands. Nothing after
+ * `--` is changed. Throws USAGE for any other value of a switch: commander would call the option
+ * unknown.
  */
 export function spellSwitches(command: Command, args: readonly string[]): readonly string[] {
   const options = optionsFor(command);

@@ -13,14 +13,14 @@ type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
   | {
       readonly problems: readonly Problem[];
-      /** What is known of its nodes all the same. */
+      /** What is known of its nodes nevertheless. */
       readonly claim: PolicyClaim;
     };
 
-/** A field is absent where it is not understood itself. */
+/** A field is absent if it is not understood itself. */
 type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
 
-/** Something to know about a policy that is in force all the same. */
+/** A warning about a policy that is in force. */
 interface PolicyRemark {
   readonly pointer: Pointer;
   readonly text: string;
@@ -28,9 +28,9 @@ interface PolicyRemark {
 
 interface ParseOptions extends RuleWorld {
   /**
-   * What to make of a field that the schema does not know. In a file it is a slip of the pen
-   * (`Refuse`); in a cluster whose CRDs are newer than this process it is news (`Warn`), and
-   * refusing it would stop every departure for the length of an upgrade.
+   * What to do with a field that the schema does not know. In a file it is a mistake (`Refuse`); in
+   * a cluster whose CRDs are newer than this process it is a newer field (`Warn`), and refusing it
+   * would stop every departure for the length of an upgrade.
    */
   readonly unknownFields: "Refuse" | "Warn";
 }
@@ -38,8 +38,8 @@ interface ParseOptions extends RuleWorld {
 const policyDocument = documentField(policyDefinition);
 
 /**
- * Reads one DeparturePolicy object, fills in its defaults and gives the policy that core reads, or
- * every mistake that it holds. Null counts as not written, as the API server has it.
+ * Reads one DeparturePolicy object, sets its defaults, and returns either the policy that core
+ * reads or every mistake in the object. Null counts as not set, as for the API server.
  */
 export function parsePolicyObject(object: unknown, options: ParseOptions): ParsedPolicy {
   const identity = kindProblems(object);
@@ -68,8 +68,8 @@ export function parsePolicyObject(object: unknown, options: ParseOptions): Parse
 }
 
 /**
- * An action of a type that this version does not know is one all the same: it cannot be carried
- * out, and that is said of it alone. `value` is our own copy of what was written.
+ * An action of a type that this version does not know is kept: it cannot be carried out, and only
+ * it is reported. `value` is our own copy of the object.
  */
 function markNewerActions(value: unknown, news: readonly Problem[]): void {
   const actions = listOf(valueAt(value, ["spec", "actions"]));
@@ -105,7 +105,7 @@ function claimOf({ spec }: PolicyDocument, problems: readonly Problem[]): Policy
   };
 }
 
-/** Of an object of another kind every other mistake would be noise, its version too. */
+/** For an object of another kind, all other mistakes would be noise, including its version. */
 function kindProblems(object: unknown): readonly Problem[] {
   if (typeof object !== "object" || object === null || Array.isArray(object)) {
     const found = describeValue(object);
@@ -123,7 +123,7 @@ function kindProblems(object: unknown): readonly Problem[] {
     .slice(0, 1);
 }
 
-/** What is allowed and yet seldom meant. */
+/** What is allowed but rarely intended. */
 function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] {
   const remarks: PolicyRemark[] = [];
   if (metadata.namespace !== undefined) {
@@ -147,7 +147,7 @@ function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] 
   return [...remarks, ...silenceRemarks(spec)];
 }
 
-/** A silence is meant for the machine that leaves: without its name it is one of all machines. */
+/** A silence is meant for the departing machine: without its name it silences all machines. */
 function silenceRemarks({ actions }: PolicySpec): readonly PolicyRemark[] {
   const isNamed = (matcher: string) => /\{\{\s*(node|instanceId|providerID)\s*\}\}/.test(matcher);
   return actions.flatMap(({ alertmanagerSilence }, index) => {
@@ -158,7 +158,7 @@ function silenceRemarks({ actions }: PolicySpec): readonly PolicyRemark[] {
   });
 }
 
-/** Freezes plain data through and through, and gives it back. */
+/** Freezes plain data recursively, and returns it. */
 function deepFreeze<Data>(data: Data): Data {
   if (typeof data !== "object" || data === null || Object.isFrozen(data)) return data;
   for (const part of Object.values(data)) deepFreeze(part);
@@ -167,14 +167,14 @@ function deepFreeze<Data>(data: Data): Data {
 
 interface ClusterPolicy {
   readonly policy: Policy;
-  /** What a person should know of it, such as a field of a newer version: one sentence each. */
+  /** Warnings about the policy, such as a field of a newer version: one sentence each. */
   readonly remarks: readonly string[];
 }
 
 /**
- * Reads a DeparturePolicy of a cluster. The CRD keeps bad ones out, but an older one, or a newer
- * with values that this version does not know, may have let one in: it keeps its weight and its
- * selector, so that it stops its own nodes and no others.
+ * Reads a DeparturePolicy of a cluster. The CRD keeps invalid ones out, but an older CRD, or a
+ * newer one with values that this version does not know, may have let one in: it keeps its weight
+ * and its selector, so that it stops its own nodes and no others.
  */
 export function readClusterPolicy(object: unknown, world: RuleWorld): ClusterPolicy | BadPolicy {
   const parsed = parsePolicyObject(object, { ...world, unknownFields: "Warn" });

@@ -27,14 +27,14 @@ import type { WrittenLabelSelector, WrittenNodeSelector } from "../schema/select
 
 type Written<Field extends keyof PolicySpec> = NonNullable<PolicySpec[Field]>;
 
-/** Which object the spec belongs to. */
+/** The object that the spec belongs to. */
 export interface PolicyIdentity {
   readonly name: string;
   readonly generation?: number | undefined;
   readonly uid?: string | undefined;
 }
 
-/** Turns a spec that has passed schema and rules into what core reads. */
+/** Converts a spec that has passed the schema and its rules to what core reads. */
 export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Policy {
   const { weight, lifetime, spacing, replacement, drain, onNotice, instance } = spec;
   const { nodeSelector } = spec;
@@ -89,7 +89,7 @@ function windowOf(written: Written<"windows">[number], index: number): Window {
     kind: "Weekly",
     days: written.days ?? ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
     startMinute: minuteOf(written.start ?? ""),
-    // Midnight at the end of a window is the end of the day, which core counts as minute 1440.
+    // Midnight at the end of a window is the end of the day: minute 1440 in core.
     endMinute: minuteOf(written.end ?? "") || 1440,
   };
 }
@@ -162,7 +162,7 @@ function requirementOf({
   return { key, operator, values };
 }
 
-/** A type of action as it is written and as core has it, as far as both are to be the same. */
+/** A type of action as the schema has it and as core has it, as far as both have to agree. */
 interface Pairs {
   readonly alertmanagerSilence: [
     Omit<WrittenActionKinds["alertmanagerSilence"], "duration">,
@@ -181,7 +181,7 @@ type PairOf<Kind extends keyof WrittenActionKinds> = Kind extends keyof Pairs
   ? Pairs[Kind]
   : [WrittenActionKinds[Kind], ActionOf<Kind>];
 
-/** What may be left out is the same whether or not it may be written as undefined. */
+/** An optional field agrees whether or not it may be set to undefined. */
 type Plain<T> = T extends readonly (infer Item)[]
   ? readonly Plain<Item>[]
   : T extends object
@@ -190,7 +190,9 @@ type Plain<T> = T extends readonly (infer Item)[]
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
-/** The types whose fields core has otherwise than the schema: none, or it does not compile. */
+/**
+ * The types whose fields differ between core and the schema: it compiles only if there are none.
+ */
 type Drifted = {
   [Kind in keyof WrittenActionKinds]: Same<
     Plain<PairOf<Kind>[0]>,

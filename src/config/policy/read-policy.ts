@@ -5,7 +5,7 @@ import type { RuleWorld } from "../schema/field-schema.ts";
 import { type Pointer, readYaml, type YamlDocument } from "../yaml-text.ts";
 import { parsePolicyObject } from "./parse-policy-object.ts";
 
-/** A policy file that has been read: the name is for messages only. */
+/** A policy file that has been read; its name is only used in messages. */
 export interface PolicySource {
   readonly file: string;
   readonly text: string;
@@ -13,14 +13,14 @@ export interface PolicySource {
 
 export interface PolicyReading {
   readonly policies: readonly Policy[];
-  /** Each `file:line: sentence`. */
+  /** One `file:line: sentence` each. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads policies as people write them: YAML or JSON, several documents or a List.
- * Throws `POLICY_INVALID` after all of all files has been read: the message is the first mistake
- * as `file:line: field path: found, wanted` and how many more there are, `details` has them all.
+ * Reads policies as people write them: YAML or JSON, several documents or a List. Throws
+ * `POLICY_INVALID` once all files have been read: the message is the first mistake as `file:line:
+ * field path: found, expected` and how many more there are; `details` has all of them.
  */
 export function readPolicies(sources: readonly PolicySource[], world: RuleWorld): PolicyReading {
   const readings = sources.map((source) => readSource(source, world));
@@ -92,7 +92,7 @@ function readSource({ file, text }: PolicySource, world: RuleWorld): SourceReadi
   };
 }
 
-/** An object of a file, with the way to it: a List holds several. */
+/** An object of a file, with the path to it: a List holds several. */
 interface PlacedObject {
   readonly value: unknown;
   readonly at: Pointer;

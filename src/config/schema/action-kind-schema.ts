@@ -232,7 +232,7 @@ const requestFields = {
 
 const framing = ["host", "connection", "content-length", "content-type", "transfer-encoding"];
 
-/** How a message is framed and where it goes is not a header's to say. */
+/** The framing of a message and its destination cannot be set by a header. */
 const isFreeHeader: SchemaRule = ruleOn<string>({
   cel: `!(self.lowerAscii() in [${framing.map((name) => `'${name}'`).join(", ")}])`,
   wanted: `a header other than ${framing.slice(0, -1).join(", ")} and ${framing.at(-1)}`,
@@ -314,14 +314,14 @@ const http = {
   ],
 } as const satisfies ObjectField;
 
-/** The types of actions, each a field of which an action has one. */
+/** The types of actions; each is a field, and an action has exactly one of them. */
 export const actionKindFields = {
   ...awsActionFields,
   ...{ alertmanagerSilence, datadogMute, mackerelStatus },
   ...{ slack, teams, telegram, cloudEvents, http },
 } as const satisfies Readonly<Record<Exclude<ActionKind, "unknown">, ObjectField>>;
 
-/** The types of an action as they are written, once the schema has passed them. */
+/** The types of an action as the schema returns them. */
 export type WrittenActionKinds = {
   readonly [Kind in keyof typeof actionKindFields]: SchemaValue<(typeof actionKindFields)[Kind]>;
 };

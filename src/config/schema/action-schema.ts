@@ -60,11 +60,11 @@ const ownFields = {
   ),
 } as const satisfies SchemaFields;
 
-/** An entry of `spec.actions` as it is written; one of the types is there. */
+/** An entry of `spec.actions` as the schema returns it; it has one of the types. */
 export interface WrittenAction
   extends SchemaValues<typeof ownFields, "name" | "at">,
     Partial<WrittenActionKinds> {
-  /** A field that this version does not know, and a newer CRD has let in: its type, no doubt. */
+  /** A field that this version does not know and a newer CRD has let in: presumably its type. */
   readonly newerType?: string;
 }
 

@@ -100,5 +100,5 @@ const lambda = {
   ],
 } as const satisfies ObjectField;
 
-/** The types of actions that are carried out in AWS. */
+/** The types of actions in AWS. */
 export const awsActionFields = { deregisterTargets, replaceSecurityGroups, detach, sns, lambda };

@@ -17,7 +17,7 @@ import {
 /** A JSON schema (draft 7), as data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The name of an object, as the API server takes it. */
+/** The name of an object, as the API server accepts it. */
 const metadataSchema: ObjectField = {
   type: "object",
   description: "The usual metadata; the resource is cluster-scoped, so there is no namespace.",
@@ -51,7 +51,7 @@ export function documentField(resource: ResourceDefinition): ObjectField {
   };
 }
 
-/** What an editor, kubeconform and our own check read. */
+/** The schema for editors, kubeconform and our own validation. */
 export function jsonSchemaOf(field: FieldSchema): JsonSchema {
   return defined({ description: field.description, ...shapeOf(field) });
 }
@@ -125,8 +125,8 @@ function defined(schema: JsonSchema): JsonSchema {
 const notice = "# Generated from src/config by `npm run generate`; edit the schema there.\n";
 
 /**
- * The files that follow from the resource definitions, by path: the CRDs under `deploy/crds`, and
- * for editors and kubeconform the JSON schemas under `deploy/schemas`.
+ * The files generated from the resource definitions, by path: the CRDs in `deploy/crds`, and the
+ * JSON schemas in `deploy/schemas` for editors and kubeconform.
  */
 export function generateCrds(): Map<string, string> {
   const files = new Map<string, string>();

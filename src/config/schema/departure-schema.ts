@@ -170,7 +170,8 @@ const actions: FieldSchema = {
 export const departureStatus: ObjectField = {
   type: "object",
   description: "The observed state of the departure.",
-  // What nobody has begun is scheduled, also to those who look before the controller has written.
+  // A departure that nobody has begun is scheduled, even before the controller has written its
+  // status.
   default: {},
   properties: {
     phase: choiceField({

@@ -1,10 +1,10 @@
 import { type Millis, parseDuration } from "../../core/time/time.ts";
 
 /**
- * The one notation in which a resource's fields are written down. From it come the CRD, the JSON
- * schema for editors, the reference tables and the local validation, so that they cannot differ.
- * It is the part of OpenAPI v3 that a structural CRD schema may hold, with the rules that reach
- * over several fields beside it: once in CEL for the API server, once as a function for us.
+ * The notation in which the fields of a resource are defined. The CRD, the JSON schema for editors,
+ * the reference tables and the local validation are derived from it, so that they cannot differ. It
+ * is the part of OpenAPI v3 that a structural CRD schema may hold, plus rules over several fields:
+ * once in CEL for the API server, once as a function for us.
  */
 export type FieldSchema =
   | ObjectField
@@ -18,7 +18,7 @@ export type FieldSchema =
 interface FieldBase {
   /** One or two sentences for the CRD, the editor and the reference table. */
   readonly description: string;
-  /** How a refusal names what belongs here, such as `a duration such as 12h30m`. */
+  /** What a refusal says is expected here, such as `a duration such as 12h30m`. */
   readonly wanted?: string | undefined;
   readonly rules?: readonly SchemaRule[] | undefined;
 }
@@ -27,9 +27,9 @@ export interface ObjectField extends FieldBase {
   readonly type: "object";
   readonly properties: Readonly<Record<string, FieldSchema>>;
   readonly required?: readonly string[] | undefined;
-  /** `{}` lets the defaults of the fields inside take effect where the object is not written. */
+  /** `{}` applies the defaults of the fields inside if the object is not set. */
   readonly default?: Readonly<Record<string, never>> | undefined;
-  /** SchemaFields that are not listed are kept and not judged. */
+  /** Fields that are not listed are kept and not validated. */
   readonly open?: true | undefined;
 }
 
@@ -48,9 +48,9 @@ export interface ListField extends FieldBase {
   readonly minItems?: number | undefined;
   readonly maxItems?: number | undefined;
   readonly default?: readonly never[] | undefined;
-  /** Refuses an item that is there twice; for lists of strings. */
+  /** Refuses duplicate items; for lists of strings. */
   readonly unique?: true | undefined;
-  /** The field that tells the items apart when several writers merge their parts. */
+  /** The field by which items are merged when there are several writers. */
   readonly mapKey?: string | undefined;
 }
 
@@ -77,7 +77,7 @@ interface BooleanField extends FieldBase {
   readonly default?: boolean | undefined;
 }
 
-/** A count such as `2` or a share such as `10%`. */
+/** A count such as `2` or a percentage such as `10%`. */
 interface AmountField extends FieldBase {
   readonly type: "amount";
   readonly pattern: string;
@@ -88,8 +88,8 @@ interface AmountField extends FieldBase {
 export type SchemaFields = Readonly<Record<string, FieldSchema>>;
 
 /**
- * What a value of a field is once its schema has passed it and filled in the defaults. A schema
- * tells it only where it keeps its literals: by `as const satisfies`, and by the functions below.
+ * The type of a field's value once the schema has accepted it and set its defaults. A schema tells
+ * it only if it keeps its literals: by `as const satisfies`, and by the functions below.
  */
 export type SchemaValue<Field> = Field extends {
   readonly type: "object";
@@ -116,7 +116,9 @@ interface Leaves {
   readonly amount: number | string;
 }
 
-/** The same for the fields of an object: what is required or has a default is always there. */
+/**
+ * The same for the fields of an object: a field that is required or has a default is always there.
+ */
 export type SchemaValues<F, Required = never> = {
   readonly [Name in Always<F, Required>]: SchemaValue<F[Name]>;
 } & {
@@ -134,27 +136,27 @@ type Always<F, Required> = {
 /** What must hold inside one value, or between its fields. */
 export interface SchemaRule {
   /**
-   * The rule as the API server checks it; absent where CEL cannot know it, then `localOnly` says
+   * The rule as the API server checks it; absent if CEL cannot express it, then `localOnly` says
    * why.
    */
   readonly cel?: string | undefined;
   readonly localOnly?: string | undefined;
-  /** The field under the value that is to blame; absent: the value itself. */
+  /** The field of the value that the mistake is in; absent: the value itself. */
   readonly at?: string | undefined;
   readonly wanted: string;
-  /** The same rule for us; absent for rules that compare with the former object (`oldSelf`). */
+  /** The same rule for us; absent for rules that compare with the old object (`oldSelf`). */
   readonly holds?: ((value: unknown, world: RuleWorld) => boolean) | undefined;
-  /** What was found, where it is not simply the value to blame. */
+  /** What was found, if it is not simply the value with the mistake. */
   readonly found?: ((value: unknown, world: RuleWorld) => string) | undefined;
 }
 
-/** What a rule may ask that it cannot work out itself. */
+/** What a rule cannot work out itself. */
 export interface RuleWorld {
-  /** What is wrong with a cron expression; undefined when nothing is. */
+  /** What is wrong with a cron expression; undefined if nothing is. */
   readonly cronProblem: (expression: string) => string | undefined;
 }
 
-/** A rule over a value of a known shape; the shape has been checked before any rule is asked. */
+/** A rule over a value of a known shape; the shape is validated before any rule. */
 export function ruleOn<Value>(rule: {
   readonly cel?: string;
   readonly localOnly?: string;
@@ -169,8 +171,8 @@ export function ruleOn<Value>(rule: {
 const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$";
 
 /**
- * The span of a text that has passed the schema, infinite where it is longer than any; a text that
- * has not gives NaN, which no rule passes.
+ * The span of a text that the schema has accepted, infinite if it is longer than any; any other
+ * text gives NaN, which passes no rule.
  */
 export function spanOf(text: string): Millis {
   const tooLong = new RegExp(durationPattern).test(text) ? Number.POSITIVE_INFINITY : Number.NaN;
@@ -182,7 +184,7 @@ interface DurationOptions {
   readonly default?: string;
 }
 
-/** A Go-style duration of any length, zero included. */
+/** A Go duration of any length, including zero. */
 export function durationField<Options extends DurationOptions>(
   options: Options,
 ): StringField & Options {
@@ -193,9 +195,7 @@ export function durationField<Options extends DurationOptions>(
   });
 }
 
-/**
- * A Go-style duration of a second or more: what waits or stays open for no time at all is a slip.
- */
+/** A Go duration of at least a second: a wait or an opening of no time at all is a mistake. */
 export function positiveDurationField<Options extends DurationOptions>(
   options: Options,
 ): StringField & Options {
@@ -255,7 +255,7 @@ export function choiceField<
   return { type: "string", ...rest, enum: choices };
 }
 
-/** The words of a closed list of core: all of them and no others, or it does not compile. */
+/** The choices of a closed list of core: it compiles only with all of them and no others. */
 export function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>): readonly Word[] {
   return Object.keys(words) as Word[];
 }
@@ -264,7 +264,7 @@ export function switchField(description: string): BooleanField & { readonly defa
   return { type: "boolean", description, default: false };
 }
 
-/** Free text; `maxLength` bounds what a CEL rule over it can cost. */
+/** Free text; `maxLength` limits the cost of a CEL rule over it. */
 export function textField(options: {
   readonly description: string;
   readonly maxLength?: number;
@@ -272,7 +272,7 @@ export function textField(options: {
   return { type: "string", ...options };
 }
 
-/** The conditions of a status, in the form that `kubectl wait` reads. */
+/** The conditions of a status, as `kubectl wait` reads them. */
 export function conditionsField(description: string): ListField {
   return {
     type: "list",

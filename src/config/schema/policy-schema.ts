@@ -51,7 +51,7 @@ const lifetimeRules: readonly SchemaRule[] = [
     holds: ({ max, reserve }) => max === undefined || spanOf(reserve) <= spanOf(max),
     found: ({ max, reserve }) => `${reserve} over a max of ${max}`,
   }),
-  // Says nothing where one of the two above does: one mistake, one sentence.
+  // Silent if one of the two rules above fails: one mistake, one sentence.
   ruleOn<WrittenLifetime>({
     cel: "!has(self.max) || duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
     at: "min",
@@ -338,7 +338,7 @@ export const policySpec: ObjectField = {
   properties: { ...fieldsBeforeActions, actions: actionsField, ...switches },
 };
 
-/** `DeparturePolicy.spec` as it is once the schema has passed it and filled in its defaults. */
+/** `DeparturePolicy.spec` once the schema has accepted it and set its defaults. */
 export type PolicySpec = SchemaValues<typeof fieldsBeforeActions & typeof switches> & {
   readonly actions: readonly WrittenAction[];
 };

@@ -89,7 +89,10 @@ const policyStatus: ObjectField = {
 export const apiGroup = "lastcall.dev";
 export const apiVersion = "v1alpha1";
 
-/** One kind of ours: everything that its CRD, its schema and its reference page need. */
+/**
+ * The definition of a custom resource: everything that its CRD, its schema and its reference page
+ * need.
+ */
 export interface ResourceDefinition {
   readonly kind: string;
   readonly plural: string;
@@ -101,13 +104,15 @@ export interface ResourceDefinition {
   readonly columns: readonly PrinterColumn[];
 }
 
-/** A column of `kubectl get`. Instants ahead are strings: kubectl prints a `date` as an age. */
+/**
+ * A column of `kubectl get`. Instants in the future are strings: kubectl prints a `date` as an age.
+ */
 interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date" | "boolean";
   readonly jsonPath: string;
   readonly description: string;
-  /** Over 0: shown by `-o wide` alone. */
+  /** Greater than 0: only shown by `-o wide`. */
   readonly priority?: 1;
 }
 

@@ -9,7 +9,7 @@ import {
   type StringField,
 } from "./field-schema.ts";
 
-/** `values` may be left out with Exists and DoesNotExist. */
+/** `values` is omitted with Exists and DoesNotExist. */
 interface WrittenRequirement {
   readonly key: string;
   readonly operator: string;

@@ -13,16 +13,17 @@ import type {
   StringField,
 } from "./field-schema.ts";
 
-/** A value as its schema takes it: defaults filled in, nulls and unknown fields left out. */
+/** A value as the schema returns it: defaults set, nulls and unknown fields removed. */
 interface ShapeReading {
   readonly value: unknown;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Holds a value against its schema: fields, types, choices, patterns and bounds; rules between
- * fields are `checkRules`'s. A JSON schema library would do, at 25 MiB and a tenth of a second
- * for a controller that has 100 MiB; the tests hold this against one. The value is not changed.
+ * Validates a value against its schema: fields, types, choices, patterns and bounds; `checkRules`
+ * checks the rules between fields. A JSON schema library would do, at 25 MiB and a tenth of a
+ * second for a controller that has 100 MiB; the tests compare this with one. The value is not
+ * changed.
  */
 export function checkShape(schema: FieldSchema, value: unknown): ShapeReading {
   return readField({ schema, value, at: [] });
@@ -61,7 +62,7 @@ function readObject({ schema, value, at }: Question<ObjectField>): ShapeReading 
   if (!isFields(value)) return mismatch({ schema, value, at });
   const known = Object.entries(schema.properties).flatMap(([name, inner]) => {
     const place = [...at, name];
-    // Null counts as not written, as the API server has it.
+    // Null counts as not set, as for the API server.
     const written = fieldOf(value, name) ?? ("default" in inner ? inner.default : undefined);
     if (written !== undefined) {
       return [{ name, ...readField({ schema: inner, value: written, at: place }) }];
@@ -165,7 +166,7 @@ function unknownField(schema: ObjectField, parent: Pointer, name: string): Probl
   return { pointer: [...parent, name], found: "an unknown field", wanted, unknownField: true };
 }
 
-/** What belongs into a field, as a refusal says it. */
+/** What a refusal says is expected of a field. */
 function wantedOf(schema: FieldSchema): string {
   if (schema.wanted !== undefined) return schema.wanted;
   switch (schema.type) {
@@ -189,8 +190,8 @@ function textOf({ maxLength }: StringField): string {
 }
 
 /**
- * Asks every rule of the schema about the part of the value that it stands at. Where the shape of
- * a part is wrong already (`broken`), rules about it would only say so in other words.
+ * Checks every rule of the schema against the part of the value that it belongs to. If the shape of
+ * a part is wrong already (`broken`), its rules would only repeat that in other words.
  */
 export function checkRules(options: {
   readonly schema: FieldSchema;
@@ -243,7 +244,7 @@ function partsOf(schema: FieldSchema, value: unknown): readonly Part[] {
   });
 }
 
-/** A field of its own; what an object has from its prototype nobody has written. */
+/** An own field: what an object inherits from its prototype was not set by anybody. */
 function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

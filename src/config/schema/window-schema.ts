@@ -20,11 +20,11 @@ const weekdays = "sun mon tue wed thu fri sat".split(" ");
 const weekday = `([0-7]|${weekdays.join("|")})`;
 
 /**
- * The grammar of a five-field cron expression as one regular expression, so that the API server too
- * refuses `61 * * * *`. What it cannot say is that the end of a range lies after its start:
- * `backwardsCronPattern` does. Beyond Vixie cron it takes what croner does: `L` for the last day of
- * the month, `5#1` for the first and `5#L` for the last Friday of it. Names are in small letters:
- * match without case.
+ * The grammar of a five-field cron expression as one regular expression, so that the API server,
+ * too, refuses `61 * * * *`. It cannot express that the end of a range lies after its start:
+ * `backwardsCronPattern` does. Beyond Vixie cron it accepts what croner accepts: `L` for the last
+ * day of the month, `5#1` for the first and `5#L` for the last Friday of it. Names are in lower
+ * case: match case-insensitively.
  */
 export const cronPattern: string = cronFields([
   { value: "[0-5]?[0-9]", step: "[1-9]|[1-5][0-9]" },
@@ -40,7 +40,7 @@ export const cronPattern: string = cronFields([
 interface CronField {
   readonly value: string;
   readonly step: string;
-  /** What the field takes beside values, ranges and steps. */
+  /** What the field accepts in addition to values, ranges and steps. */
   readonly extra?: string;
 }
 
@@ -54,7 +54,7 @@ function cronFields(fields: readonly CronField[]): string {
 }
 
 /**
- * An expression of that grammar in which a range runs backwards, as one regular expression: CEL
+ * An expression of that grammar with a range that runs backwards, as one regular expression: CEL
  * could compare numbers, but at a cost that the API server does not allow for a list of windows.
  */
 export const backwardsCronPattern: string = `(^|[ ,])(${[
@@ -72,7 +72,7 @@ function backwardsNumbers(): readonly string[] {
   ]);
 }
 
-/** At least one end is a name. A range may end with Sunday, which is the seventh day there. */
+/** At least one end is a name. A range may end with Sunday, which is then the seventh day. */
 function backwardsNames(
   names: readonly string[],
   { from, most }: { readonly from: number; readonly most: number },
@@ -93,7 +93,7 @@ function backwardsNames(
   });
 }
 
-/** Every part of an IANA name begins with a capital. */
+/** Every part of an IANA name begins with a capital letter. */
 const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
 
 const timeZone = {
@@ -106,9 +106,9 @@ const timeZone = {
   wanted: "an IANA time zone such as Asia/Tokyo",
   rules: [
     ruleOn<string>({
-      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to
-      // refuse. What it takes beyond the IANA names is the server's own zone, and files that lie
-      // beside the zones.
+      // CEL does not know zones by name, but fails if it cannot tell the hour in one, and a failure
+      // is a refusal. Beyond the IANA names it accepts the server's own zone, and files beside the
+      // zones.
       cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
       wanted: "an IANA time zone such as Asia/Tokyo",
       holds: isKnownTimeZone,
@@ -152,8 +152,8 @@ const cron: StringField = {
   maxLength: 128,
   wanted: cronWanted,
   rules: [
-    // A rule and not a `pattern`: the server would answer with the pattern, a thousand letters of
-    // it.
+    // A rule instead of a `pattern`: the server would answer with the pattern, which has a thousand
+    // characters.
     ruleOn<string>({
       cel: `self.matches(r'(?i)${cronPattern}')`,
       wanted: cronWanted,
@@ -290,9 +290,9 @@ export const windowsField = {
 } as const satisfies ListField;
 
 /**
- * Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta
- * count. `asia/tokyo` and `JST` do not, which parts of this runtime would take: the API server does
- * not know them.
+ * Whether this runtime's IANA database has the zone; links such as Asia/Calcutta count.
+ * `asia/tokyo` and `JST` do not, although parts of this runtime would accept them: the API server
+ * does not know them.
  */
 function isKnownTimeZone(name: string): boolean {
   if (!isTimeZone(name)) return false;

@@ -15,9 +15,9 @@ export function actionRecords(
     readonly cause: Cause;
     readonly phase: Phase;
     readonly records: readonly ActionRecord[];
-    /** When it began last: it may have been held or rolled back since it began first. */
+    /** When it last began: since it first began, it may have been held or rolled back. */
     readonly begunAt?: Instant | undefined;
-    /** The policy decides and reports, and does nothing. */
+    /** The policy decides and reports, and changes nothing. */
     readonly dryRun?: boolean | undefined;
   },
 ): readonly ActionRecord[] {
@@ -37,13 +37,13 @@ export function actionRecords(
   return [...own, ...records.filter(({ name }) => !named.has(name)).map(withoutPolicy)];
 }
 
-/** What could not be undone is perhaps still in effect, and what it takes to undo it stands. */
+/** What could not be undone may still be in effect, and what is needed to undo it is kept. */
 function openedAgain({ undo, ...before }: ActionRecord, again: ActionRecord): ActionRecord {
   if (undo === undefined) return again;
   return again.state === "Pending" ? { ...again, state: "Running", undo } : { ...before, undo };
 }
 
-/** Nobody knows any more what it would be. */
+/** Nobody knows any more what it would have been. */
 function withoutPolicy(record: ActionRecord): ActionRecord {
   if (!isUnfinished(record)) return record;
   const detail = "the policy does not have this action any more";
@@ -67,8 +67,8 @@ function isLeaving(phase: Phase): boolean {
 }
 
 /**
- * The points that a departure has reached in this phase. `drains`: its pods are asked to leave; a
- * node that is only cordoned has no drain around which anything could happen.
+ * The points that a departure has reached in this phase. `drains`: its pods are evicted; a node
+ * that is only cordoned has no drain before or after which anything could happen.
  */
 export function pointsReached(
   phase: Phase,
@@ -89,8 +89,8 @@ export function pointsReached(
 }
 
 /**
- * The actions that are to be begun, or gone on with: those at these points that have not come to an
- * end and are not under way here.
+ * The actions to begin or continue: those at these points that are neither completed nor in
+ * progress here.
  */
 export function dueActions(
   actions: readonly Action[],
@@ -107,7 +107,7 @@ export function dueActions(
   );
 }
 
-/** The records of a departure that has ended: what it has not reached or done will not come. */
+/** The records of a departure that has ended: what it has not reached or done will not happen. */
 export function recordsAtEnd(
   records: readonly ActionRecord[],
   underWay: (name: string) => boolean,
@@ -123,7 +123,10 @@ export function recordsAtEnd(
   });
 }
 
-/** What only tells somebody: it may be told though the departure is being rolled back. */
+/**
+ * An action that only sends a message, which may be sent although the departure is being rolled
+ * back.
+ */
 export function isMessage(kind: ActionRecord["kind"]): boolean {
   switch (kind) {
     case "sns":
@@ -137,14 +140,14 @@ export function isMessage(kind: ActionRecord["kind"]): boolean {
   }
 }
 
-/** What changes something for good, with no record of how to put it back. */
+/** An action whose change is permanent: there is no record of how to undo it. */
 export function isForGood({ kind, undo }: Pick<ActionRecord, "kind" | "undo">): boolean {
   return undo === undefined && (kind === "detach" || kind === "lambda" || kind === "http");
 }
 
 /**
- * Whether the machine is out of all its target groups, as far as that is the policy's: the end of
- * the last action of that kind says so, and no other.
+ * Whether the machine is deregistered from all its target groups, as far as the policy asks for
+ * that: the completion of the last action of that kind says so, and no other.
  */
 export function isDetached(records: readonly ActionRecord[]): boolean {
   const its = records.filter(
@@ -153,7 +156,7 @@ export function isDetached(records: readonly ActionRecord[]): boolean {
   return its.length > 0 && its.every(({ state }) => state === "Done");
 }
 
-/** What may have changed something that is to be as it was. */
+/** An action that may have made a change that has to be undone. */
 export function undoableRecords(records: readonly ActionRecord[]): readonly ActionRecord[] {
   return records.filter(
     ({ state, undo }) =>
@@ -162,8 +165,8 @@ export function undoableRecords(records: readonly ActionRecord[]): readonly Acti
 }
 
 /**
- * The action of a record that the policy does not have any more, where the record alone tells how
- * it is undone; undefined where that takes an address or a Secret of the policy.
+ * The action of a record that the policy no longer has, if the record alone tells how to undo it;
+ * undefined if that takes an address or a Secret of the policy.
  */
 export function actionOfRecord({ name, at, kind }: ActionRecord): Action | undefined {
   const how = selfContained(kind);
@@ -181,7 +184,7 @@ function selfContained(kind: ActionRecord["kind"]): ActionSpec | undefined {
   }
 }
 
-/** Whether a departure that has ended has something left to do, or to write down. */
+/** Whether a departure that has ended has something left to do or to record. */
 export function isToFinish({ status }: Pick<Departure, "status">): boolean {
   return status.phase === "Ended" && (status.actions ?? []).some(isUnfinished);
 }

@@ -15,8 +15,8 @@ interface TimelineStep {
 }
 
 /**
- * A departure for people, as far as it has come: who leaves and why, each step with its time and
- * its seconds since the first, what was done around it, and what became of the pods.
+ * A departure for people, as far as it has come: which node leaves and why, each step with its time
+ * and the seconds since the first, the actions, and what became of the pods.
  */
 export function departureSummary(departure: Departure): string {
   const { status, noticedAt } = departure;
@@ -29,7 +29,7 @@ export function departureSummary(departure: Departure): string {
   return [headline(departure), ...lines, ...podLines(status.drain)].join("\n");
 }
 
-/** Read by somebody who is woken by it: what has come of the machine, and what went wrong. */
+/** Read by somebody who is woken by it: what became of the machine, and what went wrong. */
 function headline(departure: Departure): string {
   const { node, cause, policy, status } = departure;
   const deadlineAt = cloudDeadline(departure);
@@ -64,7 +64,10 @@ function since(firstAt: Instant | undefined, at: Instant): string {
   return `+${(Math.max(0, at - (firstAt ?? at)) / 1000).toFixed(1)}s`;
 }
 
-/** What has not begun has no time; what was skipped is no step. A failure is told by its code. */
+/**
+ * What has not begun has no time, and what was skipped is not a step. A failure is shown by its
+ * code.
+ */
 function actionStep(record: ActionRecord): readonly TimelineStep[] {
   const { name, kind, state, result, startedAt, seconds, detail } = record;
   if (startedAt === undefined) return [];
@@ -88,7 +91,7 @@ function podLines(drain: DrainCounts | undefined): readonly string[] {
   ];
 }
 
-/** A status names the first of them alone. */
+/** The status names only the first of them. */
 function named(
   what: string,
   pods: readonly { readonly namespace: string; readonly name: string }[],
@@ -100,7 +103,7 @@ function named(
   return [`${what}: ${names}${more}`];
 }
 
-/** What the templates of a departure's actions may name, as it is now. */
+/** The facts that templates of a departure's actions may name, as they are now. */
 export function templateFacts(departure: Departure, policy: string): TemplateFacts {
   const { node, cause, status, name } = departure;
   const deadlineAt = cloudDeadline(departure) ?? departure.deadlineAt;

@@ -1,7 +1,7 @@
 import mustache from "mustache";
 import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts";
 
-/** What a template may name, and what it stands for. */
+/** A field that a template may name, and what it stands for. */
 export const templateFields = {
   node: "the Node's name",
   instanceId: "the machine as its cloud names it",
@@ -16,10 +16,10 @@ export const templateFields = {
 
 export type TemplateField = keyof typeof templateFields;
 
-/** What is known of one departure; a field without a value is the empty text. */
+/** The facts of one departure; a field without a value is an empty text. */
 export type TemplateFacts = Readonly<Record<TemplateField, string>>;
 
-/** How a sink wants the values that are put into a text of its own language. */
+/** How a sink escapes the values in a text of its own language. */
 type Escape = (value: string) => string;
 
 export const asText: Escape = (value) => value;
@@ -29,14 +29,16 @@ export const asJson: Escape = (value) => JSON.stringify(value).slice(1, -1);
 
 export const asUrlPart: Escape = (value) => encodeURIComponent(value);
 
-/** What Slack reads as control characters: https://api.slack.com/reference/surfaces/formatting. */
+/** The control characters of Slack: https://api.slack.com/reference/surfaces/formatting. */
 export const asSlackText: Escape = (value) =>
   value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** What a card of Teams reads as Markdown: bold, italic and links. */
+/** The Markdown of a Teams card: bold, italic and links. */
 const asTeamsText: Escape = (value) => value.replace(/[\\*_[\]]/g, "\\$&");
 
-/** What text of XML and HTML may not hold as it is, or at all: XML 1.0, section 2.2. */
+/**
+ * Characters that text in XML and HTML must not contain unescaped, or at all: XML 1.0, section 2.2.
+ */
 export const asXml: Escape = (value) =>
   asSlackText(value)
     .replaceAll('"', "&quot;")
@@ -44,26 +46,26 @@ export const asXml: Escape = (value) =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
     .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 
-/** A value in a regular expression of RE2, taken as it stands. */
+/** A value in a regular expression of RE2, matched literally. */
 export const asPattern: Escape = (value) => value.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&");
 
 /**
- * What is wrong with a mustache template; undefined where nothing is. Partials and unescaped tags
- * are refused: there is nothing to include, and each sink escapes in its own way.
+ * What is wrong with a Mustache template; undefined if nothing is. Partials and unescaped tags are
+ * refused: there is nothing to include, and each sink has its own escaping.
  */
 export function templateProblem(template: string): string | undefined {
   try {
-    // Parsed afresh: what the library keeps of every template it has seen grows for ever.
+    // Parsed each time: the library's cache of templates grows without limit.
     return firstProblem(new mustache.Writer().parse(template) as readonly Token[]);
   } catch (error) {
     return `a template that does not parse: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
-/** What is wrong with a template of JSON, whose values are put in with `asJson`. */
+/** What is wrong with a template of JSON, whose values are inserted with `asJson`. */
 export function jsonTemplateProblem(template: string): string | undefined {
   if (templateProblem(template) !== undefined) return undefined;
-  // A section may stand or not: with every field and with none.
+  // A section may be rendered or not, so the template is tried with every field set and with none.
   for (const value of ["x", ""]) {
     const facts = Object.fromEntries(Object.keys(templateFields).map((name) => [name, value]));
     try {
@@ -76,8 +78,9 @@ export function jsonTemplateProblem(template: string): string | undefined {
 }
 
 /**
- * The text with the facts in it. The template has passed `templateProblem`. Half a sign, as of a
- * foreign sentence that was cut, fits into no address and into no request of AWS' clients.
+ * Renders a template that has passed `templateProblem`. Half a surrogate pair, as in a foreign
+ * sentence that was truncated, is removed: no address and no request of AWS' clients may contain
+ * it.
  */
 export function renderTemplate(template: string, facts: TemplateFacts, as: Escape): string {
   const context = new mustache.Context({ ...facts });
@@ -86,7 +89,7 @@ export function renderTemplate(template: string, facts: TemplateFacts, as: Escap
   return writer.render(template, context, undefined, { escape: asWhole }).toWellFormed();
 }
 
-/** Type, value, begin, end, and for sections the tokens inside: as the library parses. */
+/** Type, value, start, end, and for sections the tokens inside, as the library parses them. */
 type Token = readonly [
   type: string,
   value: string,
@@ -118,14 +121,15 @@ function problemOf(type: string, value: string): string | undefined {
   }
 }
 
-/** How a refusal names what belongs into a template. */
+/** What a refusal says that a template may contain. */
 export const templateWanted = `a mustache template of ${Object.keys(templateFields)
   .map((name) => `{{${name}}}`)
   .join(", ")}`;
 
 /**
- * A message as long as its receiver takes it: its first lines and the last one, and between them
- * how many are left out. Of one line its beginning. `fits` holds for every shorter text, too.
+ * Truncates a message to what its receiver accepts: its first lines and the last one, and between
+ * them how many are left out; of a single line, its beginning. `fits` must hold for every text that
+ * is shorter than one for which it holds.
  */
 export function fitText(text: string, fits: (text: string) => boolean): string {
   if (fits(text)) return text;
@@ -144,10 +148,10 @@ export function fitText(text: string, fits: (text: string) => boolean): string {
   return missing === undefined ? "" : beginning(missing);
 }
 
-/** An escape of which the end is cut off, as Slack (`&amp;`) and Teams (`\_`) have them. */
+/** An escape sequence whose end was cut off, as in Slack (`&amp;`) and Teams (`\_`). */
 const half = /(?:&\w{0,5}|\\)$/;
 
-/** The least number of these for which it holds, which then holds for all above it. */
+/** The least of these numbers for which it holds; it then holds for all above it. */
 function leastOf(from: number, to: number, holds: (count: number) => boolean): number | undefined {
   let [low, high] = [from, to + 1];
   while (low < high) {
@@ -162,20 +166,18 @@ export function bytesOf(text: string): number {
   return new TextEncoder().encode(text).byteLength;
 }
 
-/** SNS takes a subject under 100 characters, of printable ASCII. */
+/** SNS accepts a subject of fewer than 100 printable ASCII characters. */
 const longestSubject = 99;
-/** Lambda takes so much of an event by any account; newer ones say 1 MB. */
+/** The size of an event that Lambda accepts by every source; newer ones say 1 MB. */
 const mostPayloadBytes = 256 * 1024;
-/** Past this many a server refuses a body, or an address: there is no limit that all have. */
+/** Many servers refuse a body or an address that is longer: there is no limit that all share. */
 const mostBodyBytes = 256 * 1024;
 const mostUrlBytes = 8000;
 
-/**
- * An action with the facts of one departure in its templates, each escaped as its sink reads it.
- */
+/** An action with the facts of one departure in its templates, each escaped for its sink. */
 export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
   const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
-  // A chat refuses an empty message, as of a template of a field that has no value yet.
+  // A chat refuses an empty message, such as that of a template of a field without a value.
   const message = (template: string, as: Escape = asText) => {
     const found = text(template, as);
     return found.trim() === "" ? as(facts.summary) : found;
@@ -216,7 +218,7 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
   }
 }
 
-/** What a Lambda function is told where the policy does not say it; empty fields are left out. */
+/** The payload of a Lambda function if the policy does not set one; empty fields are left out. */
 function payloadOf({ instanceId, node, cause, deadline }: TemplateFacts): string {
   return JSON.stringify(withoutGaps({ instanceId, node, cause, deadline }));
 }
@@ -232,18 +234,19 @@ function subjectOf(text: string): string {
 
 const matcherForm = /^(?<head>\w+ *(?<operator>=~|!~|!=|=) *)(?<value>.*)$/s;
 
-/**
- * `instance=~"{{node}}.*"`: a value in a pattern is a text of its own, not a part of the pattern.
- */
+/** `instance=~"{{node}}.*"`: a value in a pattern is matched literally. */
 function renderMatcher(matcher: string, facts: TemplateFacts): string {
   const { head = "", operator = "", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
   const inPattern: Escape = operator.endsWith("~") ? asPattern : asText;
-  // Alertmanager reads these escapes in quotes and without.
+  // Alertmanager unescapes these in quotes and without.
   const as: Escape = (found) => inPattern(found).replace(/[\\"]/g, "\\$&");
   return head + renderTemplate(value, facts, as);
 }
 
-/** What a program reads is not cut, so that JSON stays JSON: its summary is, which may be long. */
+/**
+ * What a program reads is not truncated, so that JSON stays JSON; its summary is, which may be
+ * long.
+ */
 function renderWithin(
   template: string,
   how: { readonly facts: TemplateFacts; readonly as: Escape; readonly mostBytes: number },
@@ -274,7 +277,7 @@ function escapeFor(contentType: string): Escape {
   return /[/+](xml|html)\b/.test(contentType) ? asXml : asText;
 }
 
-/** Whether a media type is one of JSON, whose templates are checked and escaped as such. */
+/** Whether a media type is JSON, whose templates are checked and escaped as such. */
 export function isJsonType(contentType: string): boolean {
   return /[/+]json\b/.test(contentType);
 }
