@@ -13,7 +13,7 @@ import {
   nextChangeAt,
   readInto,
   withdrawAfterMs,
-} from "../core/notice/notice-state.ts";
+} from "../core/notice/notice-merge.ts";
 import {
   between,
   formatInstant,

@@ -14,7 +14,7 @@ import type { Departure, DepartureStatus } from "../core/departure/departure.ts"
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
-import type { NoticeUpdate } from "../core/notice/notice-state.ts";
+import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { SoonStanding } from "../core/plan/departing-soon.ts";
 import type { Cause } from "../core/policy/action.ts";
 import type { Instant, Millis } from "../core/time/time.ts";

@@ -27,7 +27,7 @@ import {
   type NoticeUpdate,
   noticeUpdate,
   updateFrom,
-} from "../core/notice/notice-state.ts";
+} from "../core/notice/notice-merge.ts";
 import type { SoonStanding } from "../core/plan/departing-soon.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";

@@ -19,7 +19,7 @@ import { holdAnnotation } from "../core/cluster/node.ts";
 import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
-import type { NoticeUpdate } from "../core/notice/notice-state.ts";
+import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
 import { departurePath, departuresPath, nodePath, policyPath } from "./object/paths.ts";

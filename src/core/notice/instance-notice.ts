@@ -5,7 +5,7 @@ import { hours, type Instant, later, type Millis, minutes, plus } from "../time/
 import { policyFor, reactionTo } from "./interruption.ts";
 import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from "./node-notice.ts";
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
-import { isUndoing } from "./notice-state.ts";
+import { isUndoing } from "./notice-merge.ts";
 
 /** An instance that its group holds in a wait state, at launch or at termination. */
 export interface LifecycleHook {

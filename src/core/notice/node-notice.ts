@@ -13,7 +13,7 @@ import { type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
 import { eventIdFrom, isNear, type Notice, type NoticeCause } from "./notice.ts";
-import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-state.ts";
+import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
  * Reads the notice that a platform writes to a Node, for nodes without an agent. Of several marks,

@@ -8,7 +8,7 @@ import {
   type NoticeState,
   nextChangeAt,
   readInto,
-} from "../../../src/core/notice/notice-state.ts";
+} from "../../../src/core/notice/notice-merge.ts";
 import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 10, 20, 12));
