@@ -21,19 +21,19 @@ import {
 
 export interface ComputeCall extends CallPurpose {
   readonly method: "GET" | "POST" | "DELETE";
-  /** `v1` where absent. */
+  /** Absent: `v1`. */
   readonly version?: "v1" | "beta" | undefined;
-  /** Below `/compute/v1`, such as `/projects/p/zones/z/instances/n`. */
+  /** Relative to `/compute/v1`, such as `/projects/p/zones/z/instances/n`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
-  /** For calls that the server holds open; 30 seconds otherwise. */
+  /** For calls that the server holds open; otherwise 30 seconds. */
   readonly timeoutMs?: Millis | undefined;
 }
 
 export type ComputeAnswer =
   | { readonly kind: "Found"; readonly body: Readonly<Record<string, unknown>> }
-  /** The cloud itself said that there is no such resource. */
+  /** The cloud itself responded that there is no such resource. */
   | { readonly kind: "NotFound" };
 
 interface ComputeClientOptions {
@@ -46,14 +46,15 @@ interface ComputeClientOptions {
 
 const requestTimeoutMs = seconds(30);
 /**
- * Four attempts over about 1.5 to 3 s of pauses: enough for a lost connection, not for an outage.
+ * Four attempts with 1.5 to 3 s of pauses in total: enough for a lost connection, not for an
+ * outage.
  */
 const attempts = 4;
 const retryRule = { firstMs: seconds(0.5), mostMs: seconds(4) };
 
 /**
- * The Compute Engine REST API v1 over a `fetch`. Connections are kept and pooled by `fetch`; every
- * answer is read to its end, so that its connection can be used again. No error holds a token.
+ * The Compute Engine REST API v1 over a `fetch`, which keeps and pools connections; every response
+ * is read to its end, so that its connection can be reused. No error contains a token.
  */
 export class ComputeClient {
   readonly #options: ComputeClientOptions;
@@ -63,20 +64,20 @@ export class ComputeClient {
   }
 
   /**
-   * Sends a call once. Throws `LastcallError` for every answer but success and "not found", and
-   * when there was none; rejects with the signal's reason when it aborts.
+   * Sends a call once. Throws `LastcallError` for every response except success and "not found",
+   * and if there was none; rejects with the signal's reason when it aborts.
    */
   async send(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
     const first = await this.#exchange(call, signal);
     if (first.status !== 401) return interpret(first, call);
-    // A token can be withdrawn before its time is up: ask once with a fresh one.
+    // A token can be revoked before it expires: retry once with a fresh one.
     this.#options.tokens.forget();
     return interpret(await this.#exchange(call, signal), call);
   }
 
   /**
-   * As `send`, for calls that may be repeated: faults that can pass are tried again, four times in
-   * all.
+   * As `send`, for calls that may be repeated: retries faults that may pass, up to four attempts in
+   * total.
    */
   async sendPatiently(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
     const { clock, rng } = this.#options;
@@ -112,9 +113,9 @@ function interpret(answer: RestAnswer, call: ComputeCall): ComputeAnswer {
 }
 
 /**
- * Whether a 404 speaks of the resource asked for. One without Compute Engine's own error body came
- * from something in between, and "the project was not found" says nothing about a machine: taking
- * either for "gone" would end a departure whose machine still runs.
+ * Whether a 404 is about the requested resource. One without Compute Engine's own error body came
+ * from an intermediary, and "the project was not found" says nothing about a machine: taking either
+ * for "gone" would end a departure whose machine is still running.
  */
 function isAboutTheResource(body: unknown): boolean {
   const { reason, message } = readErrorBody(body);
@@ -130,25 +131,23 @@ interface ComputeList extends CallPurpose {
   /** The collection, such as `/projects/p/zones/z/instances`. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** For each page; the client's own where absent. */
+  /** For each page; absent: the client's default. */
   readonly timeoutMs?: Millis;
-  /** Of all places at once: what stands under this name in each of them. */
+  /** For lists over all places at once: the field with the items of each place. */
   readonly inEachPlace?: "instances";
 }
 
 /** `send` of a client, or `sendPatiently`. */
 type Send = (call: ComputeCall, signal: AbortSignal) => Promise<ComputeAnswer>;
 
-/** The most that a page holds, and the API's own limit. */
+/** The page size, which is the API's maximum. */
 const pageSize = "500";
-/**
- * 50,000 machines of one zone: more pages than that are no list but a server that goes in circles.
- */
+/** 50,000 machines in one zone: more pages than that mean a server that goes in circles. */
 const mostPages = 100;
 
 /**
- * The items of a list, page by page; who has enough stops reading. What is no object is left out.
- * Throws `LastcallError` for a call that fails and for an answer that is no list.
+ * The items of a list, page by page; a caller that has enough stops reading. Skips what is not an
+ * object. Throws `LastcallError` for a call that fails and for a response that is not a list.
  */
 export async function* listItems(
   send: Send,
@@ -189,7 +188,7 @@ function unreadable({ action }: ComputeList, found: string): LastcallError {
   );
 }
 
-/** Where Compute Engine answers unless `--gcp-endpoint` says otherwise. */
+/** The address of Compute Engine unless `--gcp-endpoint` sets another. */
 export const defaultComputeEndpoint = "https://compute.googleapis.com";
 
 /** `/compute/v1/…` is appended to its base. */
@@ -200,15 +199,15 @@ export function parseComputeEndpoint(text: string): ComputeEndpoint {
   return parseApiEndpoint("--gcp-endpoint", text);
 }
 
-/** What one call was for, so that its failure can say so. */
+/** The purpose of a call, for the message of its failure. */
 interface CallPurpose {
-  /** Ends the words "Cannot …", such as `read the instance p/z/n`. */
+  /** Completes "Cannot …", such as `read the instance p/z/n`. */
   readonly action: string;
   /** The IAM permission that it needs, such as `compute.instances.get`. */
   readonly permission: string;
 }
 
-/** A refusal in Compute Engine's words: an HTTP error, or an operation that ended in one. */
+/** A refusal by Compute Engine: an HTTP error, or an operation that ended in one. */
 interface Refusal {
   readonly status: number;
   /**
@@ -225,13 +224,13 @@ interface Explanation {
   readonly wanted: string;
 }
 
-/** Reasons that pass by themselves: the machine or its disk is busy with something else. */
+/** Transient reasons: the machine or its disk is busy with another operation. */
 const busy = new Set(["resourceinusebyanotherresource", "resourcenotready", "resourceinuse"]);
 const overRate = new Set(["ratelimitexceeded", "userratelimitexceeded"]);
 
 /**
- * Makes an error of an answer that refuses. Statuses and reasons as observed on the real service
- * and kept in the platform notes of docs/cloud/gcp.md; note that a rate limit comes as 403.
+ * Converts a response that refuses to an error. Statuses and reasons as observed on the real
+ * service and kept in the platform notes of docs/cloud/gcp.md; note that a rate limit comes as 403.
  */
 export function faultOfAnswer(
   answer: { readonly status: number; readonly body: unknown },
@@ -240,7 +239,7 @@ export function faultOfAnswer(
   return faultOf({ status: answer.status, ...readErrorBody(answer.body) }, purpose);
 }
 
-/** Makes an error of an operation that is DONE and failed, or undefined when it did not fail. */
+/** Converts an operation that is DONE and failed to an error; undefined if it did not fail. */
 export function faultOfOperation(
   operation: Readonly<Record<string, unknown>>,
   purpose: CallPurpose,

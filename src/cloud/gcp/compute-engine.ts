@@ -32,19 +32,19 @@ export interface ComputeSettings {
   readonly rng: Rng;
 }
 
-/** What the controller has of Compute Engine; all over one client and one set of credentials. */
+/**
+ * Everything that the controller uses of Compute Engine, over one client and one set of
+ * credentials.
+ */
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
-  /** The machines that run in the same managed groups now, or in the same cluster. */
+  /** The machines that run now in the same managed groups, or in the same cluster. */
   groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
-/**
- * Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot
- * be one.
- */
+/** Creates the parts without sending anything. Throws CONFIG_INVALID for an invalid endpoint. */
 export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const { fetch, clock, rng, keyFile } = settings;
   const endpoint = parseComputeEndpoint(settings.endpoint ?? defaultComputeEndpoint);
@@ -59,11 +59,11 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   };
 }
 
-/** Up to so many machines of a zone are asked for by name; for more the zone is read as a whole. */
+/** Up to this many machines of a zone are read by name; for more, the zone is listed. */
 const mostNames = 40;
 
 /**
- * Launch times by `instances.list`: one request a zone for up to 500 machines, with three fields of
+ * Launch times by `instances.list`: one request per zone for up to 500 machines, with three fields
  * each.
  */
 export class ComputeLaunchTimes implements LaunchTimes {
@@ -113,30 +113,29 @@ type Library = typeof import("google-auth-library");
 
 export interface GoogleTokenOptions {
   readonly endpoint: ComputeEndpoint;
-  /** The value of GOOGLE_APPLICATION_CREDENTIALS; only whether there is one is judged here. */
+  /** The value of GOOGLE_APPLICATION_CREDENTIALS; only whether it is set matters here. */
   readonly keyFile: string | undefined;
 }
 
 /** The narrowest scope that covers the calls of `computePermissions`. */
 const scope = "https://www.googleapis.com/auth/compute";
 /**
- * GKE's metadata server hands out its kept token until 3 min 45 s before the end; to ask earlier
- * than that would bring the same token again. Source: GKE documentation on Workload Identity.
+ * GKE's metadata server serves its cached token until 3 min 45 s before it expires; an earlier
+ * request would return the same token. Source: GKE documentation on Workload Identity.
  */
 const refreshBeforeMs = 225_000;
 
 /**
  * Access tokens by Google's own library: a key file or federation (GOOGLE_APPLICATION_CREDENTIALS),
  * gcloud's login on a laptop, or the metadata server (Workload Identity in a cluster). An endpoint
- * on loopback gets none unless a key file is named, so that tests and local servers need no
- * account.
+ * on loopback gets none unless a key file is set, so that tests and local servers need no account.
  */
 export function googleTokens(options: GoogleTokenOptions): TokenSource {
   const named = options.keyFile !== undefined && options.keyFile !== "";
   return options.endpoint.loopback && !named ? noTokens : new GoogleTokens();
 }
 
-/** Loads the library at the first token only: it costs memory, and other clouds never need it. */
+/** Loads the library only at the first token: it uses memory, and other clouds never need it. */
 class GoogleTokens implements TokenSource {
   #library: Library | undefined;
   #auth: GoogleAuth | undefined;
@@ -154,8 +153,8 @@ class GoogleTokens implements TokenSource {
 
   forget(): void {
     this.#auth = undefined;
-    // The library remembers for the life of the process that there was no metadata server, but in
-    // a new pod that server may take some seconds to come up.
+    // The library remembers for the life of the process that there was no metadata server, but in a
+    // new pod that server may take some seconds to start.
     this.#library?.gcpMetadata.resetIsAvailableCache();
   }
 
@@ -163,7 +162,7 @@ class GoogleTokens implements TokenSource {
     this.#library ??= await import("google-auth-library");
     this.#auth ??= new this.#library.GoogleAuth({
       scopes: scope,
-      // Any value will do: without one the library runs gcloud and asks around for a project id.
+      // Any value will do: without one the library runs gcloud and searches for a project id.
       projectId: "-",
       clientOptions: { eagerRefreshThresholdMillis: refreshBeforeMs },
     });
@@ -172,8 +171,8 @@ class GoogleTokens implements TokenSource {
 }
 
 /**
- * The library's own messages are not repeated: one of a damaged key file quotes from the file, one
- * of a refused exchange from the request. The error says which step failed.
+ * The library's own messages are not repeated: for a damaged key file they quote from the file, for
+ * a refused exchange from the request. The error says which step failed.
  */
 function credentialFault(error: unknown): LastcallError {
   const { message, status, code } = readForeignError(error);
@@ -184,7 +183,7 @@ function credentialFault(error: unknown): LastcallError {
     );
   }
   if (message.startsWith("Could not load the default credentials")) {
-    // What the library says of a cluster whose metadata server is away, too: it may come back.
+    // The library says the same if the cluster's metadata server is down, which may pass.
     return credentialsInvalid("found neither a key file nor a metadata server that answers", {
       retryable: true,
     });

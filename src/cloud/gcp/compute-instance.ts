@@ -16,45 +16,51 @@ export interface ComputeInstanceRef {
   readonly name: string;
 }
 
-/** The managed group that made an instance. */
+/** The managed group that created an instance. */
 export interface GroupRef {
   readonly scope: "zones" | "regions";
   readonly location: string;
   readonly name: string;
 }
 
-/** What GKE's own labels say of a node's cluster; two of one name are in two locations. */
+/**
+ * What GKE's labels on an instance say of its cluster; two clusters of one name are in two
+ * locations.
+ */
 export interface ClusterLabels {
   readonly name: string;
-  /** Absent on instances that others than GKE have made for it, such as an older Karpenter. */
+  /** Absent on instances that other tools than GKE created for it, such as an older Karpenter. */
   readonly location: string | undefined;
 }
 
-/** What is read of an instance: the fields that a release needs. */
+/** The fields of an instance that a release needs. */
 export interface Instance {
-  /** Numeric, as text; a machine recreated under the same name has another. */
+  /** A number, as text; a machine recreated under the same name has another. */
   readonly id: string;
   readonly stage: Stage;
   /** The status as Compute Engine spells it, for messages. */
   readonly status: string;
   readonly bornAt: Instant | undefined;
-  /** The last start; a machine that was stopped and started keeps its id, but not this. */
+  /** The last start; a machine that was stopped and started keeps its id, but not this time. */
   readonly startedAt: Instant | undefined;
   readonly group: GroupRef | undefined;
-  /** The cluster of GKE whose node it is meant to be. */
+  /** The GKE cluster that it was created for. */
   readonly cluster: ClusterLabels | undefined;
   /** Deletion protection: the API refuses to delete it. */
   readonly isProtected: boolean;
 }
 
-/** Running: it stands. Leaving: a stop or a deletion is under way. Stopped: nothing runs there. */
+/**
+ * Running: it exists and runs. Leaving: a stop or a deletion is in progress. Stopped: nothing runs
+ * on it.
+ */
 type Stage = "Running" | "Leaving" | "Stopped";
 
-/** Resource names come from the cluster; a name that is none must not become part of a path. */
+/** Resource names come from the cluster; an invalid name must not become part of a path. */
 const resourceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const projectName = /^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*:)?[a-z0-9][-a-z0-9]*$/;
 
-/** Reads `gce://project/zone/name`; undefined for anything else, such as a name that is none. */
+/** Reads `gce://project/zone/name`; undefined for anything else, such as an invalid name. */
 export function findInstanceRef(providerID: string): ComputeInstanceRef | undefined {
   const machine = parseProviderId(providerID);
   if (machine?.cloud !== "gcp") return undefined;
@@ -63,7 +69,7 @@ export function findInstanceRef(providerID: string): ComputeInstanceRef | undefi
   return named ? { project, zone, name } : undefined;
 }
 
-/** As `findInstanceRef`. Throws CLOUD_REFUSED where there is none; nothing is sent then. */
+/** As `findInstanceRef`, but throws CLOUD_REFUSED if there is none; nothing is sent then. */
 export function instanceRefOf(providerID: string): ComputeInstanceRef {
   const ref = findInstanceRef(providerID);
   if (ref !== undefined) return ref;
@@ -78,7 +84,7 @@ export function instancePath(ref: ComputeInstanceRef): string {
   return `/projects/${ref.project}/zones/${ref.zone}/instances/${ref.name}`;
 }
 
-/** Takes what a release needs from an instance resource; undefined when it is not one. */
+/** Reads what a release needs from an instance resource; undefined if it is not one. */
 export function readInstance(body: Readonly<Record<string, unknown>>): Instance | undefined {
   const { id, status } = body;
   if (typeof id !== "string" || id === "" || typeof status !== "string") return undefined;
@@ -93,25 +99,23 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
 /** The label by which a cluster's instances are listed. */
 export const clusterLabel = "goog-k8s-cluster-name";
 
-/** Undefined where the labels name no cluster. */
+/** Undefined if the labels name no cluster. */
 export function clusterOf(body: Fields): ClusterLabels | undefined {
   const labels = fieldsOf(body.labels);
   const name = textOf(labels[clusterLabel]) ?? "";
-  // It goes into a filter.
+  // It becomes part of a filter.
   if (!/^[-_a-z0-9]{1,63}$/.test(name)) return undefined;
   return { name, location: trimmedTextOf(labels["goog-k8s-cluster-location"]) };
 }
 
-/**
- * A stop and a start begin the 24 hours of a preemptible machine again, so the last start counts.
- */
+/** A stop and a start restart the 24 hours of a preemptible machine, so the last start counts. */
 export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
   return instantOf(body.lastStartTimestamp) ?? instantOf(body.creationTimestamp);
 }
 
 /**
- * Statuses of the discovery document, with those that only newer versions have. An unknown one
- * counts as Running: only a known status means that a machine is gone.
+ * Statuses of the discovery document, including those of newer versions. An unknown one counts as
+ * Running: only a known status means that a machine is gone.
  */
 function stageOf(status: string): Stage {
   switch (status) {

@@ -33,7 +33,7 @@ import { awaitOperation, checkRelease, releaseCall } from "./release-call.ts";
 
 const mostGroups = 20;
 
-/** A group names its machines by its own name and four letters more. */
+/** A group names its machines with its own base name and four more letters. */
 function oneOfEachGroup(refs: readonly ComputeInstanceRef[]): readonly ComputeInstanceRef[] {
   const keyOf = ({ project, zone, name }: ComputeInstanceRef) =>
     `${project}/${zone}/${name.replace(/-[a-z0-9]{4}$/, "")}`;
@@ -50,13 +50,13 @@ interface Meant {
 }
 
 /**
- * Releases Compute Engine machines, by their managed group where the mode says so. An abort
- * rejects with the signal's reason and leaves the cloud to finish what was asked; a later call with
- * the same request takes it up again.
+ * Releases Compute Engine machines, through their managed group if the mode says so. An abort
+ * rejects with the signal's reason while the cloud goes on; calling again with the same request
+ * resumes waiting.
  */
 export class ComputeReleaser implements InstanceReleaser {
   readonly #options: ComputeReleaserOptions;
-  /** How many operations under a request id ended in an error; see `requestIdAfter`. */
+  /** How many operations of a request id ended in an error; see `requestIdAfter`. */
   readonly #failures = new Map<string, number>();
 
   constructor(options: ComputeReleaserOptions) {
@@ -89,9 +89,9 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 
   /**
-   * The machines that run in the same groups and about which these are doing nothing now, at most
-   * 500 of each, and all that run in the same clusters of GKE. One machine of each group is looked
-   * at, and of 20 groups at most.
+   * The machines that run in the same groups and that these are not acting on, at most 500 of each,
+   * and all that run in the same GKE clusters. Looks at one machine of each group, and at 20 groups
+   * at most.
    */
   async groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const named = providerIDs.flatMap((id) => findInstanceRef(id) ?? []);
@@ -131,7 +131,7 @@ export class ComputeReleaser implements InstanceReleaser {
     return listOf(answer.body.managedInstances).map(fieldsOf).flatMap(managedProviderId);
   }
 
-  /** In any zone; one that is not known to be of another location counts. */
+  /** In any zone; a machine that is not known to be of another location counts. */
   async #inCluster(
     { project }: ComputeInstanceRef,
     { name, location }: ClusterLabels,
@@ -142,7 +142,7 @@ export class ComputeReleaser implements InstanceReleaser {
       query: {
         filter: `labels.${clusterLabel} = "${name}"`,
         fields: "items/*/instances(name,zone,status,labels),nextPageToken",
-        // A zone that does not answer hides no other.
+        // A zone that does not respond must not hide the others.
         returnPartialSuccess: "true",
       },
       action: `list the instances of the cluster ${name} in ${project}`,
@@ -161,7 +161,7 @@ export class ComputeReleaser implements InstanceReleaser {
     return found;
   }
 
-  /** The boot that is seen first is the one that is meant. */
+  /** The boot that is seen first is the one that was meant. */
   #leaving({ ref, request }: Meant): LeavingMachine<Instance> {
     let startedAt: Instant | undefined;
     return {
@@ -177,7 +177,8 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 
   /**
-   * One act and its operation. A 404 to an act is not believed: it was seen while the machine ran.
+   * Sends one request and waits for its operation. A 404 is not trusted here: the machine was seen
+   * running.
    */
   async #act(
     meant: Meant,
@@ -216,7 +217,7 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 }
 
-/** One that is being made, or taken away, is not expected to be a node. */
+/** A machine that is being created or terminated is not expected to be a node. */
 function managedProviderId(one: Readonly<Record<string, unknown>>): readonly string[] {
   if (one.instanceStatus !== "RUNNING" || one.currentAction !== "NONE") return [];
   const place = /\/projects\/([^/]+)\/zones\/([^/]+)\/instances\/([^/]+)$/;
@@ -236,8 +237,8 @@ function standingOf(seen: Instance, meant: FirstSeen): Standing {
 }
 
 /**
- * A preempted machine that its group starts again between two looks keeps its id: a new boot, not
- * the one meant.
+ * A preempted machine that its group restarts between two looks keeps its id: it is a new boot, not
+ * the one that was meant.
  */
 function isRestarted(seen: Instance, { startedAt }: FirstSeen): boolean {
   if (startedAt === undefined || seen.startedAt === undefined) return false;
@@ -268,7 +269,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const zero = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Compute Engine refuses the zero UUID as `requestId`; anything but a UUID too. Throws
+ * Compute Engine refuses the zero UUID as `requestId`, and anything that is not a UUID. Throws
  * CLOUD_REFUSED.
  */
 export function checkRequestId(requestId: string): void {
@@ -281,9 +282,9 @@ export function checkRequestId(requestId: string): void {
 }
 
 /**
- * The `requestId` to send after `failures` operations under this one ended in an error. The cloud
- * answers a known id with the operation that it began then, a failed one too, so the same id would
- * bring the same failure back. Always the same id for the same count.
+ * The `requestId` to send after `failures` operations of this one ended in an error. The cloud
+ * responds to a known id with the operation that it started then, even a failed one, so the same id
+ * would return the same failure. The result is the same for the same count.
  */
 export function requestIdAfter(requestId: string, failures: number): string {
   if (failures === 0) return requestId;

@@ -21,21 +21,23 @@ import {
 } from "../metadata/metadata-client.ts";
 
 /**
- * From `preempted` = TRUE to the power going off on a Spot machine (Compute Engine,
- * `scheduling.skipGuestOsShutdown`). The kubelet's own shutdown runs in the same time.
+ * The time from `preempted` = TRUE until a Spot machine is powered off (Compute Engine,
+ * `scheduling.skipGuestOsShutdown`). The kubelet's own shutdown runs within it.
  */
 export const defaultPreemptionNoticeMs: Millis = seconds(30);
 
-/** Host maintenance is announced a minute ahead, on machines with GPUs an hour. */
+/** Host maintenance is announced a minute ahead, for machines with GPUs an hour. */
 const maintenanceNoticeMs = seconds(60);
 
-/** A value of the Compute Engine metadata server, and when it came in the cloud's time. */
+/** A value of the Compute Engine metadata server, and when it arrived in the cloud's time. */
 interface MetadataValue {
   readonly text: string;
   readonly at: Instant;
 }
 
-/** `instance/preempted`: TRUE or FALSE. `noticeMs` is how long this machine has from TRUE on. */
+/**
+ * `instance/preempted`: TRUE or FALSE. `noticeMs` is the time that this machine has from TRUE on.
+ */
 export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): NoticeReading {
   const value = text.trim();
   if (value === "FALSE") return { kind: "Read", notices: [], ignored: [], problems: [] };
@@ -54,8 +56,8 @@ export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): No
 }
 
 /**
- * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration,
- * with all that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
+ * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration, with everything
+ * that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
  */
 export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading {
   const value = text.trim();
@@ -77,8 +79,8 @@ export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading
 }
 
 /**
- * How long a machine has from TRUE on, as its owner wrote it into the metadata: `120s`. The
- * platform's own `preemptionNoticeDuration` is not served by the metadata server. Undefined:
+ * The time that a machine has from TRUE on, as its owner set it in the metadata: `120s`. The
+ * metadata server does not serve the platform's own `preemptionNoticeDuration`. Undefined:
  * unreadable.
  */
 export function readNoticeDuration(text: string): Millis | undefined {
@@ -99,12 +101,12 @@ export interface GcpNoticeOptions {
 const headers = { "metadata-flavor": "Google" };
 const root = "/computeMetadata/v1/instance";
 
-/** Where the owner of the machines writes how long their notice is. */
+/** Where the owner of the machines sets the length of their notice. */
 const durationPath = `${root}/attributes/lastcall-preemption-notice`;
 
 /**
- * After an answer that brought a new value at once; keeps a server that never holds from a hot
- * loop.
+ * The pause after a response with a new value; keeps a server that never holds requests from
+ * causing a hot loop.
  */
 const shortRestMs = millis(50);
 
@@ -115,9 +117,9 @@ interface HangingValue {
 }
 
 /**
- * Compute Engine's metadata server: a hanging GET on each of two values, which comes back as soon
- * as the value changes. Each keeps its own etag and its own state. On GKE this needs the host's
- * network: the metadata server that ordinary pods reach does not have these values.
+ * Compute Engine's metadata server: a hanging GET on each of two values, which returns as soon as
+ * the value changes. Each has its own etag and its own state. On GKE this needs the host's network:
+ * the metadata server that ordinary pods reach does not have these values.
  */
 export class GcpNoticeSource implements NoticeSource {
   readonly cloud = "gcp";
@@ -156,7 +158,7 @@ export class GcpNoticeSource implements NoticeSource {
     ]);
   }
 
-  /** Asked for once beside the rest, so that no notice waits for it; tried again until answered. */
+  /** Read once in parallel, so that no notice waits for it; retried until there is a response. */
   async #learnDuration(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#noticeMs === undefined) {
       try {
@@ -166,14 +168,14 @@ export class GcpNoticeSource implements NoticeSource {
         const told = answer.status === 200 ? readNoticeDuration(answer.text) : undefined;
         this.#noticeMs = told ?? defaultPreemptionNoticeMs;
       } catch {
-        // The channels report the error; they poll the same server.
+        // The channels report the error, since they poll the same server.
         await this.#rest(seconds(1), signal);
       }
     }
   }
 
   #follow(value: HangingValue, sink: NoticeSink, signal: AbortSignal): Promise<void> {
-    // Not an etag that any value has: the first request gets the value of now at once.
+    // Not the etag of any value: the first request returns the current value at once.
     let etag = "NONE";
     let wasNew = true;
     let askedMs = 0;
@@ -184,7 +186,7 @@ export class GcpNoticeSource implements NoticeSource {
       wasNew = next !== "" && next !== etag;
       const { text, at, skewMs } = answer;
       const reading = await value.read({ text, at });
-      // What could not be read is asked for again, and not only when it changes.
+      // What could not be read is requested again, and not only when it changes.
       etag = reading.kind === "Read" && next !== "" ? next : "NONE";
       return { reading, at, skewMs };
     };

@@ -23,13 +23,13 @@ export interface PreemptionFeedOptions {
   readonly client: ComputeClient;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** From one poll of a zone to the next. */
+  /** The interval between polls of a zone. */
   readonly pollMs: Millis;
-  /** The providerIDs of the nodes whose machines matter; asked before each round. */
+  /** The providerIDs of the nodes whose machines matter; read before each round. */
   readonly machines: () => readonly string[];
 }
 
-/** A zone that fails is asked less and less often, down to this. */
+/** A zone that fails is polled less and less often, down to this interval. */
 const longestPauseMs: Millis = minutes(5);
 
 interface Watched {
@@ -41,8 +41,8 @@ interface Watched {
 }
 
 /**
- * Preemptions by the zones' operations, for fleets without the agent. One list a zone and
- * round; zones in which no machine matters are not asked, and none waits for another.
+ * Preemptions by the zones' operations, for fleets without the agent. One list per zone and round;
+ * zones without a machine that matters are not polled, and none waits for another.
  */
 export class PreemptionFeed implements NoticeFeed {
   readonly #options: PreemptionFeedOptions;
@@ -66,7 +66,7 @@ export class PreemptionFeed implements NoticeFeed {
     await Promise.all(polls);
   }
 
-  /** Takes up the zones that have machines now, and drops those that have none any more. */
+  /** Starts on the zones that have machines now, and stops on those that no longer do. */
   #follow(zones: Map<string, Watched>): void {
     const present = new Map(this.#options.machines().flatMap(zoneEntryOf));
     for (const key of zones.keys()) if (!present.has(key)) zones.delete(key);
@@ -108,22 +108,23 @@ function zoneEntryOf(providerID: string): readonly (readonly [string, ZoneRef])[
 }
 
 /**
- * A preemption that is older than this when we begin to listen, or come back to a zone that did not
- * answer, is not reported: its machine is gone, and half a minute later a new one may stand under
- * its name. One that could not be recorded is reported again for as long.
+ * A preemption that is older than this when we start to listen, or when a zone responds again, is
+ * not reported: its machine is gone, and half a minute later a new one may have its name. One that
+ * could not be recorded is reported again for as long.
  */
 const freshMs: Millis = seconds(60);
 /**
- * After a longer silence of the zone we begin again; longer than the slowest pace with its jitter.
+ * After a longer silence of the zone we start anew; longer than the slowest interval with its
+ * jitter.
  */
 const longestGapMs: Millis = seconds(90);
-/** Operations may be listed out of their order by so much. */
+/** How far operations may be listed out of order. */
 const disorderMs: Millis = minutes(2);
 const answerWithinMs: Millis = seconds(10);
 
 interface Known {
   readonly insertedAt: Instant;
-  /** Until when it is reported again if it was not recorded; absent: it is recorded. */
+  /** Until when it is reported again if it was not recorded; absent: it was recorded. */
   readonly tellUntilAt?: Instant | undefined;
 }
 
@@ -133,9 +134,9 @@ class PreemptionZone {
   readonly #client: ComputeClient;
   readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
-  /** In the cloud's time: what is older was dealt with in an earlier look. */
+  /** In the cloud's time: anything older was handled by an earlier poll. */
   #floorAt: Instant | undefined;
-  /** On the monotonic clock, when the zone last answered. */
+  /** On the monotonic clock, when the zone last responded. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #unreadable = 0;
 
@@ -146,8 +147,7 @@ class PreemptionZone {
   }
 
   /**
-   * Polls once, and resolves when every notice is recorded or refused. Throws where the list
-   * failed.
+   * Polls once, and resolves when every notice is recorded or refused. Throws if the list failed.
    */
   async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { notices, problems } = await this.#read(signal);
@@ -189,7 +189,7 @@ class PreemptionZone {
       if (reading.kind === "Unreadable") problems.push(reading.problem);
       if (reading.kind !== "Preempted") continue;
       notices.push(reading.instanceNotice);
-      // The newest come first: what follows was dealt with in an earlier look, or before our time.
+      // The newest come first: the rest was handled by an earlier poll, or is older than we listen.
       if (reading.insertedAt < floorAt) break;
     }
     return { notices, problems };
@@ -236,13 +236,13 @@ function unreadable({ project, zone }: ZoneRef, problem: string): LastcallError 
   return new LastcallError("NOTICE_UNREADABLE", message);
 }
 
-/** A zone of a project, where operations are listed. */
+/** A zone of a project, whose operations are listed. */
 interface ZoneRef {
   readonly project: string;
   readonly zone: string;
 }
 
-/** The type of the operation that Compute Engine writes down when it takes a Spot machine. */
+/** The type of the operation that Compute Engine records when it preempts a Spot machine. */
 const preemptedType = "compute.instances.preempted";
 
 type OperationReading =
@@ -255,15 +255,15 @@ type OperationReading =
   | { readonly kind: "Other" }
   | { readonly kind: "Unreadable"; readonly problem: string };
 
-/** No clock is off by this much that is to be trusted with deadlines. */
+/** A clock that is off by this much cannot be trusted with deadlines. */
 const farAheadMs = minutes(10);
 
 const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
 
 /**
- * Reads an operation of a zone's list: which machine was taken, and when. Total. It is written in
- * the moment in which the machine receives the signal to stop (`systemevent-…`, done at once), so
- * that the power goes half a minute later. Source: recorded operations of 2019 (test/data/gce).
+ * Reads an operation of a zone's list: which machine was preempted, and when. Total. It is recorded
+ * at the moment when the machine receives the signal to stop (`systemevent-…`, done at once), so
+ * the power goes off half a minute later. Source: recorded operations of 2019 (test/data/gce).
  */
 export function readPreemption(
   item: Fields,

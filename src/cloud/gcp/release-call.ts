@@ -17,11 +17,11 @@ import {
   instancePath,
 } from "./compute-instance.ts";
 
-/** One act on the cloud, and where the operation that it starts is found. */
+/** One request to the cloud, and where to find the operation that it starts. */
 interface ReleaseCall {
-  /** Without the request id, which is another at each attempt. */
+  /** Without the request id, which differs with each attempt. */
   readonly call: ComputeCall;
-  /** What the act is done to, and its permission is needed on: a group or an instance. */
+  /** The resource that it acts on and needs the permission for: a group or an instance. */
   readonly resource: { readonly kind: "Group" | "Instance"; readonly path: string };
   /** Such as `/projects/p/zones/z/operations`. */
   readonly operationsPath: string;
@@ -37,9 +37,9 @@ interface ReleaseTarget {
 }
 
 /**
- * The call that releases a machine: by its group in the modes Recreate and Delete, since a deletion
- * behind a group's back is undone at a time of the group's choosing; directly in DeleteInstance.
- * Throws CLOUD_REFUSED when the mode needs a group and the machine names none.
+ * The call that releases a machine: through its group in the modes Recreate and Delete, since a
+ * group reverts a deletion that it did not make, at a time of its own choosing; directly in
+ * DeleteInstance. Throws CLOUD_REFUSED if the mode needs a group and the machine names none.
  */
 export function releaseCall(target: ReleaseTarget): ReleaseCall {
   if (target.mode === "DeleteInstance") return deletionCall(target);
@@ -76,7 +76,7 @@ function groupCall(target: ReleaseTarget, group: GroupRef): ReleaseCall {
     call: {
       method: "POST",
       path: `${path}/${method}`,
-      // A deletion that is under way already is no fault of the second request.
+      // A deletion that is in progress already is not an error of the second request.
       body: recreate ? { instances } : { instances, skipInstancesOnValidationError: true },
       action: `${recreate ? "recreate" : "delete"} ${ref.name} in the group ${group.name}`,
       permission: "compute.instanceGroupManagers.update",
@@ -95,20 +95,20 @@ function groupMissing(target: ReleaseTarget): LastcallError {
   );
 }
 
-/** Wait may hold the request for two minutes; its connection gets half a minute more. */
+/** `wait` may hold the request for two minutes; its connection gets half a minute more. */
 const waitTimeoutMs = seconds(150);
-/** Wait may also answer at once although nothing is done, so calls are kept a little apart. */
+/** `wait` may also return at once although nothing is done, so there is a pause between calls. */
 const waitRule = { firstMs: seconds(1), mostMs: seconds(8) };
 
 type OperationEnd =
   | { readonly kind: "Done" }
   | { readonly kind: "Failed"; readonly fault: LastcallError }
-  /** The limit came first, or the operation is no longer known: the instance has to be read. */
+  /** The limit was reached, or the operation is no longer known: the instance has to be read. */
   | { readonly kind: "Unknown" };
 
 interface OperationWait {
   readonly started: ReleaseCall;
-  /** The body that the act was answered with. */
+  /** The body of the response to the request. */
   readonly operation: Readonly<Record<string, unknown>>;
   readonly client: ComputeClient;
   readonly clock: Clock;
@@ -118,8 +118,8 @@ interface OperationWait {
 }
 
 /**
- * Waits until an operation is DONE and says how it ended; that the request was taken with 200 says
- * nothing about that. Throws `LastcallError` when the cloud stops answering.
+ * Waits until an operation is DONE and returns how it ended; that the request was accepted with 200
+ * says nothing about that. Throws `LastcallError` if the cloud stops responding.
  */
 export async function awaitOperation(
   wait: OperationWait,
@@ -140,7 +140,7 @@ export async function awaitOperation(
 function waitCall(wait: OperationWait): ComputeCall {
   const { started, operation } = wait;
   const name = operation.name;
-  // The name goes into a path, so it is held to the form of one.
+  // The name becomes part of a path, so its form is checked.
   if (typeof name !== "string" || !/^[A-Za-z0-9][-A-Za-z0-9]*$/.test(name)) {
     throw new LastcallError(
       "CLOUD_UNREACHABLE",
@@ -161,17 +161,19 @@ function endOf(body: Readonly<Record<string, unknown>>, started: ReleaseCall): O
   return fault === undefined ? { kind: "Done" } : { kind: "Failed", fault };
 }
 
-/** The machine that is asked about, as it was just seen; undefined where there is none. */
+/** The machine in question, as it was just seen; undefined if there is none. */
 type CheckTarget = Pick<ReleaseTarget, "ref" | "mode"> & {
   readonly instance: Instance | undefined;
 };
 
 type Permission = "Granted" | "Unknown" | "Missing";
 
-/** An operation that does not exist: with the permission to read operations, the answer is 404. */
+/**
+ * An operation that does not exist: with the permission to read operations, the response is 404.
+ */
 const noOperation = "lastcall-check";
 
-/** Whether the release of a machine would be taken, asked by calls that change nothing. */
+/** Whether the release of a machine would be accepted, by calls that change nothing. */
 export async function checkRelease(
   { ref, mode, instance }: CheckTarget,
   client: ComputeClient,
@@ -196,8 +198,8 @@ export async function checkRelease(
 }
 
 /**
- * By `testIamPermissions`, which groups have in the beta API only. Where that is refused or not
- * known, it proves nothing; documented to err on the side of "granted".
+ * By `testIamPermissions`, which groups have only in the beta API. If it is refused or unknown,
+ * that proves nothing; it is documented to err on the side of "granted".
  */
 async function permissionToAct(
   { call, resource }: ReleaseCall,
@@ -220,7 +222,7 @@ async function permissionToAct(
   return permissions.includes(permission) ? "Granted" : "Missing";
 }
 
-/** Without it a release that was taken could not be followed to its end. */
+/** Without it, a release that was accepted could not be followed to its end. */
 async function permissionToWait(
   { operationsPath, operationsPermission }: ReleaseCall,
   client: ComputeClient,
@@ -242,8 +244,8 @@ async function permissionToWait(
 }
 
 /**
- * A question that is refused, also by an endpoint that does not know it, leaves open what was
- * asked; any other fault is the cloud's.
+ * A check that is refused, even by an endpoint that does not know it, leaves the answer open; any
+ * other fault is the cloud's.
  */
 function unlessRefused(error: unknown): undefined {
   const code = isLastcallError(error) ? error.code : undefined;

@@ -27,8 +27,8 @@ const byGroup = ["Recreate", "Delete"] as const;
 
 /**
  * The least that a custom role must hold. The names of the calls are in the API's discovery
- * document; that the group methods ask for `instanceGroupManagers.update` is documented, the
- * others follow the rule of one permission a method. No project of Google's was asked.
+ * document; that the group methods require `instanceGroupManagers.update` is documented, the others
+ * follow the rule of one permission per method. This was not tried on a Google project.
  */
 export const computePermissions: readonly ComputePermission[] = [
   { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
@@ -84,7 +84,7 @@ export interface ComputeUse {
   readonly preemptionPoll: boolean;
 }
 
-/** What a controller that is used so needs, and no more. */
+/** What a controller with these uses needs, and no more. */
 export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
   const inUse = { RegionalGroups: use.regionalGroups, PreemptionPoll: use.preemptionPoll };
   return computePermissions.filter(
@@ -92,23 +92,23 @@ export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
   );
 }
 
-/** What `lastcall setup gcp` is asked to set up. */
+/** What `lastcall setup gcp` sets up. */
 export interface SetupChoice extends AccountChoice {
   readonly project: string;
   readonly role: string;
   readonly release: ReleaseMode;
   readonly regionalGroups: boolean;
   readonly preemptionPoll: boolean;
-  /** Bind a Google service account of this name; absent: the ServiceAccount itself. */
+  /** Bind a Google service account of this name; absent: bind the ServiceAccount itself. */
   readonly googleServiceAccount?: string | undefined;
-  /** Look first whether this cluster has Workload Identity. */
+  /** Check first whether this cluster has Workload Identity. */
   readonly cluster?: { readonly name: string; readonly location: string } | undefined;
 }
 
 /**
- * A shell script that gives the controller its rights on Compute Engine by Workload Identity. Run a
- * second time it brings what is there in line. Every value is quoted, and held to its form before.
- * Throws USAGE for a value that cannot be what it should be.
+ * A shell script that grants the controller its permissions on Compute Engine by Workload Identity.
+ * A second run updates what is there. Every value is validated and quoted. Throws USAGE for an
+ * invalid value.
  */
 export function setupScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
@@ -123,7 +123,8 @@ export function setupScript(choice: SetupChoice): string {
       named: { ...variables(choice), permissions },
     }),
     checks(choice),
-    // The permissions of a role are replaced, and those of others' are not ours to take.
+    // The permissions of a role are replaced, and those of a role that others created are not ours
+    // to remove.
     roleLook,
     role,
   ];
@@ -132,7 +133,7 @@ export function setupScript(choice: SetupChoice): string {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n\n${done}\n`;
 }
 
-/** Takes away what the script of the same choice has made, and nothing else. */
+/** Removes what the script of the same choice created, and nothing else. */
 export function undoScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
   checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
@@ -287,7 +288,7 @@ function indented(text: string): string {
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take some minutes until the permission is effective."`;
 
-/** A role that others made under this name stays as it is. */
+/** A role that others created under this name is kept. */
 const roleLook = `# Whose is what is there? Nothing is changed before that is known.
 title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then

@@ -23,20 +23,18 @@ import { asFault } from "../aws-client.ts";
 import { type MessageReading, readQueueMessage } from "./queue-message.ts";
 
 /**
- * A queue as SQS is one: every message may come more than once, and in any order. Made by
- * `sqs-client.ts`. All methods throw `LastcallError` `CLOUD_*`.
+ * A queue with the semantics of SQS: every message may arrive more than once, and in any order.
+ * Implemented by `sqs-client.ts`. All methods throw `LastcallError` `CLOUD_*`.
  */
 export interface QueueClient {
   /**
-   * Waits some seconds for messages; gives a few, or none where none has come. Each is hidden from
+   * Waits some seconds for messages; returns a few, or none if none arrived. Each is hidden from
    * every reader for `hiddenMs`. Throws the signal's reason when it aborts.
    */
   receive(signal: AbortSignal): Promise<readonly QueueMessage[]>;
-  /** They are told no more. One that is gone already, or hidden no more, is no fault. */
+  /** Deletes them. One that is gone already, or no longer hidden, is not an error. */
   remove(messages: readonly QueueMessage[]): Promise<void>;
-  /**
-   * They are told again after `span`, to whoever asks then; at once where that is 0. As `remove`.
-   */
+  /** Shows them again after `span` to any reader; at once if it is 0. Errors as for `remove`. */
   hide(messages: readonly QueueMessage[], span: Millis): Promise<void>;
   readonly hiddenMs: Millis;
 }
@@ -44,11 +42,11 @@ export interface QueueClient {
 export interface QueueMessage {
   /** The same however often it is received. */
   readonly id: string;
-  /** Of this receipt of it. */
+  /** Of this receipt of the message. */
   readonly handle: string;
-  /** How often it has been received, by all readers. */
+  /** How often all readers have received it. */
   readonly receipts: number;
-  /** When it came into the queue, by the queue's clock, and not after now by ours. */
+  /** When it was sent to the queue, by the queue's clock, and not later than now by ours. */
   readonly sentAt: Instant;
   readonly text: string;
 }
@@ -59,42 +57,42 @@ export interface InFlightMessagesOptions {
   onError(error: LastcallError): void;
 }
 
-/** SQS removes ten at a time: one that has done its work waits a moment for nine others. */
+/** SQS deletes ten at a time: a message that is done waits a moment for nine others. */
 const mostRemoved = 10;
 const lingerMs: Millis = millis(500);
 /**
- * What waits for hours is hidden for this long at a time, so that it is shown again soon after our
- * death.
+ * A message that waits for hours is hidden for this long at a time, so that it reappears soon if
+ * this process dies.
  */
 const asideMs: Millis = minutes(2);
 
 /**
- * The messages that one reader has received and not dealt with, hidden from the others for as long
- * as it holds them. Its end gives them back.
+ * The messages that one reader has received and not completed, hidden from the others for as long
+ * as it holds them. They are given back when it ends.
  */
 export class InFlightMessages {
   readonly #options: InFlightMessagesOptions;
-  /** By id, under the handle of the newest receipt. */
+  /** By id, with the handle of the newest receipt. */
   readonly #held = new Map<string, QueueMessage>();
-  /** Those among them that wait, by id: until when they are hidden. */
+  /** Those that wait, by id: until when they are hidden. */
   readonly #aside = new Map<string, Instant>();
-  /** The ids of those among them that are to be removed. */
+  /** The ids of those that are to be deleted. */
   #done: string[] = [];
 
   constructor(options: InFlightMessagesOptions) {
     this.#options = options;
   }
 
-  /** How many there are beside those that wait. */
+  /** How many there are in addition to those that wait. */
   get busy(): number {
     return this.#held.size - this.#aside.size;
   }
 
-  /** False where it is held already, and has only been received again. */
+  /** False if it is held already, and has only been received again. */
   take(message: QueueMessage): boolean {
     const isNew = !this.#held.has(message.id);
     this.#held.set(message.id, message);
-    // Whatever hid it before, it is hidden now as one just received is.
+    // However long it was hidden before, it is now hidden as long as a message just received.
     if (this.#aside.has(message.id)) this.#aside.set(message.id, this.#options.clock.now());
     return isNew;
   }
@@ -108,26 +106,26 @@ export class InFlightMessages {
     this.#aside.delete(id);
   }
 
-  /** It is told again after `span`, to whoever asks then. */
+  /** It is shown again after `span`, to any reader. */
   async giveBack(id: string, span: Millis): Promise<void> {
     const message = this.#held.get(id);
     if (message !== undefined) await this.#hide([message], span);
     this.drop(id);
   }
 
-  /** It is told again by itself, in some seconds. */
+  /** It is shown again by itself, in some seconds. */
   drop(id: string): void {
     this.#held.delete(id);
     this.#aside.delete(id);
   }
 
-  /** It has done its work: it is removed in a moment, with others. */
+  /** It is done: it is deleted in a moment, with others. */
   finish(id: string, signal: AbortSignal): void {
     this.#done.push(id);
     if (this.#done.length >= mostRemoved) void this.#removeDone();
     if (this.#done.length !== 1) return;
     const lingering = this.#options.clock.sleep(lingerMs, signal);
-    // The end removes what is left.
+    // What is left is deleted at the end.
     void lingering.then(
       () => this.#removeDone(),
       () => undefined,
@@ -135,7 +133,8 @@ export class InFlightMessages {
   }
 
   /**
-   * While the cluster cannot be written no other reader gets them. Rejects when the signal aborts.
+   * While the cluster cannot be written to, no other reader gets them. Rejects when the signal
+   * aborts.
    */
   async keepHidden(signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
@@ -145,7 +144,9 @@ export class InFlightMessages {
     }
   }
 
-  /** Whoever reads next has them at once; a queue that does not answer shows them by itself. */
+  /**
+   * The next reader gets them at once; if the queue does not respond, they reappear by themselves.
+   */
   async end(): Promise<void> {
     const removed = this.#removeDone();
     const given = this.#hide([...this.#held.values()], millis(0));
@@ -156,7 +157,7 @@ export class InFlightMessages {
     return [...this.#held.values()].filter(({ id }) => !this.#aside.has(id));
   }
 
-  /** Those that would be shown before the next look. */
+  /** Those that would reappear before the next look. */
   async #hideAside(): Promise<void> {
     const { client, clock } = this.#options;
     const before = plus(clock.now(), client.hiddenMs);
@@ -178,7 +179,7 @@ export class InFlightMessages {
     for (const id of ids) this.drop(id);
     if (messages.length === 0) return;
     const { client, onError } = this.#options;
-    // One that could not be removed comes again, and finds its work done.
+    // One that could not be deleted arrives again, and is found to be done.
     await client.remove(messages).catch((error) => onError(asFault(error)));
   }
 
@@ -199,37 +200,37 @@ export class InFlightMessages {
 export interface MessageHandlerOptions {
   readonly held: InFlightMessages;
   readonly listener: FeedListener;
-  /** What becomes of messages that are not for a node of this cluster, or cannot be read. */
+  /** What to do with messages that are not about a node of this cluster, or cannot be parsed. */
   readonly unknown: "Leave" | "Delete";
   readonly clock: Clock;
   readonly rng: Rng;
 }
 
-/** A message has done its work, or is to be told again after a while. */
+/** A message is done, or is to be shown again after a while. */
 export type MessageEnd = "Remove" | Millis;
 
 const firstRetryMs = 50;
-/** On a notice of two minutes each second may be the one in which the API server is back. */
+/** Within a notice of two minutes, the API server may be back at any second. */
 const longestRetryMs = 1000;
 const longestHookRetryMs = 30_000;
-/** SQS hides no message for longer than twelve hours. */
+/** SQS hides a message for twelve hours at most. */
 const longestHiddenMs: Millis = hours(11);
-/** How soon a new instance is looked for again, in its first minutes and after them. */
+/** How soon to look for a new instance again, in its first minutes and after them. */
 const joiningMs: Millis = seconds(10);
 const lateJoiningMs: Millis = minutes(5);
 const soonJoined = 30;
 
-/** Tells the cluster what the messages say that one reader holds, and what becomes of each. */
+/** Reports to the cluster what the messages of one reader say, and decides what becomes of each. */
 export class MessageHandler {
   readonly #options: MessageHandlerOptions;
-  /** Those that wait: the same hook may speak by several ways, and by each of them twice. */
+  /** Those that wait: a hook may send messages in several ways, and each of them twice. */
   readonly #hooks = new Set<string>();
 
   constructor(options: MessageHandlerOptions) {
     this.#options = options;
   }
 
-  /** Takes as long as the cluster cannot be written. Rejects when the signal aborts. */
+  /** Takes as long as the cluster cannot be written to. Rejects when the signal aborts. */
   async endOf(message: QueueMessage, signal: AbortSignal): Promise<MessageEnd> {
     const reading = readQueueMessage({ text: message.text, at: message.sentAt });
     switch (reading.kind) {
@@ -247,7 +248,7 @@ export class MessageHandler {
     }
   }
 
-  /** For some minutes it is no news that a new machine has not joined yet. */
+  /** For some minutes, a new machine that has not joined yet is nothing to report. */
   #endOfLaunch(
     delivery: HookDelivery,
     { machine }: LifecycleHook,
@@ -281,8 +282,8 @@ export class MessageHandler {
       deliveries[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
     if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
-    // Of an instance that is no node here the group is not told anything: it may be another
-    // cluster's.
+    // The hook of an instance that is not a node here is not completed: it may belong to another
+    // cluster.
     if (reading.hook !== undefined && deliveries[0] === "Taken") {
       await this.#tellHook(reading.hook, message, signal);
     }
@@ -290,8 +291,8 @@ export class MessageHandler {
   }
 
   /**
-   * Another cluster on the queue is to have its message soon, since it has two minutes; what nobody
-   * has wanted ten times is asked for less and less.
+   * Another cluster on the queue needs its message soon, since it has two minutes; a message that
+   * nobody has taken ten times is shown less and less often.
    */
   #endOfUnknown({ receipts }: QueueMessage): MessageEnd {
     if (this.#options.unknown === "Delete") return "Remove";
@@ -313,7 +314,9 @@ export class MessageHandler {
     return delivery;
   }
 
-  /** However long that takes, others are received meanwhile. One message is kept for a hook. */
+  /**
+   * However long that takes, other messages are received meanwhile. One message is kept per hook.
+   */
   async #tellHook(
     hook: LifecycleHook,
     { id }: QueueMessage,

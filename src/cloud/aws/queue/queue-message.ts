@@ -28,27 +28,30 @@ export type MessageReading =
       readonly kind: "Read";
       /** One or more. */
       readonly notices: readonly InstanceNotice[];
-      /** Parts that could not be read, beside those that could. */
+      /** Parts that could not be parsed, in addition to those that could. */
       readonly problems: readonly string[];
-      /** The group holds the machine back until it is told to go on, where the message says how. */
+      /** The group holds the machine back until its hook is completed, if the message says how. */
       readonly hook?: LifecycleHook | undefined;
     }
   /** A new machine is held back. */
   | { readonly kind: "Launch"; readonly hook: LifecycleHook }
-  /** It is understood and takes no machine away, of this cluster or of another. */
+  /** It was understood, and takes no machine away from this cluster or another. */
   | { readonly kind: "Ignored"; readonly what: string }
-  /** Garbage, or a message for somebody else. */
+  /** Garbage, or a message for another reader. */
   | { readonly kind: "Unreadable"; readonly problem: string };
 
-/** The largest message that SQS takes, in bytes; one of as many characters is no smaller. */
+/**
+ * The largest message that SQS accepts, in bytes; a text of as many characters is at least as
+ * large.
+ */
 const longestText = 1_048_576;
 
-/** A message of ours in an envelope of SNS, and one more for a forwarder in between. */
+/** A message in an envelope of SNS, and one more for a forwarder in between. */
 const deepestEnvelope = 2;
 
 /**
- * A message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or either
- * in SNS' envelope. `at`: when it came into the queue. Takes any text whatever. Sources:
+ * Parses a message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or
+ * either in SNS' envelope. `at`: when it was sent to the queue. Accepts any text. Sources:
  * EventBridge "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling
  * "Amazon SQS notifications for lifecycle hooks", AWS Health "Event pattern".
  */
@@ -65,7 +68,7 @@ function readBody({ text, at }: MetadataText, envelopes: number): MessageReading
     return readHook(fields, { at: eventAt(fields.Time, at) });
   }
   const inner = fields.Message;
-  // SNS asks by a link, in a message of its own type, whether a subscription is wanted.
+  // SNS asks by a link, in a message of its own type, to confirm a subscription.
   const isLetter = typeof inner === "string" && (fields.Type ?? "Notification") === "Notification";
   if (isLetter && envelopes > 0) return readBody({ text: inner, at }, envelopes - 1);
   return unreadable(`${excerpt(text)} is no event of EventBridge, SNS or Auto Scaling`);
@@ -81,7 +84,7 @@ function readEvent(event: Fields, at: Instant): MessageReading {
   switch (`${trimmedTextOf(event.source)}/${type}`) {
     case "aws.ec2/EC2 Spot Instance Interruption Warning":
       return readInterruption({ ...told, id, source: "aws/queue/spot-interruption" });
-    // The second name is that of interruptible reservations in some of AWS' pages.
+    // The second name is used for interruptible reservations on some of AWS' pages.
     case "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning":
     case "aws.ec2/EC2 Interruptible Capacity Reservation Instance Interruption Warning":
       return readInterruption({ ...told, id, source: "aws/queue/capacity-reservation" });
@@ -113,9 +116,7 @@ interface Told {
   readonly source: string;
 }
 
-/**
- * Two minutes from the event; hibernation begins at once. Whatever else is to be done takes it too.
- */
+/** Two minutes from the event, also for a stop; hibernation begins at once. */
 function readInterruption(told: Told): MessageReading {
   const namedAt = instantOf(told.detail["instance-termination-time"]);
   const isNow = told.detail["instance-action"] === "hibernate";
@@ -125,7 +126,7 @@ function readInterruption(told: Told): MessageReading {
 
 const stayingStates = new Set(["pending", "running"]);
 
-/** A machine that is stopping still ends its pods, by the kubelet's own clock. */
+/** A machine that is stopping still terminates its pods, by the kubelet's own timeout. */
 function readStateChange(told: Told): MessageReading {
   const state = trimmedTextOf(told.detail.state)?.toLowerCase() ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
@@ -144,7 +145,7 @@ function readStateChange(told: Told): MessageReading {
   }
 }
 
-/** How long the hook waits is not said, so there is no deadline. */
+/** The message does not say how long the hook waits, so there is no deadline. */
 function readHook(
   detail: Fields,
   { at, id }: { readonly at: Instant; readonly id?: string | undefined },
@@ -160,8 +161,8 @@ function readHook(
         : { kind: "Launch", hook };
     case "Terminating": {
       const named = { "instance-id": detail.EC2InstanceId };
-      // One hook may speak by several ways, each with a body of its own: the token is in all of
-      // them.
+      // A hook may send messages in several ways, each with a body of its own: all of them have the
+      // token.
       const token = trimmedTextOf(detail.LifecycleActionToken) ?? id;
       const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
       const reading = aboutInstance(told, { cause: "LifecycleHook" });
@@ -175,9 +176,9 @@ function readHook(
 }
 
 /**
- * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP
- * date; where it is none the change may come at any time, and is acted upon at once. One that is
- * closed is cancelled or over: it withdraws what was reported under its ARN.
+ * A change that AWS has scheduled, for each of its instances. `startTime` has the form of an HTTP
+ * date; without one the change may come at any time, and is acted upon at once. A closed event is
+ * cancelled or over: it withdraws what was reported under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
@@ -190,7 +191,7 @@ function readHealth(told: Told): MessageReading {
   const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
   const said = { cause: "ScheduledMaintenance", deadlineAt } as const;
   const entities = Array.isArray(detail.affectedEntities) ? detail.affectedEntities : [];
-  // An event that is told again, with more entities or another page of them, keeps its ARN.
+  // An event that is sent again, with more entities or another page of them, keeps its ARN.
   const id = trimmedTextOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
   const readings = entities.map((entity) => {
     const fields = fieldsOf(entity);
@@ -208,7 +209,7 @@ function readHealth(told: Told): MessageReading {
 /** AWS' samples name some instances by their id, and others by this with the id behind it. */
 const instanceArn = /^arn:aws[a-z-]*:ec2:[^:]*:[^:]*:instance\//;
 
-/** A volume among the entities costs no instance its notice. */
+/** A volume among the entities must not cost an instance its notice. */
 function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {
   const notices = readings.flatMap((one): readonly InstanceNotice[] =>
     one.kind === "Read" ? one.notices : [],
@@ -216,7 +217,7 @@ function together(readings: readonly MessageReading[], beside: readonly string[]
   const unread = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
   const problems = [...beside, ...unread];
   if (notices.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
-  // A page holds up to a thousand entities: a few say what is amiss.
+  // A page holds up to a thousand entities: a few show what is wrong.
   return { kind: "Read", notices, problems: problems.slice(0, 3) };
 }
 
@@ -254,7 +255,7 @@ function eventAt(time: unknown, toldAt: Instant): Instant {
   return between(at, toldAt) > longestUnderWayMs ? toldAt : at;
 }
 
-/** Nothing happens after it was told: a clock that says so would make the deadline too late. */
+/** Nothing happens after it was reported: a clock that says so would make the deadline too late. */
 function replayedAt(time: unknown, toldAt: Instant): Instant {
   return earlier(instantOf(time) ?? toldAt, toldAt);
 }
@@ -280,8 +281,8 @@ function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
 }
 
 /**
- * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2
- * Auto Scaling "Lifecycle action event types and patterns".
+ * What is needed to complete the hook; undefined if the message lacks some of it. Source: EC2 Auto
+ * Scaling "Lifecycle action event types and patterns".
  */
 function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const transition = transitionOf(detail);
@@ -292,7 +293,7 @@ function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   return { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
 }
 
-/** Auto Scaling takes no longer names. */
+/** Auto Scaling accepts no longer names. */
 function nameOf(value: unknown): string | undefined {
   const name = trimmedTextOf(value);
   return name !== undefined && name.length <= 255 ? name : undefined;

@@ -15,25 +15,27 @@ import type { QueueClient, QueueMessage } from "./message-handler.ts";
 export interface SqsOptions {
   readonly url: string;
   readonly clock: Clock;
-  /** Whether an endpoint is set for AWS' client, which then counts for more than the URL's host. */
+  /**
+   * Whether an endpoint is set for AWS' client, which then takes precedence over the URL's host.
+   */
   readonly hasEndpoint: boolean;
 }
 
 export interface QueueDepth {
   readonly waiting: number;
-  /** Received by somebody, and neither deleted nor given back yet. */
+  /** Received by a reader, and neither deleted nor given back yet. */
   readonly inFlight: number;
 }
 
-/** The longest that SQS lets a reader wait. */
+/** The longest wait that SQS supports. */
 const waitSeconds = 20;
 const hiddenMs: Millis = seconds(20);
-/** The most messages of one request, whatever it asks. */
+/** The most messages that one request may concern. */
 const mostAtOnce = 10;
-/** A queue's answer takes its time, a broken connection takes for ever. */
+/** A queue's response may take its time, a broken connection takes forever. */
 const answerLimitMs: Millis = seconds(waitSeconds + 5);
 
-/** Receipts of which SQS knows nothing any more: the message is gone, or another has it. */
+/** Receipts that SQS no longer knows: the message is gone, or another reader has it. */
 const goneNames = new Set([
   "MessageNotInflight",
   "ReceiptHandleIsInvalid",
@@ -41,7 +43,7 @@ const goneNames = new Set([
   "InvalidParameterValueException",
 ]);
 
-/** A queue of SQS, with credentials, region and endpoint as AWS' client finds them. */
+/** An SQS queue, with credentials, region and endpoint as AWS' client finds them. */
 export class SqsClient implements QueueClient {
   readonly hiddenMs = hiddenMs;
   readonly #client: SQSClient;
@@ -93,7 +95,7 @@ export class SqsClient implements QueueClient {
     });
   }
 
-  /** How many messages there are, about; asking takes none of them. */
+  /** The approximate number of messages; asking receives none of them. */
   async depth(signal: AbortSignal): Promise<QueueDepth> {
     const command = new GetQueueAttributesCommand({
       QueueUrl: this.#url,
@@ -136,12 +138,12 @@ function asking(action: string, permission: string): AwsPurpose {
   };
 }
 
-/** An entry's id is its own within the request. */
+/** An entry's id is unique within its request. */
 function entryOf({ handle }: QueueMessage, place: number) {
   return { Id: String(place), ReceiptHandle: handle };
 }
 
-/** Every request is sent, whatever becomes of the others; throws the first fault. */
+/** Sends every request, whatever becomes of the others; throws the first fault. */
 async function inTens(
   messages: readonly QueueMessage[],
   send: (some: readonly QueueMessage[]) => Promise<void>,
@@ -155,7 +157,7 @@ async function inTens(
   if (failed !== undefined) throw failed.reason;
 }
 
-/** The answer to a batch is a success with the entries that failed in it. */
+/** The response to a batch is a success that lists the entries that failed. */
 async function ofReceipts(
   sent: Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>,
   asked: AwsPurpose,
@@ -170,7 +172,7 @@ async function ofReceipts(
   throw faultOfAws({ name, message, $metadata }, asked);
 }
 
-/** The names under which AWS' partitions answer, by the table of its own clients. */
+/** The domains of AWS' partitions, by the table of its own clients. */
 const awsDomains = [
   ...[
     "amazonaws.com",
@@ -185,7 +187,8 @@ const awsDomains = [
 ] as const;
 
 /**
- * The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined.
+ * The region in a host of AWS, `sqs.eu-west-1.amazonaws.com` or that of a VPC endpoint; otherwise
+ * undefined.
  */
 export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);

@@ -13,18 +13,18 @@ import {
 
 export interface SqsFeedOptions extends Pick<MessageHandlerOptions, "unknown"> {
   readonly client: QueueClient;
-  /** How many wait for messages at a time. */
+  /** How many receivers wait for messages at the same time. */
   readonly receivers: number;
   readonly clock: Clock;
   readonly rng: Rng;
 }
 
-/** So many messages wait for the cluster at the most; the others are as safe in the queue. */
+/** The most messages that wait for the cluster; the others are just as safe in the queue. */
 const mostBusy = 1000;
 const firstRestMs = 1000;
 const longestRestMs = 30_000;
 
-/** What one run of the feed has in hand; what ends after the run changes nothing in the next. */
+/** What one run of the feed holds; what ends after the run changes nothing in the next. */
 interface Reading {
   readonly held: InFlightMessages;
   readonly handler: MessageHandler;
@@ -34,7 +34,7 @@ interface Reading {
 
 /**
  * A queue with messages about EC2's machines. A message stays in it, hidden from others, until each
- * of its notices has been handled, so that none is lost when this process dies.
+ * of its notices has been handled, so that none is lost if this process dies.
  */
 export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;
@@ -81,7 +81,7 @@ export class SqsFeed implements NoticeFeed {
   }
 }
 
-/** None waits for another. One that comes again while it is held is the same. */
+/** None waits for another. One that arrives again while it is held is the same. */
 async function take(message: QueueMessage, reading: Reading): Promise<void> {
   const { held, handler, listener, signal } = reading;
   if (!held.take(message)) return;
