@@ -6,23 +6,26 @@ import type { Platform } from "./platform.ts";
 
 export interface AdmissionOptions {
   /**
-   * Warn lets the object in and tells the user; Deny refuses it; Audit leaves a note in the audit
-   * log.
+   * Warn accepts the object and warns the user; Deny rejects it; Audit adds an annotation to the
+   * audit log.
    */
   readonly action: "Warn" | "Deny" | "Audit";
-  /** What a regular and a critical pod get at shutdown, in whole seconds. */
+  /** The grace that a regular and a critical pod get at shutdown, in whole seconds. */
   readonly regularSeconds: number;
   readonly criticalSeconds: number;
   /**
    * Named: only workloads whose node selector, affinity or tolerations name Spot nodes. Possible:
-   * all that do not keep themselves off them, for clusters whose Spot nodes have no taint.
+   * all workloads that do not exclude Spot nodes, for clusters whose Spot nodes have no taint.
    */
   readonly scope: "Named" | "Possible";
-  /** Where the parameters live. */
+  /** The namespace of the parameters. */
   readonly namespace: string;
 }
 
-/** What regular and critical pods get on a platform; groups in between are not distinguished. */
+/**
+ * The grace that regular and critical pods get on a platform; groups in between are not
+ * distinguished.
+ */
 export function admissionBudget({
   groups,
 }: Platform): Pick<AdmissionOptions, "regularSeconds" | "criticalSeconds"> {
@@ -31,7 +34,10 @@ export function admissionBudget({
   return { regularSeconds: given(0), criticalSeconds: given(criticalPriority) };
 }
 
-/** How each group of kinds keeps its pods; CEL checks types by kind, so each has its own policy. */
+/**
+ * Where each group of kinds has its pod template; CEL checks types by kind, so each has its own
+ * policy.
+ */
 const shapes = [
   {
     name: "templates",
@@ -51,12 +57,12 @@ const shapes = [
 ] as const;
 
 /**
- * The YAML of a ValidatingAdmissionPolicy (with its binding) that holds the rule `grace-cut` at the
- * API server, and of the ConfigMap that carries the budget. A grace of exactly 30 s passes: the
- * server has filled it in before admission, so nobody may have chosen it. Objects that another one
- * owns pass too, their owner was judged; and so does a change that leaves the pods as they are, or
- * Deny would keep controllers from writing to what was there before. Source: Kubernetes "Validating
- * Admission Policy" (GA 1.30).
+ * The YAML of a ValidatingAdmissionPolicy (with its binding) that enforces the rule `grace-cut` in
+ * the API server, and of the ConfigMap with the budget. A grace period of exactly 30 s passes: the
+ * server sets that default before admission, so nobody may have chosen it. Objects that another
+ * object owns pass as well, since their owner was checked; and so does an update that does not
+ * change the pods, or Deny would keep controllers from updating existing objects. Source:
+ * Kubernetes "Validating Admission Policy" (GA 1.30).
  */
 export function admissionManifests(options: AdmissionOptions): string {
   for (const count of [options.regularSeconds, options.criticalSeconds]) {
@@ -135,7 +141,7 @@ ${rules.join("\n")}
 `;
 }
 
-/** The object's own metadata, and that of its pods where that is another. */
+/** The object's own metadata, and that of its pods if that is another. */
 function metadataOf(podSpec: string): readonly string[] {
   const own = "object.metadata";
   const ofPods = `object${podSpec.replace(/\.spec$/, ".metadata")}`;
@@ -196,8 +202,8 @@ function namesSpot(): string {
 }
 
 /**
- * Kept off: a selector with another value of a Spot label, or affinity that excludes Spot in each
- * term.
+ * Excludes Spot nodes: a selector with another value of a Spot label, or affinity that excludes
+ * Spot in each term.
  */
 function maySpot(): string {
   return `!((has(variables.pod.nodeSelector) && variables.pod.nodeSelector.exists(k,

@@ -30,23 +30,23 @@ import { rankOf, ruleList } from "./rule-list.ts";
 
 export interface AuditOptions {
   readonly sources: readonly ManifestSource[];
-  /** Empty: those of the nodes in the input, and where there are none the common ones. */
+  /** Empty: those of the nodes in the input, or without nodes the most common ones. */
   readonly platforms: readonly Platform[];
-  /** The namespace of objects that name none; absent: `default`. */
+  /** The namespace of objects that set none; absent: `default`. */
   readonly namespace?: string | undefined;
   /** Budgets read from kubelets, by node name. */
   readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
   readonly baseline?: Baseline | undefined;
-  /** Custom resources that make pods, beside those that are known. */
+  /** Custom resources that create pods, in addition to the known ones. */
   readonly templatePaths?: readonly TemplatePath[] | undefined;
 }
 
 type Input = Pick<AuditOptions, "sources" | "namespace" | "templatePaths">;
 
 /**
- * Judges workloads: what each asks for, what each platform gives it, and what else speaks against
- * Spot nodes. Pure; the same input gives the same report. Throws INPUT_INVALID with one line a
- * problem where an object cannot be read.
+ * Audits workloads: the grace that each asks for, what each platform gives it, and what else makes
+ * it unfit for Spot nodes. Pure; the same input gives the same report. Throws INPUT_INVALID with
+ * one line per problem if an object cannot be read.
  */
 export function audit(options: AuditOptions): AuditReport {
   const fleet = fleetOf(options);
@@ -57,7 +57,7 @@ export function audit(options: AuditOptions): AuditReport {
   return { ...auditFleet(fleet, choosePlatforms(fleet, options), options.baseline), notes };
 }
 
-/** Why the objects cannot be judged, one sentence each; none where they can. */
+/** Why the objects cannot be audited, one sentence each; empty if they can. */
 export function problemsOf(options: Input): readonly string[] {
   return fleetOf(options).problems;
 }
@@ -67,7 +67,10 @@ function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input):
   return readFleet(sources.map((source) => readManifest(source, namespace, paths)));
 }
 
-/** Judges what was read before; what could not be read is passed over, and there are no notes. */
+/**
+ * Audits objects that have been read already; what could not be read is skipped, and there are no
+ * notes.
+ */
 export function auditFleet(
   fleet: AuditedFleet,
   platforms: readonly Platform[],
@@ -110,7 +113,7 @@ function choosePlatforms(fleet: AuditedFleet, options: AuditOptions): readonly P
 
 interface Judged {
   readonly finding: Finding;
-  /** Why it is set aside, where an annotation says so. */
+  /** Why it is ignored, if an annotation says so. */
   readonly reason: string | undefined;
 }
 
@@ -128,7 +131,7 @@ function reasonToIgnore(rule: Rule, { about }: Remark): string | undefined {
   return about === undefined ? undefined : ignoredRules(about).get(rule.id);
 }
 
-/** The worst first; within a rule as the input has them (the sort is stable). */
+/** The worst first; within a rule in the order of the input (the sort is stable). */
 function inOrder(
   a: Pick<Finding, "rule" | "severity">,
   b: Pick<Finding, "rule" | "severity">,
@@ -198,7 +201,10 @@ function notesOn(fleet: AuditedFleet, options: AuditOptions): readonly string[] 
   return [...notes, ...notesOnIgnores(fleet)];
 }
 
-/** Of workloads, and of the Services and budgets beside them; what else makes pods is theirs. */
+/**
+ * Of workloads, and of the Services and budgets of their namespaces; everything else that creates
+ * pods belongs to them.
+ */
 function notesOnIgnores({ workloads, manifests }: AuditedFleet): readonly string[] {
   const others = manifests.filter((manifest) => workloadKindOf(manifest) === undefined);
   return [...workloads, ...others].flatMap((about) => {
@@ -207,7 +213,7 @@ function notesOnIgnores({ workloads, manifests }: AuditedFleet): readonly string
   });
 }
 
-/** What a live audit says in one line, for a status condition. */
+/** The summary of a live audit in one line, for a status condition. */
 export interface SpotReadiness {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: "NothingFound" | "FindingsOpen" | "NoWorkloads";
@@ -220,17 +226,17 @@ export interface RuleCount {
   readonly count: number;
 }
 
-/** What reports come to in numbers; sums over the namespaces of a cluster add up. */
+/** The numbers of reports; sums over the namespaces of a cluster can be added. */
 export interface ReadinessSum {
   /** Workloads that can be placed on Spot nodes. */
   readonly workloads: number;
   readonly platforms: AuditReport["platforms"];
-  /** By platform: how many workloads are judged against it, and how many of them are cut. */
+  /** By platform: how many workloads are checked against it, and how many of them are cut. */
   readonly judged: Readonly<Record<string, number>>;
   readonly cut: Readonly<Record<string, number>>;
-  /** Open findings by rule and severity; rules without one are not listed. */
+  /** Open findings by rule and severity; rules without findings are not listed. */
   readonly counts: readonly RuleCount[];
-  /** The first of those that hurt most. */
+  /** The first of the most severe findings. */
   readonly worst: Finding | undefined;
 }
 
@@ -255,7 +261,9 @@ export function sumUp(report: AuditReport): ReadinessSum {
   };
 }
 
-/** Two sums over different namespaces of one cluster; what is said of a platform counts once. */
+/**
+ * Adds two sums over different namespaces of one cluster; a finding about a platform counts once.
+ */
 export function addUp(a: ReadinessSum, b: ReadinessSum): ReadinessSum {
   const groups = Map.groupBy([...a.counts, ...b.counts], keyOf);
   const counts = [...groups.values()].flatMap((same) => {
@@ -297,7 +305,7 @@ export function spotReadiness(sum: ReadinessSum): SpotReadiness {
   return { status: "False", reason: "FindingsOpen", message };
 }
 
-/** `72 of 84 workloads ask for more than the 15 s that gke gives`, or nothing where none does. */
+/** `72 of 84 workloads ask for more than the 15 s that gke gives`, or nothing if none does. */
 function cutSentence(sum: ReadinessSum, platform: ReadinessSum["platforms"][number]): string[] {
   const { name, groups } = platform;
   const cut = sum.cut[name] ?? 0;

@@ -27,13 +27,13 @@ import {
 } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";
 
-/** Whether a workload's pods can be placed on Spot nodes: nowhere else, also there, or never. */
+/** Whether a workload's pods can be placed on Spot nodes: only there, there as well, or never. */
 export type Landing = "Only" | "May" | "Never";
 
 /**
  * What the pod's own node selector and required affinity say, without any node at hand. Only the
- * labels that mark Spot nodes count; whatever else is asked of the node might be met. Taints do
- * not count either: a manifest does not show what admission adds, and GKE's Spot pools have none.
+ * labels that mark Spot nodes count; all other requirements might be met. Taints do not count
+ * either: a manifest does not show what admission adds, and GKE's Spot pools have none.
  */
 export function landingOf(template: PodTemplate): Landing {
   if (isTiedElsewhere(template)) return "Never";
@@ -46,7 +46,7 @@ export function landingOf(template: PodTemplate): Landing {
 }
 
 /**
- * All that nodes may say by some of these labels, the node that says nothing first: more than one
+ * All combinations of these labels that a node may have, the node without any first: more than one
  * tool may mark the same node, as GKE itself does with two labels.
  */
 function markings(
@@ -61,14 +61,14 @@ function markings(
   return made;
 }
 
-/** Labels that only one cloud sets, by what they begin with. */
+/** Prefixes of labels that only one cloud sets. */
 const cloudLabels: Readonly<Record<string, RegExp>> = {
   gke: /^cloud\.google\.com\//,
   eks: /^(eks\.amazonaws\.com|karpenter\.k8s\.aws)\//,
   aks: /^(kubernetes\.azure\.com|karpenter\.azure\.com)\//,
 };
 
-/** The cloud whose labels the pods ask their node to have; undefined where they ask for none. */
+/** The cloud whose labels the pods require of their node; undefined if they require none. */
 function cloudOf({ nodeSelector, nodeTerms }: PodTemplate): string | undefined {
   const terms = (nodeTerms ?? []).map((term) =>
     term.filter(({ operator }) => operator === "In" || operator === "Exists"),
@@ -95,7 +95,7 @@ function canRunOn(template: PodTemplate, node: AuditNode): boolean {
   return placed && node.taints.every((taint) => isTolerated(taint, template.tolerations));
 }
 
-/** Control planes and Fargate are no Spot nodes, whatever else their labels say. */
+/** Control planes and Fargate are not Spot nodes, whatever their other labels say. */
 function isTiedElsewhere({ nodeSelector, nodeTerms }: PodTemplate): boolean {
   const selected = Object.entries(nodeSelector).some(([key, value]) => isElsewhere(key, [value]));
   const terms = nodeTerms ?? [];
@@ -122,7 +122,7 @@ function namesLabel(template: PodTemplate, key: string): boolean {
   return (template.nodeTerms ?? []).some((term) => term.some((one) => one.key === key));
 }
 
-/** Whether a node that is marked so and no other way could be meant. */
+/** Whether a node with exactly these marks could match. */
 function fits(template: PodTemplate, marks: Readonly<Record<string, string>>): boolean {
   const selected = Object.entries(template.nodeSelector).every(
     ([key, value]) => !Object.hasOwn(spotLabels, key) || marks[key] === value,
@@ -138,7 +138,7 @@ function termFits(
   return term.every((one) => !Object.hasOwn(spotLabels, one.key) || meetsRequirement(marks, one));
 }
 
-/** The value of the same label on a node that is not Spot, where there is one. */
+/** The value of the same label on a node that is not Spot, if there is one. */
 function notSpot(key: string): string {
   const words: Readonly<Record<string, string>> = {
     "cloud.google.com/gke-provisioning": "standard",
@@ -149,7 +149,7 @@ function notSpot(key: string): string {
   return words[key] ?? "normal";
 }
 
-/** Taints that come and go with a node's health or a drain say nothing of who may run there. */
+/** Taints that come and go with a node's health or a drain do not say who may run there. */
 const passing =
   /^(node\.kubernetes\.io\/|lastcall\.dev\/|ToBeDeleted|DeletionCandidate|karpenter\.sh\/disrupt)/;
 
@@ -166,7 +166,7 @@ function isTolerated(
   });
 }
 
-/** The input of every rule; a rule reads nothing else. */
+/** The input of every rule; rules read nothing else. */
 export interface AuditedFleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
@@ -181,7 +181,7 @@ export interface AuditedFleet {
   readonly budgetsIn: (namespace: string) => Selecting<DisruptionBudget>;
   /** The Services of a namespace that select a pod's labels. */
   readonly servicesIn: (namespace: string) => Selecting<ServiceFacts>;
-  /** What HorizontalPodAutoscalers may set, by `namespace/Kind/name`. */
+  /** The bounds that HorizontalPodAutoscalers set, by `namespace/Kind/name`. */
   readonly autoscaled: ReadonlyMap<string, ReplicaBounds>;
   readonly problems: readonly string[];
 }
@@ -189,7 +189,7 @@ export interface AuditedFleet {
 export interface ServiceFacts {
   readonly namespace: string;
   readonly selector: LabelSelector;
-  /** It is for metrics or health checks alone: nobody's request fails with it. */
+  /** It serves only metrics or health checks: no user's request fails with it. */
   readonly statusOnly: boolean;
 }
 
@@ -205,9 +205,7 @@ export interface DisruptionBudget {
   readonly maxUnavailable: unknown;
 }
 
-/**
- * Sorts the objects of the input by what the rules ask of them; its nodes, unless others are given.
- */
+/** Indexes the objects of the input for the rules, with its nodes unless others are given. */
 export function readFleet(
   manifests: readonly Manifest[],
   nodes: readonly AuditNode[] = readNodes(manifests),
@@ -243,14 +241,14 @@ export function budgetsOf(fleet: AuditedFleet, workload: Workload): readonly Dis
   return fleet.budgetsIn(workload.namespace)(workload.template.labels);
 }
 
-/** The workloads whose pods a budget selects; DaemonSets are no concern of a drain. */
+/** The workloads whose pods a budget selects; a drain does not evict DaemonSets. */
 export function workloadsOf(fleet: AuditedFleet, budget: DisruptionBudget): readonly Workload[] {
   const selected = fleet.selectedIn(budget.manifest.namespace)(budget.selector);
   return selected.filter((workload) => workload.kind !== "DaemonSet");
 }
 
 /**
- * Whether requests reach a workload's pods by Services; Unknown where the input has none of them.
+ * Whether requests reach a workload's pods through Services; Unknown if the input has no Services.
  */
 export function servedBy(
   fleet: AuditedFleet,
@@ -261,12 +259,14 @@ export function servedBy(
   return services.every(({ statusOnly }) => statusOnly) ? "Status" : "Requests";
 }
 
-/** The pods that a workload keeps at least: an autoscaler's lower bound beats `replicas`. */
+/**
+ * The least number of pods of a workload: an autoscaler's minimum takes precedence over `replicas`.
+ */
 export function replicasOf(fleet: AuditedFleet, workload: Workload): number | undefined {
   return boundsOf(fleet, workload)?.least ?? workload.replicas;
 }
 
-/** The most that it may have. */
+/** The greatest number of its pods. */
 export function mostReplicasOf(fleet: AuditedFleet, workload: Workload): number | undefined {
   return boundsOf(fleet, workload)?.most ?? workload.replicas;
 }
@@ -278,7 +278,10 @@ function boundsOf(
   return fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
 }
 
-/** Whether the workload is judged against a platform: all of them, or those it can be placed on. */
+/**
+ * Whether the workload is checked against a platform: against all, or those that it can be placed
+ * on.
+ */
 export function canReach(workload: Workload, platform: Platform | SeenPlatform): boolean {
   if (!("nodes" in platform)) {
     const cloud = platform.assumedCloud === undefined ? undefined : cloudOf(workload.template);
@@ -287,19 +290,19 @@ export function canReach(workload: Workload, platform: Platform | SeenPlatform):
   return platform.nodes.some((node) => canRunOn(workload.template, node));
 }
 
-/** What the kubelet of a platform gives a workload's pods. */
+/** The grace that the kubelet of a platform gives a workload's pods. */
 export function graceOn(platform: Platform, workload: Workload): GrantedGrace {
   const { wantedGraceSeconds: wantedSeconds, priority: podPriority } = workload;
   return grantGrace({ wantedSeconds, podPriority, groups: platform.groups });
 }
 
-/** Where no Spot node is known, the workload's own selectors decide. */
+/** Without a known Spot node, the workload's own selectors decide. */
 function canLandOn(spotNodes: readonly AuditNode[], { template }: Workload): boolean {
   if (landingOf(template) === "Never") return false;
   return spotNodes.length === 0 || spotNodes.some((node) => canRunOn(template, node));
 }
 
-/** One index a namespace, made when somebody first asks for it. */
+/** One index per namespace, created on first use. */
 function byNamespace<Item, Index>(
   items: readonly Item[],
   how: {
@@ -334,7 +337,7 @@ function selectsNothing({ apiVersion, json }: Manifest): boolean {
   return isEmpty && apiVersion === "policy/v1beta1";
 }
 
-/** A Service without a selector is left out: somebody else says where it leads. */
+/** A Service without a selector is left out: its endpoints are managed elsewhere. */
 function readService(manifest: Manifest): ServiceFacts | undefined {
   if (manifest.kind !== "Service" || manifest.group !== "") return undefined;
   const matchLabels = textMapOf(valueAt(manifest.json, ["spec", "selector"]));
@@ -344,7 +347,7 @@ function readService(manifest: Manifest): ServiceFacts | undefined {
   return { namespace: manifest.namespace, selector: { matchLabels }, statusOnly };
 }
 
-/** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which makes one. */
+/** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which creates one. */
 function readBounds({ kind, group, json }: Manifest): ReplicaBounds | undefined {
   const spec = fieldsOf(valueAt(json, ["spec"]));
   if (kind === "HorizontalPodAutoscaler" && group === "autoscaling") {

@@ -32,7 +32,7 @@ export interface AuditNode {
   readonly osImage: string;
 }
 
-/** A platform that nodes of the input have, with those nodes. */
+/** A platform of nodes in the input, with those nodes. */
 export interface SeenPlatform extends Platform {
   readonly nodes: readonly AuditNode[];
 }
@@ -59,7 +59,8 @@ export function readNode({ name, labels, json }: Manifest): AuditNode {
 }
 
 /**
- * One node of each sort: nodes that differ in name only take the same pods and give them the same.
+ * One node of each kind: nodes that differ only in their names accept the same pods and give them
+ * the same grace.
  */
 export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[] {
   const sorts = new Map<string, AuditNode>();
@@ -74,9 +75,9 @@ export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[]
 }
 
 /**
- * The platforms of the nodes that matter: the Spot ones, or all where none is marked Spot. A
- * budget that was read from the node's kubelet (`read`, by node name) beats the platform's
- * default. Nodes with one budget are one platform.
+ * The platforms of the nodes that matter: the Spot nodes, or all if none is marked Spot. A budget
+ * read from the node's kubelet (`read`, by node name) takes precedence over the platform's default.
+ * Nodes with one budget are one platform.
  */
 export function platformsOfNodes(
   nodes: readonly AuditNode[],
@@ -94,12 +95,12 @@ export function platformsOfNodes(
   return [...seen.values()].map((entry) => ({ ...entry.platform, nodes: entry.nodes }));
 }
 
-/** GKE Autopilot names its nodes so, and lets nobody ask their kubelets. */
+/** The names of GKE Autopilot's nodes, whose kubelets cannot be queried. */
 export function isAutopilot(nodeName: string): boolean {
   return nodeName.startsWith("gk3-");
 }
 
-/** The platform's default for such a node, by provider, version and image. */
+/** The default of the platform for such a node, by provider, version and image. */
 function defaultPlatformOf(node: AuditNode): Platform {
   if (node.providerID.startsWith("gce://")) {
     return knownPlatform(isOldGke(node.kubeletVersion) ? "gke-25" : "gke");
@@ -120,7 +121,9 @@ function readPlatform(groups: readonly ShutdownGroup[]): Platform {
   return { name: `kubelet:${name}`, groups, source };
 }
 
-/** To 1.22.8-gke.200 the critical share was 5 s. Source: Google Cloud, "Preemptible VMs" of GKE. */
+/**
+ * Up to 1.22.8-gke.200 the critical share was 5 s. Source: Google Cloud, "Preemptible VMs" of GKE.
+ */
 function isOldGke(kubeletVersion: string): boolean {
   const [major, minor, patch, build] = versionOf(kubeletVersion);
   if (major !== 1 || minor !== 22) return major === 1 && minor > 0 && minor < 22;
@@ -137,7 +140,7 @@ function versionOf(text: string): readonly [number, number, number, number] {
   ];
 }
 
-/** The labels by which clouds and tools mark Spot nodes, and the values that mean it. */
+/** The labels by which clouds and tools mark Spot nodes, with the values that do. */
 export const spotLabels: Readonly<Record<string, readonly string[]>> = {
   "cloud.google.com/gke-spot": ["true"],
   "cloud.google.com/gke-preemptible": ["true"],
@@ -153,13 +156,14 @@ export function isSpot(labels: Readonly<Record<string, string>>): boolean {
   return Object.entries(spotLabels).some(([key, values]) => values.includes(labels[key] ?? ""));
 }
 
-/** How a sentence names the place of a field: `kubelet.yaml:7`, or the kubelet of a node. */
+/** The place of a field in a sentence: `kubelet.yaml:7`, or the kubelet of a node. */
 export type PlaceOfField = (field: FieldPointer) => string;
 
 /**
- * The shutdown groups of a KubeletConfiguration, or of what the kubelet's `configz` answers
- * (`{"kubeletconfig": {…}}`). Throws INPUT_INVALID for what the kubelet itself would refuse; but
- * periods that a feature gate turns off are no grace to anybody, whether it refuses them or not.
+ * The shutdown groups of a KubeletConfiguration, or of the kubelet's `configz` response
+ * (`{"kubeletconfig": {…}}`). Throws INPUT_INVALID for what the kubelet itself would refuse;
+ * periods that a feature gate turns off grant nothing, whether or not the kubelet would refuse
+ * them.
  */
 export function readKubeletConfiguration(
   json: unknown,

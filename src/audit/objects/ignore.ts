@@ -2,7 +2,7 @@ import { ruleList } from "../rule-list.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Workload } from "./workload.ts";
 
-/** `<rule>: <reason>`, several of them on lines of their own or separated by semicolons. */
+/** `<rule>: <reason>`; several are separated by line breaks or semicolons. */
 export const ignoreAnnotation = "lastcall.dev/audit-ignore";
 
 const nextEntry = /[;\n]\s*(?=[a-z][a-z-]*\s*(?:[:;\n]|$))/;
@@ -18,7 +18,7 @@ export function ignoredRules(about: Workload | Manifest): ReadonlyMap<string, st
   return reasons;
 }
 
-/** Entries that ignore nothing, each as one sentence: no reason, or no rule of that name. */
+/** Entries that have no effect, each as one sentence: no reason, or no rule of that name. */
 export function faultyIgnores(about: Workload | Manifest): readonly string[] {
   return entriesOf(about).flatMap((entry) => {
     const [rule = "", ...rest] = entry.split(":");

@@ -9,23 +9,23 @@ import {
 } from "../../core/json/json-field.ts";
 import { LastcallError } from "../../errors.ts";
 
-/** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */
+/** One Kubernetes object as it was written, and where; files are read elsewhere. */
 export interface ManifestSource {
   /** The file as named by the user; absent for an object of a live cluster. */
   readonly file?: string | undefined;
   /** The first line of the object in that file, from 1. */
   readonly line?: number | undefined;
   /**
-   * Recorded: read from an API server, with its defaults filled in. Absent: decided by its uid,
-   * which only a server gives.
+   * Recorded: read from an API server, which has set its defaults. Absent: decided by its uid,
+   * which only a server sets.
    */
   readonly origin?: "Written" | "Recorded" | undefined;
   readonly json: unknown;
-  /** The line of a field of the object in that file; undefined where nothing of it is written. */
+  /** The line of a field of the object in that file; undefined if no part of it is there. */
   readonly lineOf?: ((pointer: FieldPointer) => number | undefined) | undefined;
 }
 
-/** The way to a field inside an object: names, and places in lists. */
+/** The path to a field inside an object: names, and indexes of lists. */
 export type FieldPointer = readonly (string | number)[];
 
 export interface Manifest extends ManifestSource {
@@ -37,11 +37,11 @@ export interface Manifest extends ManifestSource {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Where a custom resource keeps its pod template; only where it has one. */
+  /** Where a custom resource has its pod template; set only if it has one. */
   readonly templatePath?: readonly string[] | undefined;
 }
 
-/** Takes the head of an object; one without a namespace belongs to `defaultNamespace`. */
+/** Reads the metadata of an object; one without a namespace belongs to `defaultNamespace`. */
 export function readManifest(
   source: ManifestSource,
   defaultNamespace: string,
@@ -68,7 +68,7 @@ export function readManifest(
   };
 }
 
-/** How reports name an object: `Deployment default/web`. */
+/** The name of an object in reports: `Deployment default/web`. */
 export function nameOfObject(object: {
   readonly kind: string;
   readonly namespace: string;
@@ -77,7 +77,10 @@ export function nameOfObject(object: {
   return `${object.kind} ${object.namespace}/${object.name}`;
 }
 
-/** Where an object, or a field of it, is for a sentence: `web.yaml:12 (Deployment default/web)`. */
+/**
+ * The place of an object, or of a field of it, in a sentence: `web.yaml:12 (Deployment
+ * default/web)`.
+ */
 export function placeOf(manifest: Manifest, field?: FieldPointer): string {
   const name = nameOfObject(manifest);
   if (manifest.file === undefined) return name;
@@ -86,18 +89,17 @@ export function placeOf(manifest: Manifest, field?: FieldPointer): string {
   return `${manifest.file}${line === undefined ? "" : `:${line}`} (${name})`;
 }
 
-/** A kind of custom resource whose controller makes pods, and where it keeps their template. */
+/** A kind of custom resource whose controller creates pods, and where it has their template. */
 export interface TemplatePath {
   readonly kind: string;
-  /** Absent: that of any custom resource of the kind. */
+  /** Absent: any custom resource of the kind. */
   readonly group?: string | undefined;
   readonly path: readonly string[];
 }
 
 /**
- * Known without being named. A Rollout may point to a Deployment instead (`workloadRef`): it has no
- * template then, and the Deployment is judged. Source: argoproj.io/v1alpha1,
- * rollouts/v1alpha1/types.go.
+ * Built in. A Rollout may refer to a Deployment instead (`workloadRef`): it has no template then,
+ * and the Deployment is audited. Source: argoproj.io/v1alpha1, rollouts/v1alpha1/types.go.
  */
 export const knownTemplatePaths: readonly TemplatePath[] = [
   { kind: "Rollout", group: "argoproj.io", path: ["spec", "template"] },
@@ -137,8 +139,8 @@ const unreadContainerFields = new Set([
 ]);
 
 /**
- * An object as an API server gave it back, without what no rule reads; for those who hold many.
- * The audit says the same of it as of the whole.
+ * An object as an API server returned it, without what no rule reads; for callers that keep many.
+ * The audit of it is the same as of the whole object.
  */
 export function leanObject(object: Fields): Fields {
   const { metadata, status, spec, ...head } = object;
@@ -150,7 +152,7 @@ export function leanObject(object: Fields): Fields {
   };
 }
 
-/** Whether a pod or a Job is over, and what a node is. */
+/** The status shows whether a pod or a Job is finished, and what a node is. */
 function leanStatus(kind: unknown, { phase, conditions, nodeInfo, addresses }: Fields): Fields {
   if (kind === "Pod") return { status: { phase } };
   if (kind === "Job") return { status: { conditions } };
@@ -164,7 +166,7 @@ function leanMetadata(metadata: Fields): Fields {
   return { name, namespace, labels, annotations: { ...others, ...kept }, ownerReferences };
 }
 
-/** Pod templates are lean wherever they stand: in a Deployment, or in the Job of a CronJob. */
+/** Pod templates are trimmed wherever they are: in a Deployment, or in the Job of a CronJob. */
 function leanSpec(spec: unknown): unknown {
   const fields = fieldsOf(spec);
   if ("jobTemplate" in fields) {

@@ -13,14 +13,14 @@ import {
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
 
-/** What the rules know of the pods of a workload: only the fields that some rule reads. */
+/** The pods of a workload, with only the fields that some rule reads. */
 export interface PodTemplate {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly containers: readonly Container[];
   readonly volumes: readonly Volume[];
   readonly nodeSelector: Readonly<Record<string, string>>;
-  /** Required node affinity: terms are OR-ed, the requirements of one AND-ed; absent: none. */
+  /** Required node affinity: terms are ORed, the requirements of a term ANDed; absent: none. */
   readonly nodeTerms?: readonly (readonly LabelRequirement[])[] | undefined;
   readonly tolerations: readonly Toleration[];
   readonly spread: readonly SpreadConstraint[];
@@ -29,18 +29,18 @@ export interface PodTemplate {
   readonly priorityClassName?: string | undefined;
 }
 
-/** One container that runs while the pod does: a main one, or a sidecar. */
+/** A container that runs as long as the pod does: a main container, or a sidecar. */
 export interface Container {
   readonly name: string;
   readonly sidecar: boolean;
   readonly command: readonly string[];
   readonly args: readonly string[];
-  /** Ports that somebody may wait for; those of metrics and health checks are none. */
+  /** Ports that serve requests; those of metrics and health checks are left out. */
   readonly hasPorts: boolean;
   readonly hasReadinessProbe: boolean;
-  /** Seconds that the preStop hook takes at least; 0 where none shows. */
+  /** The least number of seconds that the preStop hook takes; 0 if it does not show. */
   readonly preStopSeconds: number;
-  /** The preStop hook does more than wait, so that it may end the process itself. */
+  /** The preStop hook does more than wait, so it may end the process itself. */
   readonly preStopActs: boolean;
   readonly mounts: readonly Mount[];
 }
@@ -68,7 +68,7 @@ export interface SpreadConstraint {
 
 export interface AntiAffinityTerm {
   readonly selector: LabelSelector | undefined;
-  /** The term looks into named or selected namespaces, not only into the pod's own. */
+  /** The term applies to named or selected namespaces, not only to the pod's own. */
   readonly otherNamespaces: boolean;
   readonly topologyKey: string;
 }
@@ -95,7 +95,7 @@ export function readPodTemplate(template: unknown): PodTemplate {
   };
 }
 
-/** Init containers run before; only those that are restarted always live on as sidecars. */
+/** Init containers run before; only those that always restart live on, as sidecars. */
 function readContainers(spec: unknown): readonly Container[] {
   const mains = listOf(valueAt(spec, ["containers"])).map((item) => readContainer(item, "Main"));
   const sidecars = listOf(valueAt(spec, ["initContainers"]))
@@ -159,7 +159,8 @@ function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {
   ]);
   if (!Array.isArray(required)) return undefined;
   const terms = required.map(fieldsOf);
-  // The DaemonSet controller ties each pod to its node so; of the workload it says nothing.
+  // The DaemonSet controller binds each pod to its node this way; it says nothing about the
+  // workload.
   if (terms.some((term) => "matchFields" in term && listOf(term.matchExpressions).length === 0)) {
     return undefined;
   }
@@ -181,7 +182,7 @@ function readAntiAffinity(spec: unknown): readonly AntiAffinityTerm[] {
   });
 }
 
-/** Reads a label selector; undefined where there is none (which selects nothing). */
+/** Reads a label selector; undefined if there is none (which selects nothing). */
 export function readSelector(value: unknown): LabelSelector | undefined {
   if (!isFields(value)) return undefined;
   return {
@@ -209,8 +210,8 @@ const sleepCall =
   /(?:^|[\s;&|(/'"])(?:timeout\s+(?:-\S+\s+)*(\d+(?:\.\d+)?)([smhd]?)\s+(?:\S*\/)?)?sleep\s+(inf(?:inity)?|\d+(?:\.\d+)?)([smhd]?)(?![\w.])|time\.sleep\((\d+(?:\.\d+)?)\)/g;
 
 /**
- * How many seconds a container's preStop hook takes at least, as far as it shows: the built-in
- * `sleep` action, or the sleeps of an exec command added up. 0 where it shows nothing.
+ * The least number of seconds that a container's preStop hook takes, as far as it shows: the
+ * built-in `sleep` action, or the sleeps of an exec command added up. 0 if it shows nothing.
  */
 function preStopSeconds(container: unknown): number {
   const hook = fieldsOf(valueAt(container, ["lifecycle", "preStop"]));
@@ -219,10 +220,10 @@ function preStopSeconds(container: unknown): number {
   return sleepSecondsOf(textListOf(valueAt(hook, ["exec", "command"])));
 }
 
-/** What only speaks of a sleep. */
+/** Text that only mentions a sleep. */
 const spoken = /(?:^|[\s;&|(/'"])(?:echo|printf)\s[^;&|\n]*/g;
 
-/** Whether the hook does anything but sleep: such a hook may well stop the process itself. */
+/** Whether the hook does anything except sleep: such a hook may well stop the process itself. */
 function preStopActs(container: unknown): boolean {
   const hook = fieldsOf(valueAt(container, ["lifecycle", "preStop"]));
   if (isFields(hook.httpGet)) return true;
@@ -253,7 +254,7 @@ function inSeconds(count: string, unit = ""): number {
     : Number(count) * (unitSeconds[unit] ?? 1);
 }
 
-/** The longest hook of a pod: the hooks of its containers run at the same time. */
+/** The longest hook of a pod: the hooks of its containers run in parallel. */
 export function longestPreStop(pod: {
   readonly containers: readonly { readonly preStopSeconds: number }[];
 }): number {

@@ -13,7 +13,7 @@ import {
   workloadKindOf,
 } from "./workload.ts";
 
-/** An object whose pods the input does not show. */
+/** An object whose pods do not show in the input. */
 export interface NotJudged {
   readonly manifest: Manifest;
   readonly reason: "CustomResource" | "StaticPod";
@@ -32,8 +32,8 @@ interface Owner {
 }
 
 /**
- * Finds the workloads of the input. What another object of the input owns is not listed again;
- * pods whose owner is not there (a recording of nodes and pods only) count as that owner's.
+ * Finds the workloads of the input. What another object of the input owns is not listed again; pods
+ * whose owner is not in the input (a recording of nodes and pods only) count as that owner's.
  */
 export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const classes = readPriorityClasses(manifests);
@@ -58,12 +58,14 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
 }
 
-/** What an object is known by to those that it owns. */
+/** The key by which the objects that it owns refer to it. */
 export function objectKey(manifest: Manifest): string {
   return keyOf(manifest, manifest);
 }
 
-/** The keys of the object's owner and of that one's: where either is listed, it is not. */
+/**
+ * The keys of the object's owner and of that one's owner: if either is listed, the object is not.
+ */
 export function ownerKeys(manifest: Manifest): readonly string[] {
   const owner = ownerOf(manifest);
   if (owner === undefined) return [];
@@ -83,14 +85,16 @@ function ownerOf(manifest: Manifest): Owner | undefined {
 }
 
 /**
- * Pods and revisions stand for their owner; whatever else an operator owns is a workload itself.
+ * Pods and revisions stand for their owner; anything else that an operator owns is a workload
+ * itself.
  */
 function countsAsOwner(manifest: Manifest, root: Owner): boolean {
   return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && makers.has(root.kind));
 }
 
 /**
- * Labels by which a ReplicaSet's name ends, `web-5d9f8c` of `web`, and who makes such ReplicaSets.
+ * Labels whose value is the end of a ReplicaSet's name, `web-5d9f8c` of `web`, and the kind that
+ * creates such ReplicaSets.
  */
 const hashLabels = { "pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout" };
 const makers: ReadonlySet<string> = new Set(Object.values(hashLabels));
@@ -121,7 +125,7 @@ function addToOwner(
   });
 }
 
-/** A pod or a Job that has ended asks for nothing any more. */
+/** A pod or a Job that has finished does not need a grace period any more. */
 function isOver(manifest: Manifest): boolean {
   const status = valueAt(manifest.json, ["status"]);
   if (manifest.kind === "Pod") {
@@ -134,15 +138,15 @@ function isOver(manifest: Manifest): boolean {
   );
 }
 
-/** Answers which of many things with labels a selector selects, in their order. */
+/** Returns which of many objects with labels a selector selects, in their order. */
 export type SelectedBy<Item> = (selector: LabelSelector | undefined) => readonly Item[];
 
-/** Answers which of many selectors select some labels, in their order. */
+/** Returns which of many selectors select given labels, in their order. */
 export type Selecting<Item> = (labels: Labels) => readonly Item[];
 
 /**
- * Looks things up by one `key=value` of the selector. Trying every selector on everything takes
- * seconds in a namespace of a few thousand workloads.
+ * Looks objects up by one `key=value` of the selector. Trying every selector on every object takes
+ * seconds in a namespace with a few thousand workloads.
  */
 export function indexByLabels<Item>(
   items: readonly Item[],
@@ -160,7 +164,7 @@ export function indexByLabels<Item>(
   };
 }
 
-/** The other way round. What has no selector selects nothing. */
+/** The inverse. An object without a selector selects nothing. */
 export function indexBySelector<Item>(
   items: readonly Item[],
   selectorOf: (item: Item) => LabelSelector | undefined,

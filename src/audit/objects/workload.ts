@@ -10,18 +10,20 @@ import {
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
 
-/** Something that makes pods, and what those pods ask for. */
+/** An object that creates pods, and what those pods ask for. */
 export interface Workload {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** The object that was read: the workload's own, or one pod of an owner that the input lacks. */
+  /**
+   * The object that was read: the workload itself, or one pod of an owner that is not in the input.
+   */
   readonly manifest: Manifest;
   readonly template: PodTemplate;
-  /** Pods at a time; absent for a DaemonSet, and where the number is no number. */
+  /** The number of pods; absent for a DaemonSet, and if the number cannot be parsed. */
   readonly replicas?: number | undefined;
   readonly priority: number;
-  /** A priority class that was named and is not in the input; its value was taken as 0. */
+  /** A priority class that was named and is not in the input; its value was assumed to be 0. */
   readonly unknownPriorityClass?: string | undefined;
   readonly wantedGraceSeconds: number;
   readonly graceSource: GraceSource;
@@ -31,7 +33,7 @@ type ReadWorkload =
   | { readonly kind: "Workload"; readonly workload: Workload }
   | { readonly kind: "Problem"; readonly problem: string };
 
-/** Reads one object of a workload kind; a grace that is no grace is a problem of the input. */
+/** Reads one object of a workload kind; an invalid grace period is a problem of the input. */
 export function readWorkload(manifest: Manifest, classes: PriorityClasses): ReadWorkload {
   const kind = workloadKindOf(manifest);
   const template = valueAt(manifest.json, kind?.templatePath ?? []);
@@ -66,7 +68,7 @@ function withJobName(template: PodTemplate, name: string): PodTemplate {
   return { ...template, labels: { ...template.labels, ...written } };
 }
 
-/** A claim takes the place of the volume of its name. Source: kubernetes stateful_set_utils.go. */
+/** A claim replaces the volume of the same name. Source: kubernetes stateful_set_utils.go. */
 function withClaims(template: PodTemplate, { json }: Manifest): PodTemplate {
   const claims = listOf(valueAt(json, ["spec", "volumeClaimTemplates"])).map((claim) =>
     nameOf(valueAt(claim, ["metadata", "name"])),
@@ -103,8 +105,8 @@ function readGrace(
 }
 
 /**
- * The API server writes 30 into every pod that names no grace, so on an object that it gave back
- * 30 says nothing; unless the text that kubectl applied names it.
+ * The API server sets 30 for every pod without a grace period, so in an object that it returned, 30
+ * says nothing; unless the manifest that kubectl applied sets it.
  */
 function isServersDefault(manifest: Manifest, graceSeconds: number): boolean {
   if (manifest.origin !== "Recorded" || graceSeconds !== defaultGraceSeconds) return false;
@@ -112,14 +114,14 @@ function isServersDefault(manifest: Manifest, graceSeconds: number): boolean {
   return !applied?.includes('"terminationGracePeriodSeconds":30');
 }
 
-/** The API server's default is 1; text there (a value of a template) means that nobody knows. */
+/** The API server's default is 1; with text (a value of a template) the number is unknown. */
 function readReplicas(manifest: Manifest, path: readonly string[] | undefined): number | undefined {
   if (manifest.kind === "DaemonSet") return undefined;
   const written = path === undefined ? undefined : valueAt(manifest.json, path);
   return written === undefined || written === null ? 1 : wholeNumberOf(written);
 }
 
-/** The classes that every cluster has. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
+/** The classes of every cluster. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
 const builtInClasses = [
   ["system-cluster-critical", 2_000_000_000],
   ["system-node-critical", 2_000_001_000],
@@ -127,12 +129,12 @@ const builtInClasses = [
 
 interface PriorityClasses {
   readonly values: ReadonlyMap<string, number>;
-  /** The priority of a pod that names no class: the global default's, else 0. */
+  /** The priority of a pod without a class: that of the global default, otherwise 0. */
   readonly whenNone: number;
   readonly problems: readonly string[];
 }
 
-/** Collects the PriorityClasses of the input, the built-in ones among them. */
+/** Collects the PriorityClasses of the input and the built-in ones. */
 export function readPriorityClasses(manifests: readonly Manifest[]): PriorityClasses {
   const values = new Map<string, number>(builtInClasses);
   const problems: string[] = [];
@@ -154,8 +156,8 @@ export function readPriorityClasses(manifests: readonly Manifest[]): PriorityCla
 }
 
 /**
- * The priority of a pod as the admission plugin would resolve it: the number that is there, else
- * its class, else the global default. A class that the input does not hold counts as 0.
+ * The priority of a pod as the admission plugin would resolve it: its number, otherwise its class,
+ * otherwise the global default. A class that is not in the input counts as 0.
  */
 function resolvePriority(
   podSpec: unknown,
@@ -170,11 +172,11 @@ function resolvePriority(
   return priority === undefined ? { priority: 0, unknownClass } : { priority };
 }
 
-/** Where each kind that makes pods keeps their template, and the API group that owns the kind. */
+/** Where each kind that creates pods has their template, and the API group of the kind. */
 interface WorkloadKind {
   readonly groups: readonly string[];
   readonly templatePath: readonly string[];
-  /** Where the wanted number of pods stands; absent: the kind has none. */
+  /** The field with the desired number of pods; absent: the kind has none. */
   readonly replicasPath?: readonly string[];
 }
 
@@ -216,9 +218,7 @@ const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
   Pod: { groups: [""], templatePath: [] },
 };
 
-/**
- * A custom resource of which it was said where it keeps its template; never one of Kubernetes' own.
- */
+/** A custom resource for which the path of the template is known; never one of Kubernetes' own. */
 function isCustomWorkload(
   manifest: Manifest,
 ): manifest is Manifest & { readonly templatePath: readonly string[] } {
@@ -228,9 +228,7 @@ function isCustomWorkload(
 /** API groups of Kubernetes itself that do not end in `.k8s.io`. */
 const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
 
-/**
- * How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own.
- */
+/** Where a kind has its pods; undefined for a kind that creates none, or is not Kubernetes' own. */
 export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
   if (isCustomWorkload(manifest)) {
     return { groups: [manifest.group], templatePath: manifest.templatePath, replicasPath };
@@ -244,7 +242,8 @@ export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
 const kindsInSmall = new Set(Object.keys(workloadKinds).map((kind) => kind.toLowerCase()));
 
 /**
- * Whether an object means a kind that makes pods, by a name or a group that no API server knows.
+ * Whether an object is meant as a kind that creates pods, but with a name or a group that no API
+ * server knows.
  */
 export function isMisnamed(manifest: Manifest): boolean {
   const { group, kind } = manifest;
@@ -253,8 +252,8 @@ export function isMisnamed(manifest: Manifest): boolean {
 }
 
 /**
- * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
- * (a Prometheus or a Kafka makes many) no file shows.
+ * Whether an object is of a kind that Kubernetes does not define: no file shows which pods its
+ * controller creates (a Prometheus or a Kafka creates many).
  */
 export function isCustomResource(manifest: Manifest): boolean {
   const { group, kind } = manifest;
@@ -263,7 +262,7 @@ export function isCustomResource(manifest: Manifest): boolean {
   return !(podlessGroups.has(group) || podlessKinds.has(`${kind}.${group}`));
 }
 
-/** Wide-spread custom resources that are known to make no pods. */
+/** Widespread custom resources that are known to create no pods. */
 const podlessGroups = new Set([
   "cert-manager.io",
   "cilium.io",

@@ -8,9 +8,9 @@ const levels: Readonly<Record<Severity, string>> = {
 };
 
 /**
- * The report as a SARIF 2.1.0 log with one run. What an annotation sets aside is a result
- * suppressed in the source, what the baseline holds one suppressed from outside.
- * Source: OASIS SARIF 2.1.0; GitHub's notes on what code scanning reads of it.
+ * The report as a SARIF 2.1.0 log with one run. A finding that an annotation ignores is a result
+ * suppressed in the source, one of the baseline a result suppressed externally. Source: OASIS SARIF
+ * 2.1.0; GitHub's notes on what code scanning reads of it.
  */
 export function sarifLog(report: AuditReport, toolVersion: string): unknown {
   const open = report.findings.map((finding) => resultOf(finding));
@@ -59,12 +59,12 @@ function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Where standard input stands for a file: GitHub takes no log in which one result points at none.
- * Its code scanning shows no code beside such a result, as of any file outside of the repository.
+ * The file name for standard input: GitHub accepts no log with a result without a file. Its code
+ * scanning shows no code beside such a result, as for any file outside of the repository.
  */
 const standardInputUri = "stdin";
 
-/** A live cluster has no file to point at; the object is named all the same. */
+/** A live cluster has no file to point at, so the object is named. */
 function locationsOf(finding: Finding): readonly unknown[] {
   const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
   if (finding.file === null) return [{ logicalLocations }];
@@ -86,7 +86,7 @@ const commands: Readonly<Record<Severity, string>> = {
 };
 
 /**
- * Findings as GitHub workflow commands, one a line: annotations on the changed files of a pull
+ * Findings as GitHub workflow commands, one per line: annotations on the changed files of a pull
  * request. Source: GitHub Actions, "Workflow commands", with the escapes of its toolkit.
  */
 export function githubAnnotations(report: AuditReport): string {

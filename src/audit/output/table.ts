@@ -11,7 +11,7 @@ import {
 
 export interface TableOptions {
   readonly colour: "On" | "Off";
-  /** Workloads and findings that are shown; absent: all. The counts are always of all. */
+  /** The most workloads and findings to show; absent: all. The counts always include all. */
   readonly rows?: number | undefined;
 }
 
@@ -32,7 +32,10 @@ const severityTone: Readonly<Record<Severity, TextTone>> = {
   info: "dim",
 };
 
-/** The report for people: what each workload gets on each platform, then what to do about it. */
+/**
+ * The report for people: the grace that each workload gets on each platform, then what to do about
+ * it.
+ */
 export function auditTable(report: AuditReport, options: TableOptions): string {
   const paint: Paint = (tone, text) =>
     options.colour === "On" ? `\u001b[${codes[tone]}m${text}\u001b[0m` : text;
