@@ -12,7 +12,7 @@ import {
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ErrorCode, LastcallError } from "../errors.ts";
 
-/** Something that was asked for: what came of it, or why nothing did. */
+/** The result of a request, or why there is none. */
 export type Fact<Value> =
   | { readonly kind: "Known"; readonly value: Value }
   | {
@@ -20,7 +20,7 @@ export type Fact<Value> =
       /** A sentence without its period. */
       readonly why: string;
       readonly code?: ErrorCode | undefined;
-      /** Whether asking again may have another answer. */
+      /** Whether another attempt may have another result. */
       readonly passing?: boolean;
     };
 
@@ -32,17 +32,17 @@ export function unknown(why: string, fault?: LastcallError): Fact<never> {
   return { kind: "Unknown", why, code: fault?.code, passing: fault?.retryable ?? false };
 }
 
-/** The input of all checks. Facts are independent: one that is missing hides no other. */
+/** The input of all checks. Facts are independent: one that is missing does not hide the others. */
 export interface DoctorFacts {
   readonly at: Instant;
-  /** Of the program that asks. */
+  /** The version of the program that asks. */
   readonly version: string;
   /** Whether it runs in a pod of the cluster, such as the controller's. */
   readonly inPod: boolean;
-  /** Where the controller is looked for. */
+  /** The namespace in which the controller is looked up. */
   readonly namespace: string;
   readonly api: Fact<{ readonly major: number; readonly minor: number; readonly name: string }>;
-  /** How far the API server's clock is ahead of ours; negative where it is behind. */
+  /** How far the API server's clock is ahead of ours; negative if it is behind. */
   readonly clockAheadMs: Fact<Millis>;
   readonly definitions: Fact<readonly DefinitionFacts[]>;
   readonly rights: Fact<readonly RightFacts[]>;
@@ -58,18 +58,21 @@ export interface DoctorFacts {
   readonly departures: Fact<readonly Departure[]>;
   readonly budgets: Fact<readonly BudgetFacts[]>;
   readonly otherTools: Fact<readonly OtherTool[]>;
-  /** The names of ValidatingAdmissionPolicies that a binding puts in force. */
+  /** The names of ValidatingAdmissionPolicies with a binding. */
   readonly admissionPolicies: Fact<ReadonlySet<string>>;
-  /** Priority classes that a ResourceQuota of our namespace covers. */
+  /** Priority classes that a ResourceQuota of the namespace covers. */
   readonly quotaClasses: Fact<ReadonlySet<string>>;
   readonly priorityClasses: Fact<ReadonlySet<string>>;
   readonly machines: Fact<readonly MachineFacts[]>;
-  /** The providerIDs of machines beside some of these that run for long and are no node. */
+  /**
+   * The providerIDs of machines in the groups of some of these that have run for long and are not
+   * nodes.
+   */
   readonly orphanMachines: Fact<readonly string[]>;
   /** Undefined: the controller reads no queue. */
   readonly queue: Fact<QueueFacts | undefined>;
   readonly alerts: readonly AlertFacts[];
-  /** `namespace/name` of each pod that the end of its machine has left behind as Failed. */
+  /** `namespace/name` of each Failed pod that was left behind at the end of its machine. */
   readonly leftPods: Fact<readonly string[]>;
   readonly grace: Fact<{ readonly errors: number; readonly worst: string | undefined }>;
 }
@@ -78,12 +81,12 @@ export interface DefinitionFacts {
   readonly name: string;
   readonly established: boolean;
   readonly served: readonly string[];
-  /** Whether its schema is the one that this version brings. */
+  /** Whether its schema is that of this version. */
   readonly sameSchema: boolean;
 }
 
 export interface RightFacts {
-  /** As kubectl auth can-i is asked: `patch nodes/status`. */
+  /** In the notation of kubectl auth can-i: `patch nodes/status`. */
   readonly name: string;
   readonly allowed: boolean;
 }
@@ -94,7 +97,7 @@ export interface LeaseFacts {
   readonly durationMs: Millis;
 }
 
-/** A Deployment or DaemonSet of ours. */
+/** A Deployment or DaemonSet of Lastcall. */
 export interface WorkloadFacts {
   readonly namespace: string;
   readonly name: string;
@@ -105,9 +108,9 @@ export interface WorkloadFacts {
   readonly hostNetwork: boolean;
   readonly priorityClass: string | undefined;
   readonly podLabels: Readonly<Record<string, string>>;
-  /** By the option's name, as its flags and variables set them. */
+  /** By the option's name, as set by flags and variables. */
   readonly options: Readonly<Record<string, string>>;
-  /** `helm.sh/chart`, where a chart has made it. */
+  /** `helm.sh/chart`, if it was installed by a chart. */
   readonly chart: string | undefined;
 }
 
@@ -116,7 +119,7 @@ export interface OwnPod {
   readonly component: string;
   readonly node: string | undefined;
   readonly ready: boolean;
-  /** Why a container waits, such as ImagePullBackOff. */
+  /** Why a container is waiting, such as ImagePullBackOff. */
   readonly waiting: string | undefined;
 }
 
@@ -129,9 +132,9 @@ export interface PolicyFacts {
 
 export interface PolicyState {
   readonly observedGeneration: number | undefined;
-  /** The message of the condition Feasible where it is False. */
+  /** The message of the condition Feasible if it is False. */
   readonly infeasible: string | undefined;
-  /** The message of the condition Ready where that is not True. */
+  /** The message of the condition Ready if it is not True. */
   readonly notReady?:
     | { readonly status: "False" | "Unknown"; readonly message: string }
     | undefined;
@@ -141,11 +144,11 @@ export interface OtherTool {
   readonly tool: string;
   /** `Deployment kube-system/x`. */
   readonly place: string;
-  /** Whether it drains at a notice, or ends machines, as we do. */
+  /** Whether it drains nodes at a notice, or terminates machines, as Lastcall does. */
   readonly rival: boolean;
 }
 
-/** What the cloud says of the machine of one node. */
+/** What the cloud says about the machine of one node. */
 export interface MachineFacts {
   readonly node: string;
   readonly providerID: string;
@@ -173,7 +176,7 @@ export interface AlertFacts {
   readonly firing: Fact<readonly string[]>;
 }
 
-/** Nodes that a cloud calls Spot, or that some policy owns. */
+/** Nodes that a cloud labels as Spot, or that a policy selects. */
 export function spotNodes({
   nodes,
   policies,
@@ -185,13 +188,13 @@ export function spotNodes({
   return known(nodes.value.filter(isSpot));
 }
 
-/** One right, as RBAC names it. */
+/** A permission, in the terms of RBAC. */
 export interface Right {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string | undefined;
-  /** In the controller's own namespace alone; absent: in the cluster. */
+  /** Only in the controller's own namespace; absent: in the whole cluster. */
   readonly own?: boolean;
   readonly name?: string | undefined;
 }
@@ -203,7 +206,7 @@ function rights(verbs: string, resources: string, group = ""): readonly Right[] 
   });
 }
 
-/** What the controller cannot do without; a test holds it to deploy/base/rbac.yaml. */
+/** The permissions that the controller needs; a test compares them with deploy/base/rbac.yaml. */
 export const controllerRights: readonly Right[] = [
   ...rights("get list watch patch delete", "nodes"),
   ...rights("patch", "nodes/status"),
@@ -229,14 +232,16 @@ export const controllerRights: readonly Right[] = [
   { verb: "create", group: "", resource: "pods", own: true },
 ];
 
-/** What an agent cannot do without; a test holds it to deploy/agent/rbac.yaml. */
+/** The permissions that an agent needs; a test compares them with deploy/agent/rbac.yaml. */
 export const agentRights: readonly Right[] = rights(
   "create get patch",
   "departures",
   "lastcall.dev",
 );
 
-/** As kubectl auth can-i is asked: `patch nodes/status`, `get leases.coordination.k8s.io`. */
+/**
+ * In the notation of kubectl auth can-i: `patch nodes/status`, `get leases.coordination.k8s.io`.
+ */
 export function rightName({ verb, group, resource, subresource }: Right): string {
   const full = group === "" ? resource : `${resource}.${group}`;
   return `${verb} ${full}${subresource === undefined ? "" : `/${subresource}`}`;
@@ -248,16 +253,16 @@ export interface CheckResult {
   readonly status: CheckStatus;
   /** One sentence without its period. */
   readonly message: string;
-  /** What to do about it; absent: what the check says in general. */
+  /** How to fix it; absent: the general remedy of the check. */
   readonly fix?: string | undefined;
 }
 
-/** One thing that is looked at. Pure: it judges facts, and reads nothing. */
+/** One check. Pure: it evaluates facts, and reads nothing. */
 export interface Check {
   readonly id: string;
-  /** What is looked at, for the documentation: a phrase without a period. */
+  /** What is checked, for the documentation: a phrase without a period. */
   readonly looksAt: string;
-  /** What to do where it does not pass: a command, or the page to follow. */
+  /** How to fix it if it does not pass: a command, or the page to follow. */
   readonly fix: string;
   readonly run: (facts: DoctorFacts) => CheckResult;
 }
@@ -278,7 +283,7 @@ export function skip(message: string): CheckResult {
   return { status: "Skip", message };
 }
 
-/** Judges what is known; what could not be asked is said instead. */
+/** Evaluates what is known; what could not be asked is reported instead. */
 export function judging<Value>(
   fact: Fact<Value>,
   judge: (value: Value) => CheckResult,

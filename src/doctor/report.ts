@@ -4,7 +4,7 @@ import { controllerChecks } from "./checks/controller-checks.ts";
 import { policyChecks } from "./checks/policy-checks.ts";
 import type { Check, CheckStatus, DoctorFacts } from "./facts.ts";
 
-/** What `lastcall doctor -o json` prints; the names are pinned. */
+/** The output of `lastcall doctor -o json`; the names are pinned. */
 export interface DoctorReport {
   readonly apiVersion: "lastcall.dev/v1alpha1";
   readonly kind: "DoctorReport";
@@ -16,11 +16,11 @@ export interface ReportedCheck {
   readonly id: string;
   readonly status: CheckStatus;
   readonly message: string;
-  /** Null where there is nothing to do. */
+  /** Null if there is nothing to do. */
   readonly fix: string | null;
 }
 
-/** Judges the facts by every check, in the order of the list. */
+/** Evaluates the facts by every check, in the order of the list. */
 export function doctorReport(facts: DoctorFacts): DoctorReport {
   const checks = checkList.map((check): ReportedCheck => {
     const { status, message, fix = check.fix } = check.run(facts);
@@ -36,12 +36,12 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
   };
 }
 
-/** Whether the answer is no: a check failed, or with `warn` warned. */
+/** Whether the answer is no: a check failed, or with `warn` has warned. */
 export function isRefused({ summary }: DoctorReport, failOn: "warn" | "fail"): boolean {
   return summary.Fail > 0 || (failOn === "warn" && summary.Warn > 0);
 }
 
-/** All checks, in the order of the report: what everything else hangs on comes first. */
+/** All checks, in the order of the report: what everything else depends on comes first. */
 export const checkList: readonly Check[] = [
   ...clusterChecks,
   ...controllerChecks,

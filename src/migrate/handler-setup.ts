@@ -1,4 +1,4 @@
-/** Where NTH's settings are read: its chart's values, its manifest. */
+/** Reads the settings of NTH: from the values of its chart, or from its manifest. */
 import { isFields } from "../core/json/json-field.ts";
 import {
   handlerLimits,
@@ -27,7 +27,7 @@ import {
   wordsOf,
 } from "./workload.ts";
 
-/** `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
+/** The flag `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
 const handlerFlags: FlagNames = Object.fromEntries(
   handlerSettings.map((name) => [
     name.toLowerCase().replaceAll("_", "-"),
@@ -36,7 +36,8 @@ const handlerFlags: FlagNames = Object.fromEntries(
 );
 
 /**
- * `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, but for those that are spelled otherwise.
+ * The value `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, except for those with another
+ * spelling.
  */
 const valueNames: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -57,7 +58,7 @@ const valueNames: Readonly<Record<string, string>> = {
   procUptimeFile: "UPTIME_FROM_FILE",
 };
 
-/** Values that are of the pod and not of NTH, without an equal worth a sentence. */
+/** Values that configure the pod and not NTH, without an equivalent worth a sentence. */
 const silent = [
   ...[
     "image",
@@ -98,10 +99,10 @@ const kept = [
   ...["linuxNodeSelector", "daemonsetNodeSelector", "podAnnotations", "webhookURLSecretName"],
 ];
 
-/** Which nodes it is for; the first that is given. */
+/** The nodes that it runs on; the first that is set. */
 const selectors = ["daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector"];
 
-/** The values file of NTH's chart. */
+/** Reads the values file of NTH's chart. */
 export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
     throw unreadable({ name: "", text: JSON.stringify(values), place: file }, "a map of values");
@@ -158,7 +159,7 @@ function valuesOf(values: ChartValues): ChartValues {
   });
 }
 
-/** A DaemonSet or Deployment of NTH, with the ServiceAccount that it names. */
+/** Reads a DaemonSet or Deployment of NTH, with the ServiceAccount that it names. */
 export function handlerWorkloadSetup(
   workload: ToolWorkload,
   objects: readonly ManifestObject[],
@@ -200,5 +201,5 @@ export function handlerWorkloadSetup(
   };
 }
 
-/** Variables that are always references, to fields of the pod. */
+/** Variables that are always references to fields of the pod. */
 const fieldNames = ["NODE_NAME", "POD_NAME", "NAMESPACE"];

@@ -1,4 +1,4 @@
-/** Where the killer's settings are read: its chart's values, its manifest. */
+/** Reads the settings of the killer: from the values of its chart, or from its manifest. */
 import { isFields } from "../core/json/json-field.ts";
 import { killerFlags, killerLimits } from "./killer.ts";
 import {
@@ -21,7 +21,7 @@ import {
   wordsOf,
 } from "./workload.ts";
 
-/** Values that stand under the same name in Lastcall's chart. */
+/** Values that have the same name in Lastcall's chart. */
 const sameName = [
   ...["serviceAccount", "nodeSelector", "tolerations", "affinity", "imagePullSecrets", "rbac"],
   ...["nameOverride", "fullnameOverride", "podSecurityContext", "securityContext", "extraLabels"],
@@ -40,7 +40,7 @@ const known = [
   ...["image", "resources", "prometheus"],
 ];
 
-/** The values file of the killer's chart. */
+/** Reads the values file of the killer's chart. */
 export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   if (!isFields(values)) {
     throw unreadable({ name: "", text: JSON.stringify(values), place: file }, "a map of values");
@@ -53,7 +53,7 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
     settings,
     values: onlyGiven({
       ...Object.fromEntries([...kept, ...renamed]),
-      // One is what the killer needs: two of it know nothing of each other.
+      // The killer needs exactly one replica: two of them know nothing of each other.
       ...(replicas !== 1 && { controller: { replicas } }),
       secret: secretValues(fieldsIn(values, "secret")),
       extraEnv: other,
@@ -74,7 +74,7 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   };
 }
 
-/** Helm takes a text for its number. */
+/** Helm accepts a text as a number here. */
 function replicasIn({ replicaCount }: ChartValues, file: string): number {
   const text = settingText(replicaCount ?? "1");
   if (/^\d+$/.test(text)) return Number(text);
@@ -90,14 +90,14 @@ const valueNames: Readonly<Record<string, string>> = {
   logFormat: "ESTAFETTE_LOG_FORMAT",
 };
 
-/** The variables that are the killer's, of those that the chart hands on. */
+/** The killer's own variables, of those that the chart passes on. */
 const killerVariables = [
   ...Object.values(killerFlags).map(({ name }) => name),
   "ESTAFETTE_LOG_FORMAT",
   "ESTAFETTE_LOG_LEVEL",
 ];
 
-/** Flags beat variables; of two variables the later one counts. */
+/** Flags take precedence over variables; of two variables, the later one counts. */
 function valueSettings(values: ChartValues, file: string) {
   checkExtraEnv(values.extraEnv, file, killerLimits);
   const settings = new Map<string, Setting>();
@@ -133,7 +133,7 @@ function variablesIn(extraEnv: unknown): readonly (readonly [string, unknown])[]
   return objectsIn(extraEnv).map(({ name, value }) => [String(name), value]);
 }
 
-/** Without the key itself, which belongs into no other file. */
+/** Without the key itself, which must not be copied to another file. */
 function secretValues(secret: Readonly<Record<string, unknown>>): ChartValues {
   const { workloadIdentityServiceAccount, useGcpServiceAccountAnnotation } = secret;
   const kept = fieldsIn(secret, "googleServiceAccountSecret");
@@ -144,7 +144,7 @@ function secretValues(secret: Readonly<Record<string, unknown>>): ChartValues {
   });
 }
 
-/** The key of the chart's example is none. */
+/** The example key of the chart is not a key. */
 function hasKey(secret: Readonly<Record<string, unknown>>): boolean {
   const text = secret.googleServiceAccountKeyfileJson;
   return (
@@ -185,7 +185,7 @@ function valueNotes(values: ChartValues, file: string): readonly string[] {
   ];
 }
 
-/** A Deployment of the killer, with the ServiceAccount and Secret that it names. */
+/** Reads a Deployment of the killer, with the ServiceAccount and Secret that it names. */
 export function killerWorkloadSetup(
   workload: ToolWorkload,
   objects: readonly ManifestObject[],
@@ -203,7 +203,7 @@ export function killerWorkloadSetup(
   };
 }
 
-/** Its account and its Google identity, so that the bindings of both stay. */
+/** Its ServiceAccount and its Google identity, so that the bindings of both are kept. */
 function accountValues(workload: ToolWorkload, objects: readonly ManifestObject[]): ChartValues {
   const name = workload.pod.serviceAccountName;
   const account = objects.find(
@@ -218,7 +218,7 @@ function accountValues(workload: ToolWorkload, objects: readonly ManifestObject[
   return onlyGiven({ serviceAccount: onlyGiven({ name }), secret });
 }
 
-/** The Secret whose volume holds the file that GOOGLE_APPLICATION_CREDENTIALS names. */
+/** The Secret whose volume has the file that GOOGLE_APPLICATION_CREDENTIALS names. */
 function keySecret({ pod, container }: ToolWorkload): ChartValues | undefined {
   const variable = objectsIn(container.env).find(
     ({ name }) => name === "GOOGLE_APPLICATION_CREDENTIALS",

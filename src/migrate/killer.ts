@@ -1,4 +1,4 @@
-/** estafette-gke-preemptible-killer: what its settings come to. */
+/** Translates the settings of estafette-gke-preemptible-killer. */
 import {
   fieldsIn,
   policyDocument,
@@ -12,7 +12,7 @@ import {
 
 export const killerImage = "estafette-gke-preemptible-killer";
 
-/** The label that the killer selects nodes by; it does not know `cloud.google.com/gke-spot`. */
+/** The label by which the killer selects nodes; it does not know `cloud.google.com/gke-spot`. */
 const preemptibleLabel = "cloud.google.com/gke-preemptible";
 
 export const killerFlags = {
@@ -26,10 +26,10 @@ export const killerFlags = {
   "metrics-path": { name: "METRICS_PATH" },
 } as const;
 
-/** Settings that a policy would do more than was meant without. */
+/** Settings without which a policy would do more than was intended. */
 export const killerLimits = ["BLACKLIST_HOURS", "WHITELIST_HOURS", "FILTERS", "DRAIN_TIMEOUT"];
 
-/** Every setting that is known, with why it has no equal where it has none. */
+/** Every known setting, with the reason if it has no equivalent. */
 const withoutEqual: Readonly<Record<string, string>> = {
   INTERVAL: "Lastcall watches the cluster and acts at the instant that is due",
   KUBECONFIG: "the controller reads the account of its own pod",
@@ -39,14 +39,14 @@ const withoutEqual: Readonly<Record<string, string>> = {
 
 const translated = [...killerLimits, "ESTAFETTE_LOG_FORMAT", "ESTAFETTE_LOG_LEVEL"];
 
-/** What the killer's own environment holds beside its settings. */
+/** Variables of the killer's environment that are not settings. */
 const ownVariables = ["GOOGLE_APPLICATION_CREDENTIALS"];
 
 const defaultDrainSeconds = 300;
-/** A node has 12 hours in which it leaves; the rest is for the drain and what is around it. */
+/** A node leaves within 12 hours; the rest is for the drain and the release. */
 const mostDrainSeconds = 11 * 3600;
 
-/** Throws INPUT_INVALID where hours, filters or the timeout cannot be read. */
+/** Throws INPUT_INVALID if hours, filters or the timeout cannot be parsed. */
 export function translateKiller(setup: ToolSetup): Translation {
   const { settings } = setup;
   const drainSeconds = drainSecondsOf(settings);
@@ -92,7 +92,7 @@ function windowsOf(setting: Setting | undefined, prefix: string, type: "Allow" |
     const [, fromHour, fromMinute, toHour, toMinute] = hoursPattern.exec(span) ?? [];
     const start = `${fromHour?.padStart(2, "0")}:${fromMinute}`;
     const end = `${toHour?.padStart(2, "0")}:${toMinute}`;
-    // The killer takes equal ends for no time at all.
+    // To the killer, equal ends mean no time at all.
     if (fromHour === undefined || start === end) {
       throw unreadable({ ...setting, text: span }, "hours such as 09:00 - 12:00, 22:00 - 06:00");
     }
@@ -118,7 +118,7 @@ function filtersOf(setting: Setting | undefined) {
 function logOptions(settings: Settings): Readonly<Record<string, string>> {
   const format = settingOf(settings, "ESTAFETTE_LOG_FORMAT")?.text;
   const level = settingOf(settings, "ESTAFETTE_LOG_LEVEL")?.text.toLowerCase();
-  // What it does not know it takes for plaintext.
+  // It treats an unknown value as plaintext.
   const isJson = format !== undefined && ["json", "stackdriver", "v3"].includes(format);
   const logLevel = level === undefined ? undefined : (logLevels[level] ?? "info");
   return {

@@ -1,4 +1,6 @@
-/** What other tools have left on nodes: cordons, taints, labels, and the instants of the killer. */
+/**
+ * What other tools have left on nodes: cordons, taints, labels, and the killer's deletion times.
+ */
 import { killerAnnotation } from "../core/cluster/node.ts";
 import { allowedSpans } from "../core/limits/windows.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -14,7 +16,7 @@ import {
   plus,
 } from "../core/time/time.ts";
 
-/** What is read of a node, all of its marks. */
+/** What is read of a node: all of its marks. */
 export interface MarkedNode {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -26,15 +28,15 @@ export interface MarkedNode {
   readonly hasToolPod: boolean;
 }
 
-/** What the other tool is at now. */
+/** The current state of the other tool. */
 export interface ToolState {
-  /** Some pod of it runs, wherever that is. */
+  /** Some pod of it is running, on whatever node. */
   readonly runs: boolean;
-  /** For how long it may still be at a node whose instant has come. */
+  /** How long it may still be working on a node whose time has come. */
   readonly busyMs: number;
 }
 
-/** What is taken off a node. */
+/** What is removed from a node. */
 export interface Leftover {
   readonly node: string;
   readonly uncordon: boolean;
@@ -43,15 +45,15 @@ export interface Leftover {
   readonly annotations: readonly string[];
 }
 
-/** What was found on a node: marks to take off, or a sentence about those that stay. */
+/** What was found on a node: marks to remove, or a sentence about those that are kept. */
 export type MarkFinding =
   | { readonly kind: "Leftover"; readonly leftover: Leftover }
   | { readonly kind: "Left"; readonly sentence: string };
 
-/** Only a node that bears this was cordoned by Lastcall, or is about to be. */
+/** Only a node with this annotation was cordoned by Lastcall, or is about to be. */
 const ownAnnotation = "lastcall.dev/departure";
 
-/** The killer cordons a node once its instant has come, and never uncordons. */
+/** The killer cordons a node once its time has come, and never uncordons it. */
 export function killerMarks(
   node: MarkedNode,
   tool: ToolState,
@@ -62,7 +64,7 @@ export function killerMarks(
   const at = parseInstant(state);
   const leftover = (uncordon: boolean): MarkFinding => ({
     kind: "Leftover",
-    // A killer that runs would roll new dice for a node without its annotation.
+    // A running killer would choose a new random time for a node without its annotation.
     leftover: { ...none(node), uncordon, annotations: tool.runs ? [] : [killerAnnotation] },
   });
   if (!node.unschedulable || ownAnnotation in node.annotations) {
@@ -91,7 +93,7 @@ const handlerPrefix = "aws-node-termination-handler/";
 const balancerLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 const outOfServiceTaint = "node.kubernetes.io/out-of-service";
 
-/** NTH's marks; a cordon without any of them may be anybody's. */
+/** NTH's marks; a cordon without any of them may be somebody else's. */
 export function handlerMarks(node: MarkedNode): readonly MarkFinding[] {
   const taintKeys = node.taintKeys.filter((key) => key.startsWith(handlerPrefix));
   const labels = Object.entries(node.labels).flatMap(([key, value]) => {
@@ -102,7 +104,7 @@ export function handlerMarks(node: MarkedNode): readonly MarkFinding[] {
   const stays = left(node, "keeps NTH's marks");
   if (node.hasToolPod) return [stays("NTH's pod runs on it")];
   if (ownAnnotation in node.annotations) return [stays("it is leaving by Lastcall")];
-  // NTH forgets this one itself, and nothing runs on a node that has it.
+  // NTH removes this one itself, and nothing runs on a node that has it.
   const alsoOut = node.taintKeys.filter((key) => key === outOfServiceTaint);
   return [
     {
@@ -123,7 +125,7 @@ function left({ name }: MarkedNode, what: string) {
   return (why: string): MarkFinding => ({ kind: "Left", sentence: `${name} ${what}: ${why}` });
 }
 
-/** What would be done, as a sentence without a verb: `uncordon, remove the taint a`. */
+/** What would be done, as a phrase: `uncordon, remove the taint a`. */
 export function leftoverText({ uncordon, taintKeys, labels, annotations }: Leftover): string {
   const parts = [
     ...(uncordon ? ["the cordon"] : []),
@@ -134,12 +136,14 @@ export function leftoverText({ uncordon, taintKeys, labels, annotations }: Lefto
   return parts.join(", ");
 }
 
-/** The killer's instant as that of a departure, or why it cannot be. */
+/** The killer's deletion time as that of a departure, or why it cannot be used. */
 export type TakenOver =
   | { readonly kind: "Taken"; readonly departAt: Instant }
   | { readonly kind: "Planned"; readonly sentence: string };
 
-/** Between the policy's earliest instant and its deadline, in an open window, and not past. */
+/**
+ * Between the policy's earliest instant and its deadline, in an open window, and not in the past.
+ */
 export function takeOver(node: MarkedNode, policy: Policy, now: Instant): TakenOver | undefined {
   const state = node.annotations[killerAnnotation];
   const { maxMs, minMs, reserveMs } = policy.lifetime;

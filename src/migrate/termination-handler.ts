@@ -1,4 +1,4 @@
-/** aws-node-termination-handler (NTH): what its settings come to, in both of its modes. */
+/** Translates the settings of aws-node-termination-handler (NTH), in both of its modes. */
 import {
   fieldsIn,
   policyDocument,
@@ -87,20 +87,20 @@ const translated = [
   "WEBHOOK_URL",
 ];
 
-/** Not NTH's own: that its webhook's address is in a Secret; the text is the Secret's name. */
+/** Not a setting of NTH: its webhook's URL is in a Secret, and the text is the Secret's name. */
 export const webhookSecret = "WEBHOOK_URL in a Secret";
 
-/** Names of settings that NTH has, for its flags and its chart's values. */
+/** Names of NTH's settings, for its flags and its chart's values. */
 export const handlerSettings = [...Object.keys(withoutEqual), ...translated];
 
-/** Those that are on or off. */
+/** The settings that are switches. */
 export const handlerSwitches = handlerSettings.filter(
   (name) =>
     /^(true|false)$/.test(withoutEqual[name]?.usual ?? "") ||
     /^(ENABLE|CHECK|DRY|DELETE_SQS|JSON)_|_ONLY$/.test(name),
 );
 
-/** Settings that a policy would do more than was meant without. */
+/** Settings without which a policy would do more than was intended. */
 export const handlerLimits = [
   ...["DRY_RUN", "CORDON_ONLY", "ENABLE_SPOT_INTERRUPTION_DRAINING", "ENABLE_REBALANCE_DRAINING"],
   ...["ENABLE_SCHEDULED_EVENT_DRAINING", "ENABLE_REBALANCE_MONITORING"],
@@ -108,7 +108,7 @@ export const handlerLimits = [
   ...["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG", "DELETE_SQS_MSG_IF_NODE_NOT_FOUND"],
 ];
 
-/** Throws INPUT_INVALID where a switch or a timeout cannot be read. */
+/** Throws INPUT_INVALID if a switch or a timeout cannot be parsed. */
 export function translateHandler(setup: ToolSetup): Translation {
   const { settings } = setup;
   const isQueue = isOn(settings, "ENABLE_SQS_TERMINATION_DRAINING", false);
@@ -183,7 +183,7 @@ function reactions(settings: Settings) {
   };
 }
 
-/** By the queue NTH acts on all that comes, whatever its switches for the metadata service say. */
+/** In queue mode NTH acts on every event, regardless of its switches for the metadata service. */
 function queueReactions(settings: Settings) {
   const drain: Reaction = isOn(settings, "CORDON_ONLY", false) ? "Cordon" : "Drain";
   return { spotInterruption: drain, rebalance: drain, maintenance: drain };
@@ -214,8 +214,8 @@ function queueVariables(settings: Settings) {
 }
 
 /**
- * NTH posts `{"text": …}`, which is what Slack's incoming webhooks take. The address is a secret:
- * it stands in the one Secret that the controller may read.
+ * NTH posts `{"text": …}`, which is what Slack's incoming webhooks accept. The URL is a secret: it
+ * is kept in the one Secret that the controller may read.
  */
 const webhookAction = {
   name: "webhook",
@@ -227,7 +227,7 @@ const webhookAction = {
   slack: { secretRef: { name: "lastcall-actions", key: "webhook-url" } },
 };
 
-/** Where NTH has the address of its webhook: as text, or in a Secret. */
+/** Where NTH has the URL of its webhook: as text, or in a Secret. */
 function webhookOf(settings: Settings): Setting | undefined {
   return settingOf(settings, "WEBHOOK_URL") ?? settingOf(settings, webhookSecret);
 }
@@ -237,7 +237,7 @@ function webhookHosts(settings: Settings): Readonly<Record<string, unknown>> {
   return URL.canParse(url) ? { "action-hosts": new URL(url).host } : {};
 }
 
-/** The address itself is in no note: whoever has it may write to the channel. */
+/** The URL itself is not in any note: whoever has it may write to the channel. */
 function webhookNotes(settings: Settings): readonly string[] {
   const found = webhookOf(settings);
   if (found === undefined) return [];

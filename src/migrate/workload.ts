@@ -3,22 +3,22 @@ import { LastcallError } from "../errors.ts";
 
 /** One setting of another tool, as it was found. */
 export interface Setting {
-  /** The name of its environment variable, by which flags and values are known as well. */
+  /** The name of its environment variable, which also identifies its flag and its value. */
   readonly name: string;
   readonly text: string;
-  /** Where it stands, as messages name it: `values.yaml: drainTimeout`. */
+  /** Its place in messages: `values.yaml: drainTimeout`. */
   readonly place: string;
 }
 
-/** By the setting's name; of several the one that the tool itself would take. */
+/** By the setting's name; if there are several, the one that the tool itself would use. */
 export type Settings = ReadonlyMap<string, Setting>;
 
-/** What could be read of another tool's configuration. */
+/** What was read of another tool's configuration. */
 export interface ToolSetup {
   readonly settings: Settings;
   /** Values of Lastcall's chart that follow from the tool's pod and account. */
   readonly values: ChartValues;
-  /** One sentence for each thing that has no equal. */
+  /** One sentence for each setting without an equivalent. */
   readonly notes: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface PolicyManifest {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** What another tool's configuration comes to. */
+/** The translation of another tool's configuration. */
 export interface Translation {
   readonly policies: readonly PolicyManifest[];
   readonly values: ChartValues;
@@ -43,7 +43,7 @@ export function policyDocument(name: string, spec: PolicyManifest["spec"]): Poli
   return { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata: { name }, spec };
 }
 
-/** A setting without which the policy would do more than was meant. */
+/** A setting without which the policy would do more than was intended. */
 export function unreadable({ place, text }: Setting, wanted: string): LastcallError {
   const found = text === "" ? "nothing" : JSON.stringify(text);
   return new LastcallError(
@@ -52,24 +52,24 @@ export function unreadable({ place, text }: Setting, wanted: string): LastcallEr
   );
 }
 
-/** A value as a setting's text; what is none, such as a list, as JSON. */
+/** A value as a setting's text; anything else, such as a list, as JSON. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** A setting's text, where it is there and not empty. */
+/** A setting's text, if it is set and not empty. */
 export function settingOf(settings: Settings, name: string): Setting | undefined {
   const found = settings.get(name);
   return found === undefined || found.text.trim() === "" ? undefined : found;
 }
 
-/** An object's field that is an object itself, or an empty one. */
+/** An object's field that is an object itself, otherwise an empty object. */
 export function fieldsIn(value: unknown, name: string): Fields {
   return fieldsOf(fieldsOf(value)[name]);
 }
 
-/** Whether a value says anything: neither nothing nor an empty text, list or map. */
+/** Whether a value is set: neither null nor an empty text, list or map. */
 export function isGiven(value: unknown): boolean {
   if (value === undefined || value === null || value === "") return false;
   if (Array.isArray(value)) return value.length > 0;
@@ -116,7 +116,7 @@ export function itemsOf(object: unknown): readonly ManifestObject[] {
   return Array.isArray(object.items) ? object.items.flatMap(itemsOf) : [object];
 }
 
-/** The one workload that is to be translated. Throws INPUT_INVALID where it is not one. */
+/** The one workload to translate. Throws INPUT_INVALID if there is not exactly one. */
 export function onlyWorkload(
   found: readonly ToolWorkload[],
   place: string,
@@ -152,7 +152,8 @@ export function variablesOf(
 }
 
 /**
- * `$(NAME)` as Kubernetes puts a variable in: one that is not known is left, and `$$` is a dollar.
+ * Expands `$(NAME)` as Kubernetes does: an unknown variable is left as it is, and `$$` is a dollar
+ * sign.
  */
 function expanded(text: string, variables: ReadonlyMap<string, string>): string {
   return text.replaceAll(/\$\$|\$\(([-._A-Za-z][-._A-Za-z0-9]*)\)/g, (found, name: string) =>
@@ -160,7 +161,7 @@ function expanded(text: string, variables: ReadonlyMap<string, string>): string 
   );
 }
 
-/** The words that a container is called with, without the program's own path. */
+/** The arguments of a container, without the program's own path. */
 export function wordsOf(workload: ToolWorkload): readonly string[] {
   const { command, args } = workload.container;
   const { settings } = variablesOf(workload, "");
@@ -168,15 +169,15 @@ export function wordsOf(workload: ToolWorkload): readonly string[] {
   return (
     [command, args]
       .flatMap((list) => (Array.isArray(list) ? list.map(String) : []))
-      // It comes first where the image's entry point is not used.
+      // It comes first if the image's entry point is not used.
       .filter((word, at) => at > 0 || word.startsWith("-"))
       .map((word) => expanded(word, variables))
   );
 }
 
 /**
- * Throws INPUT_INVALID where one of these settings may stand in something that cannot be read here:
- * a policy without it would be more than was meant.
+ * Throws INPUT_INVALID if one of these settings may be in something that cannot be read here: a
+ * policy without it would do more than was intended.
  */
 export function checkReadable(
   workload: ToolWorkload,
@@ -207,8 +208,8 @@ export function checkReadable(
 }
 
 /**
- * Throws INPUT_INVALID where the `extraEnv` of a values file is neither a map nor a list of
- * variables, or one of these in it is a reference.
+ * Throws INPUT_INVALID if the `extraEnv` of a values file is neither a map nor a list of variables,
+ * or if one of these in it is a reference.
  */
 export function checkExtraEnv(extraEnv: unknown, file: string, limits: readonly string[]): void {
   const isList = Array.isArray(extraEnv) && extraEnv.every(isFields);
@@ -227,20 +228,20 @@ export function checkExtraEnv(extraEnv: unknown, file: string, limits: readonly 
   throw unreadable(setting, "its value, not a reference to it");
 }
 
-/** A flag of another tool: the name of its setting, and its single letter where it has one. */
+/** A flag of another tool: the name of its setting, and its single letter if it has one. */
 export interface ToolFlag {
   readonly name: string;
   readonly short?: string;
-  /** Whether it stands for `true` by itself, and takes a value with `=` alone. */
+  /** Whether it means `true` by itself, and takes a value only with `=`. */
   readonly isSwitch?: boolean;
 }
 
 export type FlagNames = Readonly<Record<string, ToolFlag>>;
 
 /**
- * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`, and of a tool that has no such
- * letter `-flag` as well; unknown flags are returned separately. Throws INPUT_INVALID for a flag
- * that is known and has no value.
+ * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`, and for a tool without single
+ * letters `-flag` as well; unknown flags are returned separately. Throws INPUT_INVALID for a known
+ * flag without a value.
  */
 export function readArguments(
   args: readonly string[],
@@ -283,13 +284,13 @@ function splitArgument(
   return short !== undefined && rest !== undefined ? { flag: short, value: rest } : { flag: word };
 }
 
-/** Where the pod may run and what it is called with, as values of Lastcall's chart. */
+/** Where the pod may run and its arguments, as values of Lastcall's chart. */
 export function podValues({ pod }: ToolWorkload): ChartValues {
   const { nodeSelector, tolerations, affinity, imagePullSecrets } = pod;
   return onlyGiven({ nodeSelector, tolerations, affinity, imagePullSecrets });
 }
 
-/** The value without what says nothing. */
+/** The value without what is not set. */
 export function onlyGiven(values: ChartValues): ChartValues {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => isGiven(value)));
 }

@@ -20,12 +20,12 @@ const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in
 
 type Unanswered = Extract<Fact<never>, { readonly kind: "Unknown" }>;
 
-/** A fault of the credentials, not of the permissions or of the cloud. */
+/** A problem of the credentials, not of the permissions or of the cloud. */
 function isOfIdentity({ code }: Unanswered): boolean {
   return code === "CLOUD_CREDENTIALS" || code === "CONFIG_INVALID";
 }
 
-/** Outside of the cluster nobody has the controller's credentials, and may well have none. */
+/** Outside of the cluster, nobody has the controller's credentials, and may not have any. */
 function hasNone(fact: Unanswered, { inPod }: DoctorFacts): boolean {
   return !inPod && isOfIdentity(fact) && fact.passing === true;
 }
@@ -34,7 +34,7 @@ const awayCodes: ReadonlySet<string> = new Set(["CLOUD_REFUSED", "CLOUD_UNREACHA
 
 const askInPod = "this caller has no credentials of the cloud: run it in the controller's pod";
 
-/** Judges the machines that were looked up, where there are any. */
+/** Checks the machines that were looked up, if there are any. */
 function ofMachines(
   { machines }: DoctorFacts,
   judge: (found: readonly MachineFacts[]) => CheckResult,
@@ -92,7 +92,7 @@ function releaseVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Che
   return pass(`${counted(answers.length, "machine")} could be released now`);
 }
 
-/** The cloud, asked without harm, and the queue. */
+/** The cloud, tried without any change, and the queue. */
 export const cloudChecks: readonly Check[] = [
   {
     id: "cloud-identity",
@@ -204,13 +204,14 @@ export const cloudChecks: readonly Check[] = [
     looksAt: "where the controller reads a queue: whether it answers, and how much waits in it",
     fix: "look at the controller's log and at the rules of EventBridge: docs/cloud/aws.md",
     run: ({ queue }) => {
-      // A queue that does not exist or does not answer: the controller receives nothing either.
+      // A queue that does not exist or does not respond: the controller receives nothing either.
       const isAway = queue.kind === "Unknown" && awayCodes.has(queue.code ?? "");
       if (isAway) return fail(queue.why);
       return judging(queue, (found) => {
         if (found === undefined) return skip("the controller reads no queue");
         const said = `${counted(found.waiting, "message")} waiting, ${found.inFlight} in flight`;
-        // Two receivers take ten at a time; so many are not left over where they keep up.
+        // Two receivers take ten messages at a time; more than this is left over only if they
+        // cannot keep up.
         return found.waiting >= 100 ? warn(`the queue is not emptied: ${said}`) : pass(said);
       });
     },

@@ -26,8 +26,8 @@ const crdFix = "lastcall setup crds --apply";
 const definitionNames = ["departurepolicies.lastcall.dev", "departures.lastcall.dev"];
 
 /**
- * ValidatingAdmissionPolicy, by which the rights of controller and agents are narrowed, is served
- * from here on.
+ * From this version on the API server has ValidatingAdmissionPolicy, which narrows the permissions
+ * of controller and agents.
  */
 const oldestMinor = 30;
 const clockWarnMs = 2000;
@@ -41,7 +41,7 @@ function rightsVerdict(fact: Fact<readonly RightFacts[]>, who: string) {
   });
 }
 
-/** What was not answered because the caller may not ask, each with what was asked. */
+/** The requests that were refused because the caller lacks the permission. */
 function refusedFacts(facts: DoctorFacts): readonly string[] {
   return Object.values(facts).flatMap((fact: unknown) => {
     const { kind, code, why } = (fact ?? {}) as { kind?: string; code?: string; why?: string };
@@ -49,7 +49,7 @@ function refusedFacts(facts: DoctorFacts): readonly string[] {
   });
 }
 
-/** The API server, the resources, the rights. */
+/** The API server, the resources, the permissions. */
 export const clusterChecks: readonly Check[] = [
   {
     id: "api",
@@ -139,7 +139,7 @@ export const clusterChecks: readonly Check[] = [
     fix: "apply deploy/base/admission.yaml and deploy/agent/admission.yaml, or upgrade the chart",
     run: ({ admissionPolicies, controller, agent }) =>
       judging(admissionPolicies, (inForce) => {
-        // Either policy is named after the workload that it restricts, whatever that is called.
+        // Either policy is named after the workload that it restricts.
         const expected = [
           ...namesIn(controller).map((name) => `${name}-placeholder`),
           ...namesIn(agent),
@@ -176,10 +176,10 @@ function namesIn(fact: Fact<{ readonly name: string } | undefined>): readonly st
   return fact.kind === "Known" && fact.value !== undefined ? [fact.value.name] : [];
 }
 
-/** A node that joins has no agent for as long as that takes. */
+/** For this long, a node that joins may have no agent. */
 const joiningMs = minutes(5);
 
-/** Nodes and what runs on them, and who else deals with them. */
+/** The nodes, the pods on them, and other tools that drain. */
 export const nodeChecks: readonly Check[] = [
   {
     id: "agents",

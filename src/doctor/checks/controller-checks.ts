@@ -24,10 +24,7 @@ import {
 
 const installFix = "install it: docs/running.md";
 
-/**
- * Judges the controller's Deployment; where there is none that is for the check `controller` to
- * say.
- */
+/** Checks the controller's Deployment; if there is none, the check `controller` says so. */
 function ofController(
   facts: DoctorFacts,
   judge: (found: WorkloadFacts) => CheckResult,
@@ -37,7 +34,7 @@ function ofController(
   );
 }
 
-/** In seconds as long as these say most. */
+/** In seconds, up to this many. */
 function ageText(ageMs: Millis): string {
   if (ageMs < minutes(2)) return `${Math.round(ageMs / 1000)} s`;
   return formatDuration(minutes(Math.floor(ageMs / minutes(1))));
@@ -55,7 +52,7 @@ function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   return pass(`${holder} leads, its Lease was renewed ${age} ago`);
 }
 
-/** `1.2.3` of an image's tag or a chart's label; undefined where it says none. */
+/** The version `1.2.3` of an image's tag or a chart's label; undefined if there is none. */
 function versionIn(text: string): string | undefined {
   return /(?:^|[:@v-])(\d+\.\d+\.\d+[-.\w]*)$/.exec(text)?.[1];
 }
@@ -75,7 +72,7 @@ function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): CheckResult {
   return warn(`${skew}, and this program is ${facts.version}`);
 }
 
-/** The controller's own installation. */
+/** The installation of the controller. */
 export const controllerChecks: readonly Check[] = [
   {
     id: "controller",

@@ -19,7 +19,7 @@ import {
   warn,
 } from "../facts.ts";
 
-/** Judges the policies that can be read, where there are any. */
+/** Checks the policies that can be read, if there are any. */
 function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => CheckResult): CheckResult {
   return judging(facts.policies, (found) =>
     found.policies.length === 0 ? skip("there is no policy that can be read") : judge(found),
@@ -38,7 +38,7 @@ function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckRes
   });
 }
 
-/** The policies themselves, and what came of them. */
+/** The policies, and their effect. */
 export const policyChecks: readonly Check[] = [
   {
     id: "policies",
