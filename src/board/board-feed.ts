@@ -16,33 +16,33 @@ import type {
 
 export interface BoardFeedOptions {
   readonly fleet: Pick<Fleet, "view" | "onChange">;
-  /** The time of the cluster, which in a demo goes faster than the clock on the wall. */
+  /** The cluster's time, which in a demo runs faster than real time. */
   readonly cluster: { now(): Instant; rate(): number };
-  /** The clock on the wall: how often a picture is made is measured on it. */
+  /** Real time, by which the interval between pictures is measured. */
   readonly clock: Clock;
-  /** What there is to say beside the fleet itself. */
+  /** What to show in addition to the fleet itself. */
   readonly state: () => Omit<FleetState, "days">;
   readonly hasReleaser: HasReleaser;
-  /** Remembers what has ended for longer than the cluster does; absent: it does not. */
+  /** Remembers ended departures for longer than the cluster does; absent: only the cluster does. */
   readonly ended?: EndedDepartures | undefined;
-  /** Tells this run of the server from any other. */
+  /** Identifies this run of the server. */
   readonly run: string;
 }
 
 export type PictureListener = (message: StreamMessage) => void;
 
-/** Between two pictures; a fleet that takes long to look at is looked at less often. */
+/** The pause between two pictures; a fleet that takes long to compute is computed less often. */
 const leastPauseMs = millis(250);
 const pausePerWork = 4;
-/** Without any change: so often the time is told, and the plan looked at again. */
+/** Without any change: how often the time is sent, and the plan computed again. */
 const quietMs = seconds(10);
-/** Where the cluster's time runs fast. */
+/** The same if the cluster's time runs fast. */
 const quietFastMs = seconds(1);
 
 /**
- * One picture of the fleet for however many pages: looked at again when something has changed, a
- * few times a second at most, and told as numbered changes. A page that comes back is told what it
- * has missed, once.
+ * One picture of the fleet for any number of pages: computed when something has changed, a few
+ * times a second at most, and sent as numbered changes. A page that reconnects gets what it has
+ * missed, once.
  */
 export class BoardFeed {
   readonly #options: BoardFeedOptions;
@@ -56,7 +56,7 @@ export class BoardFeed {
     this.#wakeup = new Wakeup(options.clock);
   }
 
-  /** Looks until the signal aborts. */
+  /** Computes pictures until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#options;
     const stop = fleet.onChange(() => this.#wakeup.wake());
@@ -74,14 +74,14 @@ export class BoardFeed {
     }
   }
 
-  /** Looks again soon, for what is not of the fleet. */
+  /** Computes a picture soon, for what is not part of the fleet. */
   refresh(): void {
     this.#wakeup.wake();
   }
 
   /**
-   * Tells the listener where things stand, and every change from then on; gives the way to stop it.
-   * `after` is the id of the last message that it has had before.
+   * Sends the listener the current picture, and every change from then on; returns the function
+   * that unsubscribes it. `after` is the id of the last message that it received before.
    */
   subscribe(listener: PictureListener, after?: string): () => void {
     for (const message of this.#missed(after) ?? this.#whole()) listener(message);
@@ -93,7 +93,10 @@ export class BoardFeed {
     return this.#listeners.size;
   }
 
-  /** A look that took long but once, as while the machine stood still, holds up none after it. */
+  /**
+   * A picture that took long only once, for example while the machine was suspended, does not delay
+   * those after it.
+   */
   #pauseMs(tookMs: number): Millis {
     const workMs = Math.min(tookMs, this.#tookMs);
     this.#tookMs = tookMs;
@@ -124,7 +127,7 @@ export class BoardFeed {
     for (const listener of [...this.#listeners]) listener(message);
   }
 
-  /** Undefined where it is not known what came after. */
+  /** Undefined if it is not known what came after. */
   #missed(after: string | undefined): readonly StreamMessage[] | undefined {
     const [run, number] = after?.split(".") ?? [];
     const seq = Number(number);
@@ -156,13 +159,13 @@ export class BoardFeed {
   }
 }
 
-/** So many of what is gone are remembered however few rows there are. */
+/** The least number of removed items that are remembered, however few rows there are. */
 const smallFleet = 500;
 
 /**
- * The latest picture, and what in it is new since when: each part is compared by what would be sent
- * of it, and what is as it was is neither sent nor kept again. A page that comes back is told all
- * that has changed meanwhile, as it is now.
+ * The latest picture, and since when each of its parts is new: each part is compared in its
+ * serialized form, and what is unchanged is neither sent nor stored again. A page that reconnects
+ * gets everything that has changed meanwhile, in its current state.
  */
 export class PictureChanges {
   readonly #rows = new NumberedItems<BoardPicture["rows"][number]>();
@@ -176,7 +179,7 @@ export class PictureChanges {
     return this.#seq;
   }
 
-  /** The last one that was seen; undefined before the first. */
+  /** The last picture; undefined before the first. */
   picture(): BoardPicture | undefined {
     if (this.#fleet === undefined) return undefined;
     return {
@@ -187,7 +190,7 @@ export class PictureChanges {
     };
   }
 
-  /** Undefined where nothing is new. */
+  /** Undefined if nothing is new. */
   of(picture: BoardPicture): BoardChange | undefined {
     const seq = this.#seq + 1;
     const { fleet, rows, past, policies } = picture;
@@ -200,7 +203,7 @@ export class PictureChanges {
     return this.#seq === seq ? change : undefined;
   }
 
-  /** What is new since the change of that number; undefined where that is not known any more. */
+  /** What is new since the change with that number; undefined if that is no longer known. */
   since(seq: number): BoardChange | undefined {
     const lists = [this.#rows, this.#past, this.#policies];
     if (seq < Math.max(...lists.map((list) => list.knownSince))) return undefined;
@@ -219,17 +222,17 @@ export class PictureChanges {
 
 interface NumberedItem<T> {
   readonly item: T;
-  /** Of the change that brought it as it is. */
+  /** By the number of the change that last updated it. */
   readonly seq: number;
 }
 
 class NumberedItems<T extends Identified> {
   #items: ReadonlyMap<string, NumberedItem<T>> = new Map();
-  /** By the change that took it away, the longest gone first. */
+  /** By the number of the change that removed it, oldest first. */
   readonly #gone = new Map<string, number>();
   #knownSince = 0;
 
-  /** What came after a change before this one is not known any more. */
+  /** What came after an earlier change than this one is no longer known. */
   get knownSince(): number {
     return this.#knownSince;
   }
@@ -239,7 +242,7 @@ class NumberedItems<T extends Identified> {
   }
 
   take(items: readonly T[], seq: number): void {
-    // Before what goes now, of which everybody is still to be told.
+    // Before what is removed now, which every page still has to be sent.
     this.#forget(Math.max(smallFleet, items.length));
     const before = this.#items;
     const now = new Map<string, NumberedItem<T>>();
@@ -259,7 +262,7 @@ class NumberedItems<T extends Identified> {
     return set.length + gone.length === 0 ? undefined : { set, gone };
   }
 
-  /** Whoever has missed that much is told less by a whole picture. */
+  /** For a page that has missed that much, a whole picture is smaller. */
   #forget(most: number): void {
     for (const [id, seq] of this.#gone) {
       if (this.#gone.size <= most) return;
@@ -269,7 +272,7 @@ class NumberedItems<T extends Identified> {
   }
 }
 
-/** Whether the same would be sent of both. */
+/** Whether both are equal in their serialized form. */
 function isSameJson(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object") return false;

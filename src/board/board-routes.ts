@@ -19,15 +19,15 @@ export interface BoardRoutesOptions {
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "list" | "budgets">;
   readonly now: () => Instant;
-  /** The DeparturePolicy objects as they are written. Rejects where they cannot be read. */
+  /** The DeparturePolicy objects as they were written. Rejects if they cannot be read. */
   readonly policyObjects: () => Promise<readonly KubeObject[]>;
   readonly hasReleaser: HasReleaser;
   readonly drainLog: DrainLog;
-  /** What a counter elsewhere has of past outcomes; absent where there is none. */
+  /** The past outcomes counted by Prometheus; absent if there is none. */
   readonly counted?: (() => Promise<CountedOutcomes>) | undefined;
 }
 
-/** What the page of the board asks for. */
+/** The routes that the board's page requests. */
 export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
   const { feed, acts } = options;
   return {
@@ -63,7 +63,7 @@ function boardStream(feed: BoardFeed, after: string | undefined): PageStream {
   };
 }
 
-/** Its pods are listed now: never those of the whole cluster. */
+/** Lists the node's pods now: never those of the whole cluster. */
 async function answerNode(
   { query }: PageRequest,
   { fleet, pods, now, drainLog }: BoardRoutesOptions,
@@ -76,7 +76,7 @@ async function answerNode(
   return { status: 200, json: page };
 }
 
-/** Asked for by a page that is about to plan the fleet itself: it is never in the stream. */
+/** Requested by a page that is about to compute a plan itself: it is never in the stream. */
 async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
   const { fleet, now, policyObjects, hasReleaser } = options;
   try {
@@ -108,12 +108,12 @@ async function podsOn(name: string, { fleet, pods }: Pick<BoardRoutesOptions, "f
   }
 }
 
-/** Of a list so many items are written at once, some ten kilobytes. */
+/** How many items of a list are serialized at once, some ten kilobytes. */
 const itemsAtOnce = 32;
 
 /**
- * A message as server-sent events have it, part by part. The picture of thousands of nodes is
- * megabytes of text: in one piece they stay in memory until the whole heap is collected.
+ * A message in the format of server-sent events, part by part. The picture of thousands of nodes is
+ * megabytes of text: in one piece it would stay in memory until the whole heap is collected.
  */
 export function* eventParts(message: StreamMessage): Generator<string> {
   const id = "id" in message ? `id: ${message.id}\n` : "";
@@ -122,14 +122,14 @@ export function* eventParts(message: StreamMessage): Generator<string> {
   yield "\n\n";
 }
 
-/** What `JSON.stringify` gives of plain data. */
+/** The same text as `JSON.stringify` of plain data. */
 export function* jsonParts(value: unknown): Generator<string> {
   if (Array.isArray(value)) yield* listParts(value);
   else if (typeof value === "object" && value !== null && isLarge(value)) yield* fieldParts(value);
   else yield JSON.stringify(value);
 }
 
-/** Whether there are lists in it, at some depth. */
+/** Whether it contains lists, at some depth. */
 function isLarge(value: object): boolean {
   return Object.values(value).some(
     (inner) =>

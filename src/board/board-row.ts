@@ -14,7 +14,7 @@ import { type Instant, plus } from "../core/time/time.ts";
 import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";
 import { plannedWaves } from "./wave-spans.ts";
 
-/** A row for each node, and for each live departure whose Node object is gone already. */
+/** A row for each node, and for each live departure whose Node object is gone. */
 export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[] {
   const planned = new Map<string, PlannedRow>();
   for (const one of plan.policies) {
@@ -43,8 +43,8 @@ export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[]
 }
 
 /**
- * A node that may leave by now may leave now, says the plan; a page is told since when, which stays
- * as it is.
+ * For a node that may leave by now, the plan says "now"; a page is sent since when, which does not
+ * change.
  */
 function lastingEarliest(
   { earliestAt, bornAt: born }: PlannedDeparture,
@@ -65,7 +65,7 @@ interface NodeStory {
   readonly departure: Departure | undefined;
 }
 
-/** Of several live departures of a node the one that makes it leave, or will. */
+/** Of several live departures of a node, the one that makes it leave, or will. */
 function liveByNode(
   departures: readonly Departure[],
   isPlanned: (uid: string) => boolean,
@@ -80,7 +80,7 @@ function liveByNode(
   return found;
 }
 
-/** A request for a time past the node's deadline has the plan before it. */
+/** For a request after the node's deadline, the plan comes first. */
 function weightOf(departure: Departure, isPlanned: boolean): number {
   if (isUnderWay(departure)) return 3;
   if (isNoticed(departure)) return 2;
@@ -125,7 +125,7 @@ function stateOf(departure: Departure | undefined, hasInstant: boolean): RowStat
   return departure.status.phase === "Held" ? "Held" : "Scheduled";
 }
 
-/** Why the node leaves when it does, or stays, as the plan says it. */
+/** Why the node leaves when it does, or stays, in the words of the plan. */
 function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
   if (planned !== undefined) {
     const { entry, policy } = planned;
@@ -142,7 +142,7 @@ function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
   return { reason, explain };
 }
 
-/** Until the controller moves it, a departure has the instants that stand in it. */
+/** Until the controller moves it, a departure has the instants in its spec. */
 function settledBy(departure: Departure | undefined) {
   const { departAt, deadlineAt } = departure ?? {};
   return {
@@ -192,7 +192,7 @@ function rowHold(node: NodeFacts, departure: Departure | undefined): RowHold | n
   return { mark: hold.mark, untilAt: null, isOurs: hold.mark === holdAnnotation, by, sinceAt };
 }
 
-/** The labels by which the platforms say which group of machines a node is of. */
+/** The labels by which platforms name the group of machines of a node. */
 const poolLabels = [
   "cloud.google.com/gke-nodepool",
   "eks.amazonaws.com/nodegroup",

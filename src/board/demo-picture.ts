@@ -1,6 +1,6 @@
 /**
- * What the demo shows at one instant, in a terminal and in a browser: two fleets of one fate, with
- * Lastcall and without. Everything that is on either follows from this alone.
+ * What the demo shows at one instant, in a terminal and in a browser: two fleets with the same
+ * fate, one with Lastcall and one without. Everything on either screen is derived from this.
  */
 import type { WindowState } from "../core/limits/windows.ts";
 import type { Reason } from "../core/reason/reason.ts";
@@ -11,7 +11,7 @@ export interface DemoPicture {
   readonly now: Instant;
   readonly startedAt: Instant;
   readonly seed: number;
-  /** How many times faster than real time the model runs just now, and why. */
+  /** How many times faster than real time the model is running, and why. */
   readonly speed: number;
   readonly moment: Moment;
   readonly paused: boolean;
@@ -20,17 +20,17 @@ export interface DemoPicture {
   readonly policies: readonly BoardPolicy[];
   /** By zone, then by name. */
   readonly nodes: readonly BoardNode[];
-  /** How many there are beside `nodes`, of a large fleet in a browser. */
+  /** How many there are in addition to `nodes`, in a large fleet in a browser. */
   readonly unseen?: number | undefined;
-  /** The notice on Lastcall's fleet, while it runs and shortly after. */
+  /** The notice in Lastcall's fleet, while it is running and shortly after. */
   readonly notice?: BoardNotice | undefined;
-  /** What happened last, the newest first. */
+  /** What happened recently, newest first. */
   readonly news: readonly BoardNews[];
   readonly withLastcall: FleetFigures;
   readonly without: FleetFigures;
 }
 
-/** What there is to see, as far as it decides how fast the clock goes. */
+/** What there is to see, as far as it determines the speed. */
 export type Moment =
   | "Opening"
   | "Notice"
@@ -41,7 +41,7 @@ export type Moment =
   | "Quiet"
   | "Skipping";
 
-/** What a person can have the demo do. */
+/** The commands that a person can give the demo. */
 export type DemoKey = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt";
 
 const demoKeys: Readonly<Record<string, DemoKey>> = {
@@ -54,12 +54,12 @@ const demoKeys: Readonly<Record<string, DemoKey>> = {
   i: "Interrupt",
 };
 
-/** What a key stands for, in a terminal and in a browser. */
+/** The command of a key, in a terminal and in a browser. */
 export function demoKeyOf(key: string): DemoKey | undefined {
   return demoKeys[key.toLowerCase()];
 }
 
-/** Where the demo is in what it has to tell. */
+/** The current chapter of the demo's story. */
 export type Story =
   | { readonly kind: "Together"; readonly nodes: number; readonly limitAt: Instant }
   | { readonly kind: "Notice"; readonly node: string }
@@ -73,7 +73,7 @@ export type Story =
   | {
       readonly kind: "OneByOne";
       readonly nodes: number;
-      /** Of those that were launched together: how many have not left yet. */
+      /** Of the machines that were launched together, how many have not left yet. */
       readonly nodesLeft: number;
       readonly limitAt: Instant;
     }
@@ -89,7 +89,7 @@ export interface BoardPolicy {
   readonly windows: WindowState;
   /** The sentence of its forecast. */
   readonly forecast: string;
-  /** What the audit says of the workloads on its nodes; absent until the first audit. */
+  /** The audit's verdict on the workloads of its nodes; absent until the first audit. */
   readonly audit?: string | undefined;
 }
 
@@ -112,26 +112,26 @@ export interface BoardTwin {
 export interface BoardNotice {
   readonly node: string;
   readonly noticedAt: Instant;
-  /** When the machine is shut down, and pods have no say any more. */
+  /** When the machine is shut down, whatever its pods are doing. */
   readonly deadlineAt: Instant;
-  /** When its power went. */
+  /** When it was powered off. */
   readonly goneAt?: Instant | undefined;
   readonly pods: readonly BoardPod[];
-  /** The pods of the same machine in the fleet without Lastcall; absent where it is not taken. */
+  /** The pods of the same machine in the fleet without Lastcall; absent if it is not preempted. */
   readonly twinPods?: readonly BoardPod[] | undefined;
 }
 
 export interface BoardPod {
   readonly name: string;
-  /** When it was told to end, and when it had ended. */
+  /** When its termination began, and when it had ended. */
   readonly terminatingAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
-  /** It was ended before its program had. */
+  /** It was killed before its program had ended. */
   readonly isKilled?: boolean | undefined;
 }
 
 export type NodeActivity =
-  /** At work without a departure yet. */
+  /** Running without a departure yet. */
   | { readonly kind: "Working" }
   | {
       readonly kind: "Scheduled";
@@ -139,7 +139,7 @@ export type NodeActivity =
       readonly deadlineAt: Instant | undefined;
       readonly why: Reason;
     }
-  /** Its time has come, and something holds it back. */
+  /** Its time has come, and something holds it. */
   | { readonly kind: "Held"; readonly why: Reason | undefined }
   | {
       readonly kind: "Draining";
@@ -149,7 +149,7 @@ export type NodeActivity =
     }
   | { readonly kind: "Releasing" }
   | { readonly kind: "RollingBack" }
-  /** The cloud takes it: this is its notice, and what is left to do before the end of it. */
+  /** The cloud preempts it: its notice, and what is left to do before the deadline. */
   | {
       readonly kind: "Taken";
       readonly deadlineAt: Instant;
@@ -161,12 +161,12 @@ export type NodeActivity =
 export interface BoardNews {
   readonly at: Instant;
   readonly node: string;
-  /** An outcome of a departure; `Noticed` and `Drained` for a node that the cloud takes. */
+  /** The outcome of a departure; `Noticed` and `Drained` for a node that the cloud preempts. */
   readonly what: string;
   readonly message: string;
 }
 
-/** The story in a sentence or two; `span` writes a time as its reader does. */
+/** The story in a sentence or two; `span` formats a duration for its reader. */
 export function storyText(story: Story, now: Instant, span: (ms: number) => string): string {
   switch (story.kind) {
     case "Together":

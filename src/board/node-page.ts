@@ -29,7 +29,7 @@ import { isLastcallError } from "../errors.ts";
 import { pastDeparture } from "./outcome/ended-departures.ts";
 import type { PastDeparture } from "./stream.ts";
 
-/** What was planned for the pods of a node as it began to leave, and what came of it. */
+/** The plan for the pods of a node when its departure began, and what became of them. */
 interface DrainRecord {
   readonly beganAt: Instant;
   readonly plan: DrainPlanReport;
@@ -38,9 +38,9 @@ interface DrainRecord {
 
 export interface PodRecord {
   readonly uid: string;
-  /** When it was told to end; null where it was not. */
+  /** When its termination began; null if it did not. */
   readonly toldAt: Instant | null;
-  /** When it was gone; null while it is there. */
+  /** When it was gone; null while it exists. */
   readonly goneAt: Instant | null;
 }
 
@@ -54,16 +54,18 @@ export interface DrainLogOptions {
   readonly now: () => Instant;
 }
 
-/** So many nodes' pods are watched at a time: of a fleet that leaves at once the first ones. */
+/**
+ * The most nodes whose pods are watched at a time: of a fleet that leaves at once, the first ones.
+ */
 const mostFollowed = 20;
-/** A drain that has gone on for longer is not followed any more. */
+/** A drain that takes longer is no longer watched. */
 const lateMs = minutes(1);
-/** Drains that are remembered, the newest so many. */
+/** The most drains that are remembered, newest first. */
 const mostKept = 100;
 
 /**
- * Follows the pods of the nodes that leave while the board is served, one watch a node and only for
- * so long. Nothing in the cluster remembers them: a Departure counts its pods.
+ * Watches the pods of departing nodes while the board is served, with one watch per node for a
+ * limited time. The cluster does not remember them: a Departure only counts its pods.
  */
 export class DrainLog {
   readonly #options: DrainLogOptions;
@@ -74,12 +76,12 @@ export class DrainLog {
     this.#options = options;
   }
 
-  /** Undefined where the board has not seen the drain of this departure. */
+  /** Undefined if the board has not seen the drain of this departure. */
   of(departure: string): DrainRecord | undefined {
     return this.#records.get(departure);
   }
 
-  /** Follows what begins until the signal aborts. */
+  /** Watches the drains that begin, until the signal aborts. */
   follow(signal: AbortSignal): void {
     const stop = this.#options.fleet.onChange(({ departures }) => {
       for (const uid of departures) this.#look(uid);
@@ -106,7 +108,7 @@ export class DrainLog {
     void this.#followWhileEarly(uid, follow.signal);
   }
 
-  /** Tries again after a fault that may pass. The page says elsewhere which right is missing. */
+  /** Retries after a fault that may pass. The page says elsewhere which permission is missing. */
   async #followWhileEarly(uid: string, signal: AbortSignal): Promise<void> {
     const { fleet, clock, rng } = this.#options;
     for (let attempt = 0; !signal.aborted; attempt += 1) {
@@ -123,7 +125,7 @@ export class DrainLog {
     }
   }
 
-  /** A drain that had long begun when the board saw it may have lost pods already. */
+  /** A drain that had begun long before the board saw it may have lost pods already. */
   #isEarly({ status }: Departure): boolean {
     if (status.phase === "Preparing") return true;
     const beganAt = drainBeganAt(status);
@@ -170,7 +172,10 @@ function asBefore({ deletionAt, ...pod }: PodFacts, beganAt: Instant): PodFacts 
   return toldAt({ ...pod, deletionAt }) < beganAt ? { ...pod, deletionAt } : pod;
 }
 
-/** A deletion says by when it has to be over; a pod that is given less than its own grace later. */
+/**
+ * A deletion timestamp is its deadline; a pod that is given less than its own grace period was
+ * deleted later.
+ */
 function toldAt({ deletionAt, graceSeconds }: PodFacts): Instant {
   return instant((deletionAt ?? 0) - seconds(graceSeconds));
 }
@@ -190,15 +195,15 @@ function podsNow(
   });
 }
 
-/** One node, in full: what `/api/node` answers. */
+/** One node in full: the response of `/api/node`. */
 export interface NodePage {
   readonly node: string;
   readonly at: Instant;
-  /** Without a notice, and on the clock of each; the notice that runs, if any, comes first. */
+  /** Without a notice, and with each length of notice; the current notice, if any, comes first. */
   readonly drains: readonly ShownDrain[];
   /** Why there are no drain plans; null where there are. */
   readonly problem: string | null;
-  /** Pods that have been told to end, as `namespace/name`. */
+  /** Pods that are terminating, as `namespace/name`. */
   readonly terminating: readonly string[];
   readonly departures: readonly NodeDeparture[];
 }
@@ -216,11 +221,11 @@ export interface NodeDeparture {
   readonly steps: readonly TimelineEntry[];
   readonly actions: readonly ShownAction[];
   readonly past: PastDeparture | null;
-  /** How its pods were to leave and how they did; null where the board was not there to see. */
+  /** How its pods were planned to leave and how they did; null if the board did not see it. */
   readonly record: DrainRecord | null;
 }
 
-/** What was done around the departure; what it takes to undo it is nobody's to see here. */
+/** The actions of the departure; what is needed to undo them is not shown to anybody. */
 export type ShownAction = Pick<
   ActionRecord,
   "name" | "kind" | "at" | "state" | "seconds" | "attempts" | "detail"
@@ -240,7 +245,7 @@ export interface NodePageFacts {
 const noticesShown: readonly Millis[] = [seconds(120), seconds(30)];
 const departuresShown = 6;
 
-/** Undefined where there is no such node, and was none. */
+/** Undefined if there is and was no such node. */
 export function nodePage(name: string, facts: NodePageFacts): NodePage | undefined {
   const { view, pods = [], problem = null, now } = facts;
   const node = view.nodes.find((one) => one.name === name);

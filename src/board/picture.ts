@@ -15,7 +15,7 @@ import { EndedDepartures, pastDeparture } from "./outcome/ended-departures.ts";
 import type { BoardPicture, BoardRow, ClosedSpan, FleetState, PolicyCard } from "./stream.ts";
 import { plannedWaves } from "./wave-spans.ts";
 
-/** What the timeline can show at most. */
+/** The longest span that the timeline can show. */
 const behindMs = hours(12);
 const aheadMs = hours(48);
 
@@ -23,13 +23,13 @@ export interface PictureFacts {
   readonly now: Instant;
   readonly state: Omit<FleetState, "days">;
   readonly releaseAnswers?: ReleaseAnswers | undefined;
-  /** Those that are remembered from before; what has ended since is added to them. */
+  /** Those of the history; what has ended since is added to them. */
   readonly ended?: EndedDepartures | undefined;
 }
 
 /**
- * All that the board shows of a fleet, at one instant: the rows with the same plan as the
- * controller acts upon, where each policy stands, and what came of those that have left.
+ * Everything that the board shows of a fleet at one instant: the rows with the same plan that the
+ * controller acts on, the state of each policy, and the outcomes of the departures.
  */
 export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture {
   const view = { ...seen, nodes: withLaunchTimes(seen) };
@@ -71,7 +71,7 @@ function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
   };
 }
 
-/** In whole hours, so that the spans stay as they are until an hour has passed. */
+/** In whole hours, so that the spans stay the same for an hour. */
 function shutSpans({ policy }: PolicyPlan, now: Instant): readonly ClosedSpan[] {
   const hourMs = hours(1);
   const thisHour = instant(Math.floor(now / hourMs) * hourMs);
@@ -98,9 +98,9 @@ function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
 const mostMs = minutes(15);
 
 /**
- * The nodes with their machines' own launch times, which the controller knows from the cloud and
- * nobody else: it has planned each Departure's deadline by them. Without that the plan of the board
- * would be another than the controller's, by the seconds that a machine is older than its Node.
+ * The nodes with their machines' launch times, which only the controller knows from the cloud: it
+ * has planned the deadline of each Departure by them. Without that, the plan of the board would
+ * differ from the controller's by the seconds that a machine is older than its Node.
  */
 export function withLaunchTimes({
   nodes,
@@ -134,10 +134,10 @@ function launchTime(
   return isLikely ? launchedAt : undefined;
 }
 
-/** All that a page needs to plan the fleet itself: what `/api/what-if` answers. */
+/** Everything that a page needs to compute a plan itself: the response of `/api/what-if`. */
 export interface WhatIfFacts extends Pick<FleetView, "nodes" | "departures"> {
   readonly at: Instant;
-  /** As they are written in the cluster, so that a person reads and edits their own text. */
+  /** As they are written in the cluster, so that people read and edit their own text. */
   readonly policies: readonly PolicyText[];
   readonly releaseAnswers: readonly (readonly [uid: string, answer: ReleaseAnswer])[];
 }
@@ -172,13 +172,13 @@ export function whatIfFacts({ view, policies, releaseAnswers, at }: FactSources)
   };
 }
 
-/** No plan reads them, and what it takes to undo them is nobody's to see here. */
+/** No plan reads them, and what is needed to undo them is not shown to anybody. */
 function withoutActions({ status, ...departure }: Departure): Departure {
   const { actions: _, ...rest } = status;
   return { ...departure, status: rest };
 }
 
-/** What the timeline would show under other policies. */
+/** What the timeline would show with other policies. */
 export interface SupposedPicture {
   readonly plan: FleetPlan;
   readonly rows: readonly BoardRow[];
@@ -186,8 +186,8 @@ export interface SupposedPicture {
 }
 
 /**
- * The plan that these policies would have now. Of a planned departure that has not begun the plan's
- * instant is shown, not the one that its Departure still has.
+ * The plan that these policies would have now. A planned departure that has not begun is shown at
+ * the plan's instant, not at the one that its Departure still has.
  */
 export function supposedPicture(
   facts: WhatIfFacts,

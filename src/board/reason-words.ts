@@ -1,6 +1,6 @@
 /**
- * A short sentence a reason and language, for a distance, in a browser and in a terminal; the
- * core's own has the details.
+ * A short sentence per reason and language, to be read from a distance, in a browser and in a
+ * terminal; the core's own sentence has the details.
  */
 import type { Reason } from "../core/reason/reason.ts";
 

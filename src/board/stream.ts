@@ -1,6 +1,6 @@
 /**
- * What the server of the board tells its pages: its types, and how a page goes on from one picture
- * to the next. Server and page both read this file, so that neither can disagree with the other.
+ * What the board's server sends to its pages: its types, and how a page gets from one picture to
+ * the next. Server and page both use this file, so that they cannot disagree.
  */
 import type { Outcome, Phase } from "../core/departure/departure.ts";
 import type { PlannedReason } from "../core/plan/fleet-plan.ts";
@@ -9,27 +9,27 @@ import type { Reason } from "../core/reason/reason.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { WaveSpan } from "./wave-spans.ts";
 
-/** What is kept in a picture has an id of its own, which is never another's. */
+/** Every item of a picture has an id, which is never reused. */
 export interface Identified {
   readonly id: string;
 }
 
 export interface BoardPicture {
   readonly fleet: FleetState;
-  /** A row a node, and one for each departure whose Node object is gone already; in no order. */
+  /** A row per node, and one per departure whose Node object is gone; in no order. */
   readonly rows: readonly BoardRow[];
-  /** Departures that have ended, the newest so many. */
+  /** Departures that have ended, the newest ones. */
   readonly past: readonly PastDeparture[];
   readonly policies: readonly PolicyCard[];
 }
 
-/** What there is to say of the cluster and of the board itself. */
+/** What to show about the cluster and the board itself. */
 export interface FleetState {
   /** The context of the kubeconfig. */
   readonly cluster: string;
   readonly isDemo: boolean;
   readonly connection: ClusterConnection;
-  /** One sentence for each right or definition that is missing, with what it is missing for. */
+  /** One sentence for each permission or definition that is missing, with what it is needed for. */
   readonly missing: readonly string[];
   readonly rights: BoardRights;
   readonly days: readonly OutcomeDay[];
@@ -38,13 +38,13 @@ export interface FleetState {
 }
 
 export type ClusterConnection =
-  /** The first complete list is not there yet. */
+  /** The first complete list has not arrived yet. */
   | { readonly kind: "Connecting" }
   | { readonly kind: "Live" }
-  /** The rows are what was last known. */
+  /** The rows are the last known state. */
   | { readonly kind: "Away"; readonly sinceAt: Instant; readonly problem: string };
 
-/** What the caller may do, by SelfSubjectAccessReview. */
+/** The caller's permissions, by SelfSubjectAccessReview. */
 export interface BoardRights {
   readonly patchNodes: boolean;
   readonly createDepartures: boolean;
@@ -66,7 +66,9 @@ export type RowState = "Leaving" | "Held" | "Scheduled" | "Stays";
 
 export interface BoardRow extends Identified {
   readonly node: string;
-  /** Of the Node object; an act names it, so that it never meets another node of the name. */
+  /**
+   * The uid of the Node object; an act names it, so that it never affects another node of the name.
+   */
   readonly uid: string;
   readonly zone: string;
   readonly pool: string;
@@ -83,13 +85,13 @@ export interface BoardRow extends Identified {
   readonly deadlineAt: Instant | null;
   readonly noticedAt: Instant | null;
   readonly startedAt: Instant | null;
-  /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
+  /** When it is expected to start, if budgets or waves will hold it past `departAt`. */
   readonly heldBackTo: Instant | null;
   readonly window: string | null;
-  /** The wave that it is to leave in; null without one. */
+  /** The wave in which it is to leave; null without one. */
   readonly wave: number | null;
   readonly reason: Reason;
-  /** Why it was given its instant; null where the plan has none for it. */
+  /** Why it was given its instant; null if the plan has none for it. */
   readonly plannedBy: PlannedReason | null;
   /** The core's own sentence. */
   readonly explain: string;
@@ -101,11 +103,11 @@ export interface BoardRow extends Identified {
 export interface RowHold {
   /** The annotation, or `spec.hold` of its Departure. */
   readonly mark: string;
-  /** Null: for good. */
+  /** Null: indefinitely. */
   readonly untilAt: Instant | null;
-  /** Whether it is Lastcall's own annotation, which the board can take away again. */
+  /** Whether it is Lastcall's own annotation, which the board can remove. */
   readonly isOurs: boolean;
-  /** The program that wrote it, as in `kubectl-annotate`, and when; null where it is not known. */
+  /** The program that wrote it, as in `kubectl-annotate`, and when; null if not known. */
   readonly by: string | null;
   readonly sinceAt: Instant | null;
 }
@@ -135,9 +137,9 @@ export interface PastDeparture extends Identified {
   readonly noticedAt: Instant | null;
   readonly startedAt: Instant | null;
   readonly endedAt: Instant;
-  /** From the notice until the node was marked. */
+  /** From the notice until the node was cordoned. */
   readonly noticeToCordonMs: Millis | null;
-  /** What was left of the notice when the node was empty. */
+  /** The time that was left of the notice when the node was empty. */
   readonly timeLeftMs: Millis | null;
   readonly pods: PodCounts | null;
   readonly losses: readonly PodLoss[];
@@ -155,11 +157,11 @@ export const lossKinds = ["Killed", "LeftBehind", "Forced"] as const;
 export interface PodLoss {
   readonly pod: string;
   readonly what: (typeof lossKinds)[number];
-  /** The audit rule that foretold it, or why it was deleted past its budget. */
+  /** The audit rule that predicted it, or why it was deleted despite its budget. */
   readonly why: string | null;
 }
 
-/** One day's ends (UTC) under one policy. */
+/** The outcomes of one day (UTC) under one policy. */
 export interface OutcomeDay {
   /** As in `2026-11-20`. */
   readonly day: string;
@@ -173,7 +175,7 @@ export interface OutcomeDay {
 export interface PolicyCard extends Identified {
   readonly name: string;
   readonly matched: number;
-  /** What keeps it from being read; the rest of the card is empty then. */
+  /** Why it cannot be read; the rest of the card is empty then. */
   readonly problem: string | null;
   readonly isPaused: boolean;
   readonly isDryRun: boolean;
@@ -184,9 +186,9 @@ export interface PolicyCard extends Identified {
   /** The core's own sentence. */
   readonly forecast: string;
   readonly freezeUntil: Instant | null;
-  /** When no planned departure may start, over the time that the timeline shows. */
+  /** When no planned departure may start, within the time that the timeline shows. */
   readonly shut: readonly ClosedSpan[];
-  /** Waves that have not passed. */
+  /** Waves that are not over. */
   readonly waves: readonly WaveSpan[];
 }
 
@@ -197,8 +199,8 @@ export interface ClosedSpan {
 }
 
 /**
- * Whether there is anything to say of nodes and policies: until the first lists are complete nobody
- * knows even that there are none.
+ * Whether there is anything to say about nodes and policies: until the first lists are complete, it
+ * is not even known that there are none.
  */
 export function isKnown({ fleet, rows, policies }: BoardPicture): boolean {
   const { kind } = fleet.connection;
@@ -206,12 +208,12 @@ export function isKnown({ fleet, rows, policies }: BoardPicture): boolean {
   return kind === "Live" || (kind === "Away" && !isEmpty);
 }
 
-/** No policy because there is none, and not because none may be seen. */
+/** There are no policies, as opposed to none that may be seen. */
 export function hasNoPolicy({ fleet, policies }: BoardPicture): boolean {
   return policies.length === 0 && !fleet.missing.some((one) => one.includes("departurepolicies"));
 }
 
-/** The times as their reader writes them. */
+/** The times in the reader's own format. */
 export function heldByText(by: string | null, since: string | null, until: string | null): string {
   const who = by === null ? "" : ` by ${by}`;
   const when = since === null ? "" : ` since ${since}`;
@@ -219,25 +221,25 @@ export function heldByText(by: string | null, since: string | null, until: strin
 }
 
 /**
- * Held for good by an annotation: it leaves only when that is taken away, whatever instant its
- * Departure has. One that is held until an instant has its place among the next departures.
+ * Held indefinitely by an annotation: it leaves only when that is removed, whatever instant its
+ * Departure has. A node that is held until an instant has its place among the next departures.
  */
 export function isHeldForGood({ state, reason, hold }: BoardRow): boolean {
   return state !== "Leaving" && reason === "OnHold" && hold !== null && hold.untilAt === null;
 }
 
-/** What became of a fleet of the demo: one figure a promise. */
+/** The results of one of the demo's fleets: one figure for each promise. */
 export interface FleetFigures {
-  /** Machines that the cloud took because they had reached their 24 hours. */
+  /** Machines that the cloud terminated because they had reached 24 hours. */
   readonly lostAtLimit: number;
-  /** The most machines that the cloud took within one hour, before their time or at 24 hours. */
+  /** The most machines that the cloud terminated within one hour, early or at 24 hours. */
   readonly lostAtOnce: number;
   /** Pods that were killed before their program had ended. */
   readonly podsKilled: number;
   readonly replacements: number;
 }
 
-/** The cluster's time, and how many times faster than the page's own it goes. */
+/** The cluster's time, and how many times faster than the page's own it runs. */
 export interface BoardClock {
   readonly at: Instant;
   readonly rate: number;
@@ -248,7 +250,7 @@ export interface ListChange<T extends Identified> {
   readonly gone: readonly string[];
 }
 
-/** What is not there is as it was. */
+/** What is absent is unchanged. */
 export interface BoardChange {
   readonly fleet?: FleetState;
   readonly rows?: ListChange<BoardRow>;
@@ -257,8 +259,8 @@ export interface BoardChange {
 }
 
 /**
- * `id` is `<run of the server>.<number>`. A page that says the last one it has had gets all that is
- * new since then as one change, or a full picture where that is not known any more.
+ * `id` is `<run of the server>.<number>`. A page that names the last one that it received gets
+ * everything that is new since then as one change, or a full picture if that is no longer known.
  */
 export type StreamMessage =
   | {
@@ -270,7 +272,9 @@ export type StreamMessage =
   | {
       readonly kind: "Change";
       readonly id: string;
-      /** The message before it: it is no good to a page that has had another last. */
+      /**
+       * The message before it: the change is of no use to a page whose last message was another.
+       */
       readonly after: string;
       readonly clock: BoardClock;
       readonly change: BoardChange;

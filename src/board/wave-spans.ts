@@ -2,9 +2,9 @@ import { amountOf } from "../core/limits/budget.ts";
 import type { PlannedDeparture, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { type Instant, type Millis, plus } from "../core/time/time.ts";
 
-/** A wave that is still to come, or is under way. */
+/** A wave that is still to come, or is in progress. */
 export interface WaveSpan {
-  /** From 1 on, the canary. */
+  /** From 1, which is the canary. */
   readonly wave: number;
   readonly of: number;
   /** From its first start until its last drain may be over. */
@@ -14,11 +14,11 @@ export interface WaveSpan {
 
 export interface PlannedWaves {
   readonly spans: readonly WaveSpan[];
-  /** By the uid of a node; what leaves after the last wave has none. */
+  /** By the uid of a node; those that leave after the last wave have none. */
   readonly waveOf: ReadonlyMap<string, number>;
 }
 
-/** Which wave each departure of a plan falls into, if all before it leave well. */
+/** The wave of each departure of a plan, if all waves before it succeed. */
 export function plannedWaves({ policy, waves, matched, departures }: PolicyPlan): PlannedWaves {
   const spans: WaveSpan[] = [];
   const waveOf = new Map<string, number>();

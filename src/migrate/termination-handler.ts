@@ -14,7 +14,7 @@ export const handlerImage = "aws-node-termination-handler";
 
 type Reaction = "Drain" | "Cordon" | "Ignore";
 
-/** What is the same whatever it says, by its default, and why it has no equal otherwise. */
+/** Settings that make no difference at their default, and why any other value has no equivalent. */
 const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly why: string }>> = {
   TAINT_NODE: {
     usual: "true",

@@ -3,20 +3,20 @@ import { type Fields, isFields, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, hours, type Instant, instant, type Millis } from "../../core/time/time.ts";
 import { outcomes, type PastDeparture } from "../stream.ts";
 
-/** What `/api/outcomes` answers. */
+/** The response of `/api/outcomes`. */
 export interface CountedOutcomes {
   /** The newest first. */
   readonly days: readonly CountedDay[];
-  /** Of all these days. */
+  /** Over all these days. */
   readonly notices: NoticeFigures;
 }
 
-/** One day's ends (UTC) as a counter has them. */
+/** The outcomes of one day (UTC) by Prometheus' counter. */
 export interface CountedDay {
   /** As in `2026-11-20`. */
   readonly day: string;
   readonly policies: readonly CountedPolicy[];
-  /** Of all policies: the counter does not tell them apart. */
+  /** Over all policies: the counter does not distinguish them. */
   readonly podsForced: number;
 }
 
@@ -28,7 +28,7 @@ export interface CountedPolicy {
 const dayMs = hours(24);
 const daysShown = 30;
 
-/** What Prometheus is asked, each by `/api/v1/query_range`. */
+/** A query to Prometheus, by `/api/v1/query_range`. */
 export interface RangeQuestion {
   readonly what: "Outcomes" | "PodsForced" | NoticeQuestion;
   readonly query: string;
@@ -37,7 +37,7 @@ export interface RangeQuestion {
   readonly stepSeconds: number;
 }
 
-/** Each day at its end, of today what there is; and the notices of all these days. */
+/** Each day at its end, today so far; and the notices of all these days. */
 export function outcomeQuestions(now: Instant): readonly RangeQuestion[] {
   const today = instant(Math.floor(now / dayMs) * dayMs);
   const sinceSeconds = Math.max(60, Math.floor((now - today) / 1000));
@@ -62,8 +62,8 @@ export function outcomeQuestions(now: Instant): readonly RangeQuestion[] {
 }
 
 /**
- * A counter that was not there before has counted all that it shows within the window, which
- * `increase` does not see: it begins with the first value that was scraped.
+ * A counter that did not exist before has counted everything that it shows within the window, which
+ * `increase` misses: it starts with the first value that was scraped.
  */
 function countedIn(metric: string, window: string): string {
   const isNew = `last_over_time(${metric}[${window}]) unless last_over_time(${metric}[1d] offset ${window})`;
@@ -75,7 +75,7 @@ interface Answered {
   readonly series: readonly CountedSeries[];
 }
 
-/** What was answered, question by question. */
+/** The responses, query by query. */
 export function countedOutcomes(answers: readonly Answered[]): CountedOutcomes {
   const notices = answers.flatMap(({ what, series }) =>
     typeof what === "string" ? [] : [{ ...what, value: series[0]?.points.at(-1)?.[1] }],
@@ -90,7 +90,7 @@ function countedDays(answers: readonly Answered[]): readonly CountedDay[] {
     if (typeof what !== "string") continue;
     for (const { labels, points } of series) {
       for (const [at, value] of points) {
-        // `increase` is between two scrapes what it was on the whole.
+        // `increase` extrapolates between two scrapes.
         const count = Math.round(value);
         const day = formatInstant(instant(at - 1)).slice(0, 10);
         if (count <= 0) continue;
@@ -124,7 +124,7 @@ export interface CountedSeries {
   readonly points: readonly (readonly [at: number, value: number])[];
 }
 
-/** The series in an answer of Prometheus; undefined for what is none, or an error of its own. */
+/** The series of a response of Prometheus; undefined for anything else, or an error of its own. */
 export function seriesIn(answer: unknown): readonly CountedSeries[] | undefined {
   const data = isFields(answer) && answer.status === "success" ? answer.data : undefined;
   const result = isFields(data) && data.resultType === "matrix" ? data.result : undefined;
@@ -141,9 +141,9 @@ export function seriesIn(answer: unknown): readonly CountedSeries[] | undefined 
 }
 
 interface NoticeFigures {
-  /** From the notice until the node was cordoned; null where there was none. */
+  /** From the notice until the node was cordoned; null if there was none. */
   readonly toCordon: NoticeFigure | null;
-  /** What was left of the notice when the node was empty. */
+  /** The time that was left of the notice when the node was empty. */
   readonly timeLeft: NoticeFigure | null;
 }
 
@@ -154,10 +154,10 @@ export interface NoticeFigure {
   readonly worstMs: number;
 }
 
-/** Late is worse for a cordon, little is worse of what was left. */
+/** For a cordon, late is worse; for the time that was left, little is worse. */
 const worstShares = { toCordon: 0.95, timeLeft: 0.05 } as const;
 
-/** Of the departures themselves. */
+/** From the departures themselves. */
 export function noticeFigures(
   past: readonly Pick<PastDeparture, "noticeToCordonMs" | "timeLeftMs">[],
 ): NoticeFigures {
@@ -186,11 +186,11 @@ interface NoticeQuestion {
   readonly part: keyof NoticeFigure;
 }
 
-/** What Prometheus is asked at the end of so many days. */
+/** The queries to Prometheus at the end of this many days. */
 function noticeQueries(days: number): readonly (NoticeQuestion & { query: string })[] {
   return (["toCordon", "timeLeft"] as const).flatMap((figure) => {
     const metric = metrics[figure];
-    // A process shows its histograms from its start, at nought: `increase` misses no notice.
+    // A process exports its histograms from its start, with zero: `increase` misses no notice.
     const buckets = `sum by (le) (increase(${metric}_bucket[${days}d]))`;
     const quantile = (share: number): string => `1000 * histogram_quantile(${share}, ${buckets})`;
     return [
@@ -201,7 +201,7 @@ function noticeQueries(days: number): readonly (NoticeQuestion & { query: string
   });
 }
 
-/** What was answered; of a question without an answer there is no value. */
+/** The responses; a query without a response has no value. */
 function noticeFiguresIn(
   answers: readonly (NoticeQuestion & { readonly value: number | undefined })[],
 ): NoticeFigures {

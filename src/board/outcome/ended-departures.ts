@@ -29,7 +29,7 @@ import {
   type PodLoss,
 } from "../stream.ts";
 
-/** How a departure ended; undefined while it is live. */
+/** The outcome of a departure; undefined while it is live. */
 export function pastDeparture(departure: Departure): PastDeparture | undefined {
   if (isLive(departure)) return undefined;
   const { uid: id, name, node, policy = null, cause, status } = departure;
@@ -53,8 +53,9 @@ export function pastDeparture(departure: Departure): PastDeparture | undefined {
 }
 
 /**
- * How a departure ended, wherever that is told. Of a machine that the cloud took the ledger says
- * only that its Node went; what people ask is how its drain had gone by then.
+ * The sentence about the end of a departure, wherever it is shown. For a machine that the cloud
+ * terminated, the status only says that its Node was gone; what people ask is how far its drain had
+ * come by then.
  */
 export function endSentence({ node, status }: Departure): string {
   const { outcome, drain, message = "" } = status;
@@ -62,7 +63,7 @@ export function endSentence({ node, status }: Departure): string {
   return `${node.name} is gone; ${drainedBefore(drain)}.`;
 }
 
-/** Of pods that are gone some were killed: those have not been drained. */
+/** Some of the pods that are gone were killed: those have not been drained. */
 function drainedBefore({ left, total, killed = 0 }: DrainCounts): string {
   if (total === 0) return "it had no pods to drain";
   const were = (count: number): string => (count === 1 ? "was" : "were");
@@ -86,7 +87,7 @@ function spanTo(from: Instant | undefined, to: Instant | undefined): Millis | nu
   return from === undefined || to === undefined || to < from ? null : between(from, to);
 }
 
-/** Of a notice alone: a plan's own deadline leaves hours. */
+/** Only for a notice: a plan's own deadline leaves hours. */
 function timeLeft(departure: Departure): Millis | null {
   const { noticedAt, deadlineAt } = departure;
   const emptyAt = stepAt(departure, "Releasing");
@@ -106,7 +107,7 @@ function lossesOf({ status }: Departure): readonly PodLoss[] {
   ];
 }
 
-/** So many ended departures are shown one by one; the days count them all. */
+/** The most ended departures that are shown one by one; the days count all of them. */
 const mostShown = 500;
 
 /**
@@ -119,7 +120,7 @@ export class EndedDepartures {
   readonly #onNew: (past: PastDeparture) => void;
   #newest: PastDeparture[] = [];
 
-  /** `known` are those of a history; of any other the listener is told, once. */
+  /** `known` are those of a history; for any other, the listener is called once. */
   constructor(
     known: readonly PastDeparture[] = [],
     onNew: (past: PastDeparture) => void = () => {},
@@ -129,24 +130,24 @@ export class EndedDepartures {
     this.#onNew = onNew;
   }
 
-  /** False for one that is known already, or made nobody leave. */
+  /** False for one that is known already, or that made no node leave. */
   add(past: PastDeparture): boolean {
     if (this.#ids.has(past.id) || wasDropped(past)) return false;
     this.#ids.add(past.id);
     this.#count(past);
     this.#onNew(past);
     this.#newest.push(past);
-    // Sorted now and then: a file may have a hundred thousand.
+    // Sorted only from time to time: a file may have a hundred thousand.
     if (this.#newest.length >= 2 * mostShown) this.#newest = [...this.newest()];
     return true;
   }
 
-  /** The newest first. */
+  /** Newest first. */
   newest(): readonly PastDeparture[] {
     return this.#newest.toSorted(newestFirst).slice(0, mostShown);
   }
 
-  /** The newest day first. */
+  /** Newest day first. */
   days(): readonly OutcomeDay[] {
     return [...this.#days].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, day]) => day);
   }
@@ -167,8 +168,8 @@ export class EndedDepartures {
 }
 
 /**
- * Dropped by the plan before it began, as when a user's own departure took the node first: nothing
- * has departed, and nothing was cancelled.
+ * Dropped by the plan before it began, for example because a user's own departure came first:
+ * nothing has departed, and nothing was cancelled.
  */
 function wasDropped({ outcome, reason, startedAt }: PastDeparture): boolean {
   return outcome === "Cancelled" && reason === "PlanChanged" && startedAt === null;
@@ -180,13 +181,16 @@ function newDay(day: string, policy: string | null): OutcomeDay {
 
 export interface KeptHistory {
   readonly departures: readonly PastDeparture[];
-  /** Lines that were cut when they were written. */
+  /** Lines that were truncated when they were written. */
   readonly cut: number;
   /** Lines that no board has written. */
   readonly foreign: number;
 }
 
-/** What a history holds, a JSON object a line. Of what is no departure there is but the count. */
+/**
+ * The content of a history file, with one JSON object per line. Lines that are not departures are
+ * only counted.
+ */
 export function readHistory(text: string): KeptHistory {
   const departures: PastDeparture[] = [];
   let [cut, foreign] = [0, 0];
@@ -202,8 +206,8 @@ export function readHistory(text: string): KeptHistory {
 }
 
 /**
- * A file may have been written by another version, or by hand: each field is read for itself, so
- * that one which is not there costs nobody the board.
+ * A file may have been written by another version, or by hand: each field is read on its own, so
+ * that one that is missing costs nobody the board.
  */
 function keptDeparture(value: unknown): PastDeparture | undefined {
   if (!isFields(value)) return undefined;
@@ -228,7 +232,7 @@ function keptDeparture(value: unknown): PastDeparture | undefined {
   };
 }
 
-/** Year 9999, the last that RFC 3339 can write. */
+/** Year 9999, the last that RFC 3339 supports. */
 const lastAt = 253_402_300_799_000;
 
 function keptInstant(value: unknown): Instant | null {

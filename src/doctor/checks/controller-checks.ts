@@ -34,7 +34,7 @@ function ofController(
   );
 }
 
-/** In seconds, up to this many. */
+/** An age in seconds below two minutes, otherwise as a duration. */
 function ageText(ageMs: Millis): string {
   if (ageMs < minutes(2)) return `${Math.round(ageMs / 1000)} s`;
   return formatDuration(minutes(Math.floor(ageMs / minutes(1))));
