@@ -7,21 +7,21 @@ import type { ActionKind } from "../../core/policy/action.ts";
 
 export interface ActionPortOptions extends Omit<AwsActionOptions, "region"> {
   readonly api: KubeApi;
-  /** Where the Secrets are. */
+  /** The namespace of the Secrets. */
   readonly namespace: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `--action-hosts`. */
   readonly allowed: readonly HostRule[];
 }
 
-/** Reads `--action-hosts` before the cluster is asked anything. Throws CONFIG_INVALID. */
+/** Parses `--action-hosts` before the first request to the cluster. Throws CONFIG_INVALID. */
 export async function actionHosts(text: string | undefined): Promise<readonly HostRule[]> {
   if (text === undefined) return [];
   const { parseActionHosts } = await import("../../actions/action-hosts.ts");
   return parseActionHosts(text);
 }
 
-/** Whatever carries actions out is loaded when a policy names its kind, and not before. */
+/** Loads the code of an action only when a policy names its type. */
 export function actionPorts(options: ActionPortOptions): ActionPorts {
   const { api } = options;
   return {
@@ -38,7 +38,7 @@ function actionRunners(options: ActionPortOptions): ActionRunners {
   const load = (kind: ActionKind) => {
     const there = loaded.get(kind) ?? loadRunner(kind, options);
     loaded.set(kind, there);
-    // What could not be loaded now is tried again.
+    // If it cannot be loaded now, the next call tries again.
     there.catch(() => loaded.delete(kind));
     return there;
   };

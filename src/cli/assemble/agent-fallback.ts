@@ -15,7 +15,7 @@ export interface AgentFallbackOptions
 interface FallbackInput
   extends AgentFallbackOptions,
     Pick<FallbackOptions, "mode" | "clock" | "rng"> {
-  /** Of the controllers' Lease. */
+  /** The namespace of the controllers' Lease. */
   readonly namespace: string;
 }
 

@@ -5,8 +5,8 @@ import { LastcallError } from "../../errors.ts";
 
 /**
  * The flags of `lastcall agent`, by field name: `--name value`, `--name=value`, `--switch`,
- * `--no-switch`. The command's own name may come first. Small because it must be: the parser of the
- * other commands, and Bun's own, hold 4 MiB and more. Throws USAGE.
+ * `--no-switch`. The command's own name may come first. It has to be small: the parser of the other
+ * commands, and Bun's own, take 4 MiB and more. Throws USAGE.
  */
 export function agentFlags(words: readonly string[]): Readonly<Record<string, string | boolean>> {
   const args = [...spellSwitches("agent", words[0] === "agent" ? words.slice(1) : words)];

@@ -31,7 +31,7 @@ import { KubePolicyStatus } from "../../kube/policy-status.ts";
 import { type ActionPortOptions, actionPorts } from "./action-runners.ts";
 import { ownedMachines } from "./cloud-ports.ts";
 
-/** What a controller is made of; the same parts over a real cluster and over the model. */
+/** The parts of a controller, the same over a real cluster and over the model. */
 export interface AssemblyOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
@@ -39,42 +39,45 @@ export interface AssemblyOptions {
   readonly fetch: typeof fetch;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The controller's own, where its placeholder pods live. */
+  /** The controller's own namespace, where its placeholder pods are created. */
   readonly namespace: string;
-  /** What runs in them; absent: the pause image of Kubernetes itself. */
+  /** The image of the placeholder pods; absent: the pause image of Kubernetes. */
   readonly placeholderImage?: string | undefined;
-  /** Which replica speaks in Events. */
+  /** The replica that is named in Events. */
   readonly identity: string;
   readonly leadership: Leadership;
   readonly releaserFor: ReleaserChoice;
-  /** The groups that wait until a node is ready or drained; absent: none is told anything. */
+  /**
+   * Completes the lifecycle hooks of groups that wait until a node is ready or drained; absent:
+   * none are completed.
+   */
   readonly hooks?: LifecycleHooks | undefined;
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
-  /** What actions are carried out with; absent: none can be. */
+  /** Carries out actions; absent: no action can be carried out. */
   readonly actions?: Pick<ActionPortOptions, "allowed" | "env" | "follow"> | undefined;
-  /** Where the cloud can be asked how old its machines are. */
+  /** Reads the launch times of machines from their cloud. */
   readonly launchTimes?: LaunchTimes | undefined;
-  /** Where notices come from outside the cluster, for the fleet that is watched. */
+  /** The notices from outside the cluster, for the fleet that is watched. */
   readonly feedsFor?: ((fleet: Fleet) => readonly NoticeFeed[]) | undefined;
-  /** These policies instead of the cluster's. */
+  /** Use these policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
   /** Absent: the workloads are not audited. */
   readonly audit?: ControllerOptions["audit"];
-  /** The uid of the pod that runs it, where it is one. */
+  /** The uid of the controller's own pod, if it runs in one. */
   readonly self?: string | undefined;
   readonly departingSoonMs?: ControllerOptions["departingSoonMs"];
   readonly keepsFailedPods?: ControllerOptions["keepsFailedPods"];
-  /** Says every decision, writes nothing. */
+  /** Report every decision, write nothing. */
   readonly dryRun: boolean;
 }
 
 export interface AssembledController {
   readonly controller: Controller;
-  /** What it watches, for others to look at too. */
+  /** The fleet that it watches, for others to read as well. */
   readonly fleet: Fleet;
 }
 
-/** Puts the controller together over a Kubernetes API; nothing runs yet. */
+/** Assembles the controller over a Kubernetes API without running it. */
 export function assembleController(options: AssemblyOptions): AssembledController {
   const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = options;
   const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });

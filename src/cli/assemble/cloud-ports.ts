@@ -13,22 +13,22 @@ import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
-/** What a controller has of the clouds. */
+/** What a controller uses of the clouds. */
 export interface CloudPorts {
   readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
-  /** Of the clouds of these machines: see `MachineCloud`. */
+  /** For the clouds of these machines: see `MachineCloud`. */
   readonly groupsOf: NonNullable<MachineCloud["groupsOf"]>;
-  /** The groups that wait for us; absent: none is told anything. */
+  /** Completes lifecycle hooks; absent: none are completed. */
   readonly hooks?: LifecycleHooks | undefined;
-  /** Where notices come from outside the cluster, for the fleet that is watched. */
+  /** The notices from outside the cluster, for the fleet that is watched. */
   readonly feedsFor: (fleet: Fleet) => readonly NoticeFeed[];
 }
 
 /**
- * A cloud's code is loaded here once; its credentials are looked for only when it is first asked,
- * and no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint that is
- * none.
+ * The code of each cloud is loaded here once; its credentials are only looked for at the first
+ * request, and no cloud is contacted unless a machine of it is seen. Throws CONFIG_INVALID for an
+ * invalid endpoint.
  */
 export async function cloudPorts(
   options: {
@@ -63,7 +63,7 @@ export async function cloudPorts(
   const clouds: Readonly<Record<Machine["cloud"], MachineCloud>> = { gcp, aws: ec2, azure };
   return {
     releaserFor: ({ providerID, mode }) => {
-      // Karpenter's machines are the API server's to release, whichever cloud they are in.
+      // The machines of Karpenter are released through the API server, whichever cloud they are in.
       if (mode === "NodeClaim") return undefined;
       const cloud = parseProviderId(providerID)?.cloud;
       return cloud === undefined ? undefined : clouds[cloud].releaser;
@@ -85,7 +85,7 @@ export async function cloudPorts(
   };
 }
 
-/** The machines of the nodes that some policy owns: a notice of any other is not acted upon. */
+/** The machines of the nodes that some policy selects: notices of other machines are ignored. */
 export function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
   const owned = nodes.filter((node) => selectPolicy(node, policies) !== undefined);
   return owned.flatMap(({ providerID }) => providerID ?? []);
@@ -100,22 +100,20 @@ interface AwsChoice {
   readonly awsManagedTag?: string | undefined;
 }
 
-/** What a controller has of AWS. */
+/** What a controller uses of AWS. */
 interface AwsPorts {
   readonly feedsFor: (about: AwsFleet) => readonly NoticeFeed[];
-  /** Absent: no group is told to go on. */
+  /** Absent: no lifecycle hook is completed. */
   readonly hooks?: LifecycleHooks | undefined;
 }
 
 interface AwsFleet {
   readonly fleet: Fleet;
-  /** The providerIDs of the nodes that some policy owns. */
+  /** The providerIDs of the nodes that some policy selects. */
   readonly machines: () => readonly string[];
 }
 
-/**
- * Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID.
- */
+/** Loads AWS' clients only for what the options enable. Throws CONFIG_INVALID. */
 async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
   const { clock, rng } = io;
   const queue = await queuePorts(options, io);
@@ -161,7 +159,7 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
 
 interface QueuePorts extends Pick<AwsPorts, "hooks"> {
   readonly feeds: readonly NoticeFeed[];
-  /** Where the queue is, as far as its URL says it. */
+  /** The region and account of the queue, if its URL names them. */
   readonly region?: string | undefined;
 }
 
@@ -181,14 +179,14 @@ async function queuePorts(options: AwsChoice, { clock, rng, env }: CommandIo): P
   return { feeds, region, hooks: new AutoScaling({ region }) };
 }
 
-/** What a cloud can do about its machines. */
+/** What a cloud offers for its machines. */
 export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The providerIDs of the machines that run in the groups of these now, these among them, and of
-   * all that are known to be of the same cluster; each cloud has its bounds. Absent: this cloud is
-   * not asked. Throws CLOUD_*.
+   * The providerIDs of the machines that run now in the groups of these, including these, and of
+   * all that are known to belong to the same cluster; each cloud has its limits. Absent: this cloud
+   * is not asked. Throws CLOUD_*.
    */
   readonly groupsOf?: (
     providerIDs: readonly string[],
@@ -197,8 +195,8 @@ export interface MachineCloud {
 }
 
 /**
- * A cloud whose code is loaded when it is first asked: the clients of most are large, and one is in
- * use.
+ * A cloud whose code is loaded at the first request: the clients of most are large, and only one is
+ * in use.
  */
 export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
   let loading: Promise<MachineCloud> | undefined;
@@ -220,8 +218,8 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
 }
 
 /**
- * Asks each cloud for the launch times of its own machines, and none of which no machine is asked
- * about.
+ * Asks each cloud for the launch times of its own machines, and only clouds with machines in
+ * question.
  */
 export function launchTimesOfAll(
   clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,

@@ -1,15 +1,15 @@
 import type { KeyPair, RouteAnswer, Routes } from "../../contracts/http-route.ts";
 import { LastcallError } from "../../errors.ts";
 
-/** What answers of a process' health. */
+/** The health of a process. */
 interface HealthAnswers {
-  /** What is wrong, in a sentence; undefined when nothing is. */
+  /** What is wrong, in a sentence; undefined if nothing is. */
   readonly problem: () => string | undefined;
-  /** Why it is not ready, in a sentence; undefined when it is. */
+  /** Why it is not ready, in a sentence; undefined if it is. */
   readonly whyNotReady: () => string | undefined;
 }
 
-/** The two paths that a kubelet asks. */
+/** The two paths that a kubelet probes. */
 export function healthRoutes(health: HealthAnswers): Routes {
   return {
     "/healthz": () => answerOf(health.problem()),
@@ -24,8 +24,8 @@ function answerOf(problem: string | undefined): RouteAnswer {
 }
 
 /**
- * How the certificate of /metrics is read, where the options name one. Throws USAGE where they name
- * half of it. What reads it is loaded only then.
+ * Reads the certificate of /metrics if the options name one; its code is loaded only then. Throws
+ * USAGE if they name only half of it.
  */
 export function metricsKeyPair(options: {
   readonly metricsCertFile: string | undefined;

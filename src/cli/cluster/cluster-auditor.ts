@@ -19,15 +19,15 @@ import { listPages } from "../../kube/watch/list.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds } from "../input/audited-kind.ts";
 
 /**
- * The audit of a live cluster for a process that must stay small and answer at once: it reads one
- * namespace after the other, judges it, keeps the sum and drops the rest. Pods are not read, so
- * that it does not see those which a custom resource makes.
+ * The audit of a live cluster for a process that must stay small and responsive: it reads one
+ * namespace after another, audits it, keeps the sum and drops the rest. Pods are not read, so it
+ * does not see those that a custom resource creates.
  */
 export class ClusterAuditor implements WorkloadAuditor {
   readonly #api: KubeApi;
   readonly #pause: () => Promise<void>;
 
-  /** `pause` gives way to whatever is more urgent; called between namespaces. */
+  /** `pause` yields to more urgent work; called between namespaces. */
   constructor(api: KubeApi, pause: () => Promise<void>) {
     this.#api = api;
     this.#pause = pause;
@@ -68,7 +68,7 @@ export class ClusterAuditor implements WorkloadAuditor {
   }
 }
 
-/** What has come together for one policy so far. */
+/** The sum for one policy so far. */
 class TargetSum {
   readonly #policy: string;
   readonly #nodes: readonly AuditNode[];
@@ -77,7 +77,7 @@ class TargetSum {
 
   constructor({ policy, nodes }: AuditTarget, known: ReadonlyMap<string, AuditNode>) {
     this.#policy = policy;
-    // A policy's nodes are those that are taken away, whatever their labels call them.
+    // A policy's nodes are those that are released, whatever their labels say.
     const own = nodes.flatMap(({ name }) => known.get(name) ?? []);
     this.#nodes = distinctNodes(own.map((node) => ({ ...node, spot: true })));
     this.#platforms = platformsOfNodes(this.#nodes, new Map());
@@ -119,14 +119,14 @@ class TargetSum {
   }
 }
 
-/** Small pages: of each kind one is held at a time. */
+/** Small pages: one page of each kind is in memory at a time. */
 const pageSize = 100;
 
 /**
- * The objects of some namespaced kinds, one namespace after another, lean. An API server lists in
- * the order of `namespace/name`, so that all kinds can be read side by side: what is held is one
- * page of each kind and one namespace, however large the cluster is. Kinds that the server does
- * not know are passed over.
+ * The objects of some namespaced kinds, one namespace after another, trimmed. An API server lists
+ * in the order of `namespace/name`, so all kinds can be read side by side: in memory are one page
+ * of each kind and one namespace, however large the cluster is. Kinds that the server does not know
+ * are skipped.
  */
 export async function* namespaceBatches(
   api: KubeApi,
@@ -165,7 +165,7 @@ class ObjectStream {
     this.head = next.done === true ? undefined : next.value;
   }
 
-  /** As the server orders: `shop-eu/` comes before `shop/`. */
+  /** In the server's order: `shop-eu/` comes before `shop/`. */
   get namespaceKey(): string | undefined {
     if (this.head === undefined) return undefined;
     const { namespace } = this.head.metadata as { namespace?: string };

@@ -4,26 +4,26 @@ import type { KubeSender } from "../../contracts/kube-api.ts";
 import { fieldsOf, instantOf, numberOf } from "../../core/json/json-field.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
 
-/** A board is not kept waiting longer by a server that does not answer. */
+/** The longest that a board waits for a server that does not respond. */
 const patienceMs = seconds(2);
-/** Between two questions to a cluster that has a time of its own. */
+/** The interval between requests to a cluster that has a time of its own. */
 const pauseMs = millis(500);
 
-/** A sleeper until an instant looks at its clock as often. */
+/** How often a sleeper checks its clock. */
 const lookAgainMs = seconds(1);
 
-/** An answer tells its time in whole seconds, and takes some time itself. */
+/** A response has its time in whole seconds, and takes some time itself. */
 const skewMs = seconds(5);
 
 interface ToldTime extends BoardClock {
   readonly heardMs: number;
-  /** Of a demo: it goes as fast as somebody likes, and is asked for again and again. */
+  /** Of a demo: its speed can be changed at any time, so it is read again and again. */
   readonly isModel: boolean;
 }
 
 /**
- * The time of the cluster: this computer's, unless the API server's clock says that this one is
- * wrong. A cluster of the demo says with its version what time it is there and how fast that goes.
+ * The cluster's time: this computer's, unless the API server's clock shows that it is wrong. A
+ * cluster of the demo reports its own time, and how fast it runs, with its version.
  */
 export class ClusterClock implements Clock {
   readonly #api: KubeSender;
@@ -41,7 +41,7 @@ export class ClusterClock implements Clock {
     return plus(at, millis(Math.round((this.#clock.monotonic() - heardMs) * rate)));
   }
 
-  /** How many times faster than this computer's it goes. */
+  /** How many times faster than this computer's it runs. */
   rate(): number {
     return this.#told?.rate ?? 1;
   }
@@ -56,17 +56,17 @@ export class ClusterClock implements Clock {
 
   async sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
     for (;;) {
-      // This computer's time: its own clock knows when somebody sets it.
+      // This computer's time, which follows its clock when somebody sets it.
       if (this.#told === undefined) return this.#clock.sleepUntil(at, signal);
       const leftMs = between(this.now(), at);
       if (leftMs <= 0) return;
-      // A demo is paused or sped up, and this computer's clock found right again, meanwhile.
+      // Meanwhile a demo may be paused or sped up, and this computer's clock corrected.
       const spanMs = Math.min(lookAgainMs, Math.ceil(leftMs / this.rate()));
       await this.#clock.sleep(millis(spanMs), signal);
     }
   }
 
-  /** Asks once; a cluster that says nothing has this computer's time. */
+  /** Asks once; a cluster that reports no time has this computer's time. */
   async find(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
@@ -74,7 +74,7 @@ export class ClusterClock implements Clock {
     over.abort();
   }
 
-  /** Keeps to a demo's own time until the signal aborts; tells when it goes faster or slower. */
+  /** Follows a demo's own time until the signal aborts; calls back when its speed changes. */
   async run(onChange: () => void, signal: AbortSignal): Promise<void> {
     while (this.#told?.isModel === true && !signal.aborted) {
       await this.#clock.sleep(pauseMs, signal).catch(() => undefined);
@@ -97,7 +97,7 @@ export class ClusterClock implements Clock {
         this.#told = isWrong ? { at: serverAt, rate: 1, heardMs, isModel: false } : undefined;
       }
     } catch {
-      // Whoever watches the cluster says that it is away; its time stands until it is back.
+      // The watches report that the cluster is away; its time continues until it is back.
       if (signal.aborted || this.#told?.isModel !== true) return;
       const heardMs = this.#clock.monotonic();
       this.#told = { at: this.now(), rate: 0, heardMs, isModel: true };

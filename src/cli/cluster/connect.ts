@@ -5,9 +5,9 @@ import { version } from "../commands/version.ts";
 
 export interface Connection {
   readonly api: KubeApi;
-  /** The same access, for those who talk to something else than the API server with it. */
+  /** The same access, for callers that contact something else than the API server with it. */
   readonly access: KubeAccess;
-  /** The namespace of the context, or of this pod; `lastcall` where neither names one. */
+  /** The namespace of the context, or of this pod; `lastcall` if neither has one. */
   readonly namespace: string;
   close(): void;
 }
@@ -17,11 +17,11 @@ export async function connect(
   options: {
     readonly kubeconfig?: string | undefined;
     readonly context?: string | undefined;
-    /** For a process that watches for good. */
+    /** For a process that watches for as long as it runs. */
     readonly probesConnections?: boolean | undefined;
-    /** Called while more is asked for than the API server is asked at once. */
+    /** Called while requests wait because too many are in flight. */
     readonly onRush?: (() => void) | undefined;
-    /** Ends each request without a signal of its own: for work that may stop anywhere. */
+    /** Aborts each request without a signal of its own: for work that may stop at any point. */
     readonly signal?: AbortSignal | undefined;
   },
   io: Pick<CommandIo, "env" | "clock">,

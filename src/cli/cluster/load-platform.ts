@@ -5,7 +5,7 @@ import { parseManifests } from "../input/parse-manifests.ts";
 import { fieldLines, type ManifestFiles, readText } from "../input/read-manifests.ts";
 
 /**
- * A platform as typed, its file read where it names one. Throws USAGE, INPUT_UNREADABLE,
+ * A platform as typed; reads its file if it names one. Throws USAGE, INPUT_UNREADABLE,
  * INPUT_INVALID.
  */
 export async function loadPlatform(text: string, files: ManifestFiles): Promise<Platform> {
@@ -16,7 +16,7 @@ export async function loadPlatform(text: string, files: ManifestFiles): Promise<
   return { name: request.name, groups, source: "File" };
 }
 
-/** The one document of a small file, and where a field of it stands. */
+/** The single document of a small file, and the lines of its fields. */
 export async function loadDocument(
   path: string,
   files: ManifestFiles,

@@ -15,13 +15,13 @@ import {
   podKind,
 } from "../input/audited-kind.ts";
 
-/** Asks the kubelet of a node for `/configz`; throws LastcallError where there is no answer. */
+/** Requests `/configz` of a node's kubelet; throws LastcallError if there is no response. */
 export type AskKubelet = (node: Fields, signal?: AbortSignal) => Promise<KubeAnswer>;
 
 export interface KubeletBudgets {
-  /** By node name; nodes that gave none keep what their platform ships. */
+  /** By node name; nodes without one keep the default of their platform. */
   readonly read: ReadonlyMap<string, readonly ShutdownGroup[]>;
-  /** One sentence for each node that gave none. */
+  /** One sentence for each node without one. */
   readonly notes: readonly string[];
 }
 
@@ -37,8 +37,8 @@ export function proxiedKubelet(api: KubeApi): AskKubelet {
 }
 
 /**
- * Asks the nodes, but those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED, as
- * the next node will say the same.
+ * Asks all nodes except those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED,
+ * because the next node would say the same.
  */
 export async function readKubeletBudgets(
   nodes: readonly Fields[],
@@ -91,29 +91,29 @@ export function nodeNameOf(node: Fields): string {
 export interface LiveCluster {
   readonly objects: readonly unknown[];
   readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
-  /** What a reader should know of how it was read, one sentence each. */
+  /** Remarks about how it was read, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** What is read of a live cluster. */
+/** What to read of a live cluster. */
 export interface ObjectSelection {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
-  /** Custom resources to be read, too. */
+  /** Custom resources to read as well. */
   readonly templatePaths?: readonly TemplatePath[] | undefined;
 }
 
 export interface ReadClusterOptions extends ObjectSelection {
   readonly api: KubeApi;
-  /** Absent: no kubelet is asked, and nodes give what their platform ships. */
+  /** Absent: no kubelet is asked, and nodes have the default of their platform. */
   readonly askKubelet?: AskKubelet | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Lists what the audit judges, lean, and of the pods only those whose workload is not listed: of
- * tens of thousands few are left. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the
- * API throws; a resource that the server does not know is passed over.
+ * Lists what the audit needs, trimmed, and of the pods only those whose workload is not listed: a
+ * few of tens of thousands. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
+ * throws; a resource that the server does not know is skipped.
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];
@@ -140,7 +140,8 @@ function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
 }
 
 /**
- * All objects of a kind, none where the server has no such kind; they get the head of their list.
+ * All objects of a kind, none if the server does not have the kind; they get the apiVersion and
+ * kind of their list.
  */
 async function* listed(
   kind: AuditedKind,

@@ -14,12 +14,12 @@ import { commandList } from "./command-list.ts";
 import { completedCommands, completionScript } from "./completion.ts";
 import { folded } from "./table.ts";
 
-/** What every command has; the help of each shows it after its own. */
+/** Options that every command has; its help shows them after its own. */
 const commonOptions = commandList
   .map((spec) => new Set(optionsFor(spec.name).map(({ name }) => name)))
   .reduce((some, others) => some.intersection(others));
 
-/** Parses the command line, runs the command and gives the exit code; never throws. */
+/** Parses the command line, runs the command and returns the exit code; never throws. */
 export async function runCommandLine(
   args: readonly string[],
   io: CommandIo,
@@ -55,10 +55,10 @@ async function parseAndRun(
     .helpCommand("help [command]", "Show help for a command")
     .helpOption("-h, --help", "Show this help")
     .exitOverride()
-    // What commander refuses is told by `parserFault`, in one sentence like all else.
+    // What commander refuses is reported by `parserFault`, in one sentence like all errors.
     .configureOutput({ writeOut: io.out, writeErr: io.err, outputError: () => {} })
     .configureHelp({
-      // Next to the longest option there are 28 columns of a terminal of 80.
+      // Beside the longest option, 28 of a terminal's 80 columns are left.
       minWidthToWrap: 24,
       subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
     })
@@ -85,7 +85,7 @@ async function parseAndRun(
   return exitCode;
 }
 
-/** With `help` or `--help` commander would show the help of the program, and not say why. */
+/** With `help` or `--help`, commander would show the help of the program without saying why. */
 function unknownCommand(program: Command, args: readonly string[]): string | undefined {
   const word = args[0] === "help" ? args[1] : args[0];
   if (word === undefined || word.startsWith("-") || word === "help") return undefined;
@@ -131,7 +131,7 @@ function columnsHelp(columns: CommandSpec["columns"] = []): string {
   return `\nColumns:\n${lines.join("\n")}`;
 }
 
-/** Of `node/n1` as well, which is what `kubectl get nodes -o name` prints. */
+/** Accepts `node/n1` as well, which `kubectl get nodes -o name` prints. */
 function nodeNameIn(word: string): string {
   return word.replace(/^nodes?\//, "");
 }
@@ -145,7 +145,7 @@ function checkWords(spec: CommandSpec, words: readonly string[]): void {
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
 }
 
-/** A flag that this part of `setup` does not read was meant for another, or is a mistake. */
+/** A flag that this part of `setup` does not read was meant for another part, or is a mistake. */
 function checkParts(
   spec: CommandSpec,
   given: {
@@ -166,7 +166,7 @@ function checkParts(
   );
 }
 
-/** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
+/** Values stay text here: `resolveOptions` parses them, whether typed, set or written. */
 function flagsOf(option: Option): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
   const shown = shownValue(option);
@@ -217,17 +217,17 @@ function completionCommand(io: CommandIo): Command {
     });
 }
 
-/** What could have been meant where the parser of the command line has refused something. */
+/** What the parser of the command line knew when it refused something. */
 interface ParsedCommand {
   /** `lastcall`, or `lastcall plan`. */
   readonly command: string;
-  /** What the command takes: `--from`, and as people write it with a value, `--from FILE`. */
+  /** The flags of the command: `--from`, and with a value as people write it, `--from FILE`. */
   readonly flags: readonly { readonly long: string; readonly usage: string }[];
-  /** The commands below it; none below `lastcall plan`. */
+  /** The subcommands; `lastcall plan` has none. */
   readonly commands: readonly string[];
 }
 
-/** One sentence, as all our errors are, for what commander says in words of its own. */
+/** One sentence, like all our errors, for what commander says in words of its own. */
 function parserFault(
   error: { readonly code: string; readonly message: string },
   args: readonly string[],
@@ -260,7 +260,7 @@ function parserFault(
   }
 }
 
-/** What people type who know kubectl, and what there is here in its place. */
+/** What people who know kubectl type, and its equivalent here. */
 const commandHabits: Readonly<Record<string, string>> = {
   get: "use lastcall plan, or kubectl get departures,departurepolicies",
   describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
@@ -304,7 +304,7 @@ function oneLine(message: string): string {
     .replaceAll(/\s*\n\s*/g, " ");
 }
 
-/** What the parser knew where it has refused something; of its own options only `--version`. */
+/** What the parser knew when it refused something; of its own options only `--version`. */
 function typedCommand([first = ""]: readonly string[]): ParsedCommand {
   const commands = [...commandList.map(({ name }) => name), "completion", "help"];
   if (first === "completion") return { command: "lastcall completion", flags: [], commands: [] };
@@ -320,7 +320,7 @@ function typedCommand([first = ""]: readonly string[]): ParsedCommand {
   return { command: `lastcall ${first}`, flags, commands };
 }
 
-/** An option as kubectl takes it. Throws USAGE: commander would call it unknown. */
+/** An option as kubectl accepts it. Throws USAGE: commander would call it unknown. */
 function refuseEarlyOption(args: readonly string[]): void {
   const [first = ""] = args;
   const name = first.replace(/=.*/s, "");

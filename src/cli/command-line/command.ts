@@ -3,29 +3,29 @@ import type { OptionsOf } from "../../config/options/options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 
-/** What a command has of the world outside: handed in by `main.ts`, made up by tests. */
+/** What a command uses of its environment: passed in by `main.ts`, faked by tests. */
 export interface CommandIo {
   /** Data goes to stdout, everything else to stderr. */
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly files: CommandFiles;
-  /** Whether stdout is a terminal, and whether colour is wanted on it. */
+  /** Whether stdout is a terminal, and whether to use colour on it. */
   readonly isTerminal: boolean;
   readonly colour: boolean;
   readonly columns: number;
-  /** Takes the whole terminal over; absent where stdout is none, or one without such a screen. */
+  /** Takes over the whole terminal; absent if stdout is none, or one without such a screen. */
   readonly openScreen?: (() => Screen) | undefined;
   /**
-   * Calls back at each line that is typed on the terminal, while it is this process that is typed
-   * to; gives the way to stop it, and undefined where nobody will type to it. Absent where stdout
-   * is no terminal.
+   * Calls back for each line that is typed on the terminal while this process is in the foreground;
+   * returns the function to stop it, or undefined if nothing can be typed. Absent if stdout is not
+   * a terminal.
    */
   readonly onLine?: ((listener: () => void) => (() => void) | undefined) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly rng: Rng;
   readonly fetch: typeof fetch;
-  /** Aborts at SIGINT and SIGTERM. */
+  /** Aborts on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }
 
@@ -33,16 +33,16 @@ export interface CommandFiles {
   /** Throws INPUT_UNREADABLE with the path. */
   readText(path: string): Promise<string>;
   stdin(): Promise<string>;
-  /** The same as it comes, for what may be too long to be held whole. */
+  /** The same as a stream, for input that may be too long for memory. */
   stdinBytes(): AsyncIterable<Uint8Array>;
   /**
    * Writes or overwrites a file that only this user may read. Throws OUTPUT_UNWRITABLE with the
    * path.
    */
   writeText(path: string, text: string): Promise<void>;
-  /** Appends to a file, or makes it. Throws OUTPUT_UNWRITABLE with the path. */
+  /** Appends to a file, or creates it. Throws OUTPUT_UNWRITABLE with the path. */
   appendText(path: string, text: string): Promise<void>;
-  /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
+  /** Writes a file that only this user may read, in a new folder; `remove` deletes both. */
   writeTemporary(name: string, text: string): Promise<TemporaryFile>;
 }
 
@@ -51,12 +51,12 @@ export interface TemporaryFile {
   remove(): Promise<void>;
 }
 
-/** A whole terminal, until it is closed. */
+/** A terminal that is taken over until it is closed. */
 export interface Screen {
   size(): { readonly columns: number; readonly rows: number };
   /** Shows one frame: text with escape sequences. */
   draw(frame: string): void;
-  /** Calls back when the size is another; gives the way to stop it. */
+  /** Calls back when the size changes; returns the function to stop it. */
   onResize(listener: () => void): () => void;
   close(): void;
 }
@@ -75,14 +75,14 @@ export async function printData(
   io.out(printYaml(data));
 }
 
-/** What a command is called with: its options resolved, its arguments as typed. */
+/** The input of a command: its options resolved, its arguments as typed. */
 export interface CommandInput<Of extends Command> {
   readonly options: OptionsOf<Of>;
   readonly words: readonly string[];
   readonly io: CommandIo;
 }
 
-/** Gives the exit code; throws `LastcallError` for what the user can mend. */
+/** Returns the exit code; throws `LastcallError` for what the user can fix. */
 export type CommandRun<Of extends Command> = (input: CommandInput<Of>) => Promise<number>;
 
 export interface CommandSpec<Of extends Command = Command> {
@@ -93,15 +93,15 @@ export interface CommandSpec<Of extends Command = Command> {
   readonly words: string;
   readonly minWords: number;
   readonly maxWords: number;
-  /** What the columns of its table mean, as pairs; absent: their heads say it. */
+  /** What the columns of its table mean, as pairs; absent: their headings say it. */
   readonly columns?: readonly (readonly [head: string, meaning: string])[];
-  /** Each a line that can be typed. */
+  /** Each is a line that can be typed. */
   readonly examples: readonly string[];
-  /** Loads the command's own code, which no other command pays for. */
+  /** Loads the command's own code, which no other command needs. */
   readonly load: () => Promise<CommandRun<Of>>;
 }
 
-/** Keeps the options' types of one command while the list holds all of them. */
+/** Keeps the types of one command's options although the list has all commands. */
 export function command<Of extends Command>(spec: CommandSpec<Of>): CommandSpec {
   return spec as unknown as CommandSpec;
 }

@@ -6,7 +6,7 @@ import { commandList } from "./command-list.ts";
 export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
-  /** What its argument may be, where that is one of a few words. */
+  /** The values of its argument, if there is a fixed list. */
   readonly words: readonly string[];
   readonly flags: readonly CompletedFlag[];
 }
@@ -16,11 +16,11 @@ export interface CompletedFlag {
   readonly name: string;
   /** Its letter. */
   readonly short?: string | undefined;
-  /** None for a switch; Any: a value that the shell completes as the name of a file. */
+  /** None: it is a switch; Any: a value that the shell completes as a file name. */
   readonly value: "None" | "Any" | readonly string[];
 }
 
-/** All commands, and the two that are no command of the list. */
+/** All commands, and the two that are not in the list. */
 export function completedCommands(): readonly CompletedCommand[] {
   const own = commandList.map((spec) => ({
     name: spec.name,
@@ -70,8 +70,8 @@ export function completionScript(shell: string, commands: readonly CompletedComm
 }
 
 /**
- * In bash `=` is a word of its own, so that `--output=js` is three; in zsh, and where
- * COMP_WORDBREAKS has no `=`, it is one, and so is what is offered for it.
+ * In bash `=` is a word of its own, so `--output=js` is three words; in zsh, and if COMP_WORDBREAKS
+ * has no `=`, it is one, and so is each suggestion.
  */
 function bashScript(commands: readonly CompletedCommand[]): string {
   return `_lastcall() {
@@ -94,7 +94,7 @@ complete -o default -F _lastcall lastcall
 `;
 }
 
-/** Of equal patterns the first counts: what stands before the word says most. */
+/** Of equal patterns the first counts: what comes before the word is the best hint. */
 function bashCases({ name, words, flags }: CompletedCommand): readonly string[] {
   const values = flags.flatMap((flag) => {
     if (flag.value === "None") return [];
@@ -106,7 +106,7 @@ function bashCases({ name, words, flags }: CompletedCommand): readonly string[] 
   return [...values, `      "${name} "*) words="${all}" ;;`];
 }
 
-/** The command is the word after `lastcall`: one that comes later may be the name of a node. */
+/** The command is the word after `lastcall`: a later word may be the name of a node. */
 function fishScript(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap(({ name, summary, words, flags }) => {
     const here = `complete -c lastcall -n '__lastcall_runs ${name}'`;

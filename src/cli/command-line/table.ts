@@ -40,7 +40,7 @@ export function folded(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** When an instant is as seen from another: `in 3h12m`, `now`, `5m ago`. */
+/** An instant relative to another: `in 3h12m`, `now`, `5m ago`. */
 export function relativeTime(at: Instant, from: Instant): string {
   const spanMs = between(from, at);
   if (Math.abs(spanMs) < 1000) return "now";

@@ -24,11 +24,11 @@ import { version } from "./version.ts";
 
 interface Input {
   readonly options: CommandInput<"agent">["options"];
-  /** Less than other commands have: what is not asked for, the agent's image need not load. */
+  /** Fewer than other commands have, so that the agent's image need not load what they need. */
   readonly io: Pick<CommandIo, "err" | "env" | "clock" | "rng" | "fetch" | "signal">;
 }
 
-/** The notice watcher of one node, until it is interrupted. */
+/** Watches for the notices of one node, until it is interrupted. */
 export const runAgent = (async (input: Input) => {
   const { options, io } = input;
   const { clock, rng } = io;
@@ -76,7 +76,7 @@ interface Cluster {
   readonly close: () => void;
 }
 
-/** Loaded at the first notice alone: what cordons and drains is a third of the agent's code. */
+/** Loaded only at the first notice: the code that cordons and drains is a third of the agent's. */
 function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFallback | undefined {
   const { fallback: mode } = options;
   if (mode === "None" || options.dryRun) return undefined;
@@ -93,7 +93,9 @@ function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFa
   });
 }
 
-/** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */
+/**
+ * In a pod, the small client with the pod's own token; elsewhere, to try it out, the kubeconfig.
+ */
 async function cluster({ options, io }: Input): Promise<Cluster> {
   const name = options.nodeName;
   const server = apiServerOf(io.env);
@@ -102,7 +104,7 @@ async function cluster({ options, io }: Input): Promise<Cluster> {
     const { api, close } = await connect(options, io);
     return { api, close, identify: () => readOwnNode(api, { name, clock: io.clock }) };
   }
-  // The folder of the service account is set by tests alone; in a pod the kubelet mounts it.
+  // Only tests set the directory of the service account; in a pod the kubelet mounts it.
   const readToken = () => readAccountToken(io.env.LASTCALL_ACCOUNT_FOLDER);
   return {
     api: new AccountApi({
@@ -121,7 +123,7 @@ async function cluster({ options, io }: Input): Promise<Cluster> {
   };
 }
 
-/** Outside a pod nobody's token names the node: it is read, with the caller's own rights. */
+/** Outside a pod, no token names the node: it is read with the caller's own permissions. */
 async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<NodeIdentity> {
   const { KubeNodeMarks } = await import("../../kube/node/node-marks.ts");
   const node = await new KubeNodeMarks(api, clock).read(name);
@@ -145,8 +147,8 @@ interface AgentServers {
 }
 
 /**
- * The addresses of a node are everybody's: where that of the metrics is taken, the agent goes
- * without until it is free. It is there for the notices.
+ * All processes of a node share its addresses: if that of the metrics is in use, the agent goes on
+ * without them until it is free. What matters are the notices.
  */
 async function serveStatus(
   { options, io }: Input,
@@ -181,7 +183,7 @@ async function serveStatus(
   };
   const failed = opened.find((one) => one.status === "rejected");
   if (failed === undefined) return stop;
-  // A server that goes on would keep a process that has failed.
+  // A server that is still running would keep a process that has failed alive.
   await stop();
   throw failed.reason;
 }
@@ -195,7 +197,7 @@ interface SourceSearch {
   readonly health: AgentHealth;
 }
 
-/** The source of the cloud that was named; with `auto` of the first that answers, however late. */
+/** The notice source of the named cloud; with `auto` of the first that responds, however late. */
 async function findNoticeSource(search: SourceSearch, signal: AbortSignal): Promise<NoticeSource> {
   const { options, io, health } = search;
   const { fetch, clock, rng } = io;

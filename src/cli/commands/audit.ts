@@ -58,23 +58,23 @@ export interface AuditCommand {
 export interface AuditIo extends ManifestFiles {
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Standard output is a terminal: long tables are shortened and long work shows itself. */
+  /** Standard output is a terminal: long tables are shortened and long work shows progress. */
   readonly isTty: boolean;
-  /** Colours are wanted: a terminal without `NO_COLOR`. */
+  /** Use colours: a terminal without `NO_COLOR`. */
   readonly colour: boolean;
-  /** Reads the cluster of the kubeconfig; asked only where no file is named. */
+  /** Reads the cluster of the kubeconfig; called only if no file is named. */
   readonly readCluster?: ((wanted: ObjectSelection) => Promise<LiveCluster>) | undefined;
 }
 
 /** What fits on one screen of a terminal. */
 const screenRows = 18;
 
-/** How many sentences about bad input are printed before they are only counted. */
+/** How many problems of the input are printed before the rest is only counted. */
 const problemLimit = 20;
 
 /**
- * Runs the audit and prints its report. Resolves to the exit code: 0 or, where a finding is at or
- * over `failOn`, 3. Throws LastcallError: INPUT_INVALID, INPUT_UNREADABLE and USAGE (exit 2) before
+ * Runs the audit and prints its report. Resolves to the exit code: 0, or 3 if a finding is at or
+ * over `failOn`. Throws LastcallError: INPUT_INVALID, INPUT_UNREADABLE and USAGE (exit 2) before
  * anything is printed to stdout, and what `readCluster` throws.
  */
 export async function runAudit(command: AuditCommand, io: AuditIo): Promise<number> {
@@ -133,7 +133,7 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   ]);
   unread.push(...emptyInputs(read.empty, "-", "manifests"));
   unread.push(...emptyInputs(recorded.empty, undefined, "the output of kubectl get -o json"));
-  // Whoever has to mend files wants to know all that is wrong with them at once.
+  // Whoever has to fix files wants to know everything that is wrong with them at once.
   if (unread.length > 0) {
     const { namespace, templatePaths } = command;
     refuse([...unread, ...problemsOf({ sources, namespace, templatePaths })]);
@@ -144,7 +144,7 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   };
 }
 
-/** A pipe from a helm or a kubectl that has failed: its pipeline is not to pass for that. */
+/** A pipe from a helm or a kubectl that failed: the pipeline must not pass. */
 function emptyInputs(
   empty: ReadManifests["empty"],
   only: string | undefined,
@@ -158,7 +158,7 @@ function emptyInputs(
     });
 }
 
-/** What holds nothing to judge is passed over, and said. */
+/** Input with nothing to audit is skipped, and reported. */
 function notesOf({ empty, others, notes }: ReadManifests): readonly string[] {
   const folders = empty.filter(({ kind }) => kind === "Folder");
   return [
@@ -168,7 +168,7 @@ function notesOf({ empty, others, notes }: ReadManifests): readonly string[] {
   ];
 }
 
-/** Throws, with the first of the problems. */
+/** Throws with the first of the problems. */
 function refuse(problems: readonly string[]): never {
   const shown = problems.slice(0, problemLimit);
   const more = problems.length - shown.length;
@@ -215,7 +215,7 @@ function reaches(report: AuditReport, failOn: Severity | "never"): boolean {
   return report.findings.some((finding) => severities.indexOf(finding.severity) <= limit);
 }
 
-/** Judges manifests, a recording of a cluster, or, where no file is named, the live cluster. */
+/** Audits manifests, a recording of a cluster, or, if no file is named, the live cluster. */
 export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
   runAudit(
     {
@@ -248,7 +248,7 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
     },
   );
 
-/** How kubelets are asked for their budgets; undefined where they are not. */
+/** How to ask kubelets for their budgets; undefined if they are not asked. */
 async function kubeletsOf(
   { askKubelets, kubeletInsecureTls }: Parameters<typeof runAuditCommand>[0]["options"],
   {

@@ -21,10 +21,10 @@ import { connect } from "../cluster/connect.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { hasReleaser } from "./plan.ts";
 
-/** The departures board, in a browser or on this terminal, until it is interrupted. */
+/** Serves the departures board, or shows it on this terminal, until it is interrupted. */
 export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { clock, rng } = io;
-  // Before anything is asked of a file or a cluster.
+  // Before any file is read or the cluster is contacted.
   if (options.tui) checkTerminal(options, io);
   else loopbackOf(options.address);
   const history =
@@ -56,7 +56,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       isCounted: counted !== undefined,
     };
   };
-  // On a terminal nothing is done, and no drain plan shown.
+  // On a terminal there are neither acts nor drain plans.
   const onLive = async (): Promise<void> => {
     await clusterClock.find(io.signal);
     if (!options.tui) await rights.ask();
@@ -101,7 +101,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   }
 };
 
-/** Nobody asks for a departure who cannot see whether there is one, or where there can be none. */
+/** Only a caller who may see departures can ask for one, and only if the resource exists. */
 function withoutDepartures(rights: BoardRights): BoardRights {
   return {
     ...rights,
@@ -111,11 +111,11 @@ function withoutDepartures(rights: BoardRights): BoardRights {
   };
 }
 
-/** Where the board is seen: served for a browser, or on the terminal. */
+/** The address of the board in a browser, or the terminal. */
 interface ShownBoard {
-  /** Of the page: lets one browser in, and is another one then. */
+  /** The page's address: it admits one browser, and is replaced by another one then. */
   url?(): string;
-  /** Resolves with the exit code where somebody has quit. */
+  /** Resolves with the exit code if the user has quit. */
   readonly running: Promise<number | undefined>;
   refresh(): void;
   close(): Promise<void>;
@@ -174,7 +174,7 @@ function showOnTerminal(options: TerminalOptions): ShownBoard {
   };
 }
 
-/** How somebody comes in whose browser has no cookie, and whose address has been used. */
+/** How to get in with a browser without a cookie, once the address has been used. */
 function entryOf(hasKeys: boolean): PageText {
   return hasKeys
     ? {
@@ -190,7 +190,7 @@ function entryOf(hasKeys: boolean): PageText {
 interface Telling {
   readonly options: BoardOptions;
   readonly io: CommandIo;
-  /** Whether somebody can ask for another address. */
+  /** Whether the user can ask for another address. */
   readonly hasKeys: boolean;
 }
 
@@ -201,7 +201,7 @@ function tell(url: string, { options, io, hasKeys }: Telling): void {
     : "press Ctrl-C to stop";
   if (!options.quiet) io.err(`lastcall: serving the board; ${keys}\n`);
   if (!options.open) return;
-  // The board is served meanwhile.
+  // Meanwhile the board is served.
   void openBrowser(url).then((problem) => {
     if (problem !== undefined)
       io.err(`lastcall: Cannot open a browser: ${problem}; open the address yourself\n`);

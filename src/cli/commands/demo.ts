@@ -7,7 +7,7 @@ import {
   printData,
 } from "../command-line/command.ts";
 
-/** The demo: on a board, in plain lines, or headless with a report. */
+/** The demo: on a board, as plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {
   const { seed } = input.options;
   refuseUselessOpen(input);
@@ -25,7 +25,7 @@ function refuseUselessOpen({ options }: CommandInput<"demo">): void {
   );
 }
 
-/** As fast as it goes. Exit code 3 when an invariant was broken. */
+/** As fast as possible. The exit code is 3 if an invariant was broken. */
 async function reportDemo(
   input: CommandInput<"demo"> & { readonly seed: number },
 ): Promise<number> {
@@ -47,7 +47,7 @@ async function reportDemo(
   return facts.violations.length > 0 ? 3 : 0;
 }
 
-/** Work that takes less than this says nothing. */
+/** Work that takes less than this shows no progress. */
 const silentMs = 2000;
 
 interface ProgressLine {
@@ -56,7 +56,7 @@ interface ProgressLine {
   readonly clear: () => void;
 }
 
-/** One line on a terminal that says how far something is; nothing in a pipe. */
+/** Progress as one line on a terminal; nothing in a pipe. */
 function progressLine(options: {
   readonly io: Pick<CommandIo, "clock" | "err" | "isTerminal">;
   readonly quiet: boolean;

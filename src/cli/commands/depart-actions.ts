@@ -19,7 +19,7 @@ import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];
 
-/** A node, and a departure of it that is nowhere but here. */
+/** A node, and a departure of it that exists only in memory. */
 interface Subject {
   readonly departure: Departure;
   readonly policy: Policy;
@@ -35,8 +35,8 @@ const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain",
 
 /**
  * `depart NODE… --only-actions`: the actions of the nodes' policies, one point after another,
- * without cordon, drain or Departure. What it takes to undo one is on stderr before it is done,
- * since no status keeps it. Gives 1 where one has failed.
+ * without cordon, drain or Departure. What is needed to undo an action is printed to stderr before
+ * it is carried out, since no status keeps it. Returns 1 if one has failed.
  */
 export async function runOnlyActions(input: Depart): Promise<number> {
   const { options, io, words } = input;
@@ -154,7 +154,7 @@ async function carryOutOne(
   return { ...record, startedAt, seconds, undo, ...outcomeOf(end) };
 }
 
-/** What a dry run carries out: all the looks of the action, and none of its changes. */
+/** What a dry run carries out: all the reads of the action, and none of its changes. */
 function lookingRunner(
   runner: ActionRunner,
   { how }: Action,
@@ -166,7 +166,7 @@ function lookingRunner(
     apply: async (task, signal) => {
       const problem = await runner.check(how, signal);
       if (problem === undefined) {
-        // The check has read all that a look at a notice does not wait for.
+        // The check has read everything, including what is not waited for at a notice.
         onFound(await runner.prepare(task, signal));
         return { detail: JSON.stringify(task.how) };
       }
@@ -213,7 +213,7 @@ function lineOf({ name, kind, at, state, seconds, detail, result, undo }: Action
   const code = state === "Failed" ? ` ${result}` : "";
   const took = seconds === undefined ? "" : ` in ${seconds.toFixed(1)}s`;
   const about = detail === undefined ? "" : `: ${detail}`;
-  // What was changed has it on stderr, before the change.
+  // The record of what was changed is on stderr, printed before the change.
   const back = state === "Pending" && undo ? `, to undo it: ${JSON.stringify(undo)}` : "";
   return `${at} ${name} (${kind}) ${state}${code}${took}${about}${back}`;
 }

@@ -21,13 +21,14 @@ type Depart = Parameters<CommandRun<"depart">>[0];
 interface Written {
   readonly node: string;
   readonly step: DepartStep;
-  /** As the cluster holds it now; with `--dry-run` as it would. */
+  /** As the cluster has it now; with `--dry-run` as it would have it. */
   readonly object: KubeObject;
 }
 
 /**
- * Makes a Departure for each node, which the controller carries out. All nodes are looked at before
- * anything is written; of several writes each is tried, and the first fault is thrown at the end.
+ * Creates a Departure for each node, which the controller carries out. All nodes are checked before
+ * anything is written; of several writes each is attempted, and the first fault is thrown at the
+ * end.
  */
 export const runDepart: CommandRun<"depart"> = async (input) => {
   if (input.options.onlyActions) {
@@ -54,7 +55,10 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
   return { kubeconfig, context, from: [], filename: [] };
 }
 
-/** A script's own `--at now` is a little late when it is read; anything older is a mistake. */
+/**
+ * The `--at` of a script that means now is a little in the past when it is read; anything older is
+ * a mistake.
+ */
 const lateMs: Millis = minutes(1);
 
 function requestOf({ options }: Depart, now: Instant): DepartRequest {
@@ -91,7 +95,7 @@ function stepsFor(names: readonly string[], request: DepartRequest, fleet: Fleet
   });
 }
 
-/** What a person asks for goes before the plan, but not past the node's deadline. */
+/** A person's request takes precedence over the plan, but not over the node's deadline. */
 function lateWarnings(
   steps: Steps,
   { departAt }: DepartRequest,
@@ -113,7 +117,7 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
   return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
-/** A dry run speaks to nobody. */
+/** A dry run contacts nobody. */
 async function carryOut(steps: Steps, { options, io }: Depart) {
   if (options.dryRun) return writeAll(steps);
   const { api, close } = await connect({ ...options, signal: io.signal }, io);
@@ -145,7 +149,7 @@ async function writeAll(
   return { written, faults };
 }
 
-/** What would be there, had it been written. */
+/** The object as it would have been written. */
 function planned(step: DepartStep) {
   if (step.kind === "Create") return step.made;
   if (step.kind === "Leave") return step.departure;

@@ -21,7 +21,9 @@ import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doct
 
 type Input = CommandInput<"doctor">;
 
-/** Whether all is set up right; with a check that failed the answer is 3. Changes nothing. */
+/**
+ * Checks whether everything is set up right; the exit code is 3 if a check failed. Changes nothing.
+ */
 export const runDoctor: CommandRun<"doctor"> = async (input) => {
   const { options, io } = input;
   const { api, close } = await connect({ ...options, signal: io.signal }, io);
@@ -38,13 +40,13 @@ export const runDoctor: CommandRun<"doctor"> = async (input) => {
   }
 };
 
-/** The clouds and the queue, asked as the controller would ask them. */
+/** The clouds and the queue, contacted as the controller would contact them. */
 function outsideOf({ options, io }: Input, api: KubeApi): Outside {
   const clouds = () =>
     cloudPorts(
       {
         ...options,
-        // Without a feed: the queue is looked at by itself, and nothing is taken out of it.
+        // Without a feed: the queue is only looked at, and no message is received.
         ...{
           sqsQueueUrl: undefined,
           sqsReceivers: 1,
@@ -90,7 +92,7 @@ const colours: Readonly<Record<CheckStatus, number>> = { Pass: 32, Warn: 33, Fai
 const leastWidth = 30;
 
 /**
- * The report for people: a line a check, folded where the terminal ends, and a line that sums up.
+ * The report for people: one line per check, wrapped at the width of the terminal, and a summary.
  */
 export function doctorTable(
   { checks, summary }: DoctorReport,

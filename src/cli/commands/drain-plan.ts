@@ -15,7 +15,7 @@ import { type CommandIo, type CommandRun, printData } from "../command-line/comm
 import { formatTable } from "../command-line/table.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
-/** How one node's pods would leave, planned or under a notice. */
+/** Shows how one node's pods would leave, planned or under a notice. */
 export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, io }) => {
   const name = words[0] as string;
   const plan = options.from.length > 0 ? planFromFiles : planFromCluster;
@@ -103,7 +103,7 @@ function nodeNamed(
 }
 
 function tableOf(report: DrainPlanReport): string {
-  // A planned drain goes past no budget.
+  // A planned drain never overrules a budget.
   const isNotice = report.noticeSeconds !== null;
   const rows = report.pods.map((pod) => [
     pod.namespace,
@@ -132,7 +132,7 @@ function tableOf(report: DrainPlanReport): string {
   ].join("");
 }
 
-/** What the files say of room; where volumes can be reached they do not say. */
+/** The free capacity by the files, which do not say where volumes can be reached. */
 export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
   const loads = loadsOf(pods);
   return {
@@ -142,10 +142,10 @@ export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
   };
 }
 
-/** Work that takes less than this says nothing. */
+/** Work that takes less than this shows no progress. */
 const silentMs = 2000;
 
-/** The cluster's own; a long look at all pods says on a terminal how far it is. */
+/** The free capacity of the cluster; a long list of all pods shows its progress on a terminal. */
 export async function capacityInCluster(
   api: KubeApi,
   about: { readonly io: CommandIo; readonly quiet: boolean },

@@ -20,8 +20,8 @@ import { type MigrateCluster, type Tool, toolNamed } from "../migrate/migrate-cl
 type Migrate = Parameters<CommandRun<"migrate">>[0];
 
 /**
- * Prints another tool's settings as policies. Nothing is printed where a limit of the tool cannot
- * be read; nothing is changed, but with `--apply`, which needs the cluster.
+ * Prints another tool's settings as policies. Prints nothing if a limit of the tool cannot be
+ * parsed; changes nothing except with `--apply`, which needs the cluster.
  */
 export const runMigrate: CommandRun<"migrate"> = async (input) => {
   const tool = toolNamed(input.words[0]);
@@ -74,7 +74,7 @@ function setupIn(tool: Tool, objects: readonly ManifestObject[], place: string):
   return tool.ofWorkload(workload, objects, `${workload.kind} ${where}${workload.name}`);
 }
 
-/** Throws INPUT_INVALID for what is no values file, whose settings would be passed over. */
+/** Throws INPUT_INVALID for anything that is not a values file, whose settings would be missed. */
 async function valuesIn(path: string, io: CommandIo): Promise<unknown> {
   const documents = await documentsIn(path, io);
   const object = documents
@@ -114,7 +114,7 @@ async function documentsIn(path: string, io: CommandIo): Promise<readonly unknow
   return documents.map(({ value }) => value);
 }
 
-/** What is printed must be what the cluster takes. */
+/** The output must be valid for the cluster. */
 function checked(document: PolicyManifest): Policy {
   const parsed = parsePolicyObject(document, { cronProblem, unknownFields: "Refuse" });
   if ("policy" in parsed) return parsed.policy;
@@ -126,7 +126,7 @@ function checked(document: PolicyManifest): Policy {
   );
 }
 
-/** The file first: where it cannot be written nothing is printed. */
+/** The file comes first: if it cannot be written, nothing is printed. */
 async function tell({ policies, values, notes }: Translation, { options, io }: Migrate) {
   if (options.valuesOut !== undefined) {
     const named = policies.map(({ metadata, spec }) => ({ name: metadata.name, spec }));

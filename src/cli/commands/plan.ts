@@ -18,7 +18,9 @@ import { type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable, relativeTime } from "../command-line/table.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
-/** Who will leave, when and why. With `--strict` an infeasible plan is the answer 3. */
+/**
+ * Shows which nodes leave, when and why. With `--strict`, the exit code of an infeasible plan is 3.
+ */
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const fleet = await readFleet(options, {}, io);
   const at = options.at ?? fleet.readAt;
@@ -37,7 +39,7 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   return options.strict && (infeasible || fleet.badPolicies.length > 0) ? 3 : 0;
 };
 
-/** Older than this, what was planned when the files were written lies in the past by now. */
+/** In older files, what was planned when they were written is in the past by now. */
 const oldMs = hours(1);
 
 function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
@@ -48,7 +50,9 @@ function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
   ];
 }
 
-/** What the controller has found by asking the clouds, which this command does not do. */
+/**
+ * The controller asks the clouds, which this command does not do, and has written what it found.
+ */
 function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
   const policies = plan.policies.map((one) => ({
     ...one,
@@ -73,7 +77,7 @@ function warningsOf(
 
 interface TableStyle {
   readonly at: Instant;
-  /** Whether the exact instants stand beside the relative ones. */
+  /** Whether to show the exact instants next to the relative ones. */
   readonly isWide: boolean;
 }
 
@@ -101,7 +105,7 @@ function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
   return [...policies, ...rest].join("\n");
 }
 
-/** What is due has not begun: of a node that is leaving there is no row. */
+/** A departure that is due has not begun: nodes that are leaving have no row. */
 function departsText({ departAt }: DepartureReport, at: Instant): string {
   const text = relativeTime(parseInstant(departAt) ?? at, at);
   return text.endsWith(" ago") ? `due ${text}` : text;
@@ -117,9 +121,7 @@ function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/**
- * Whether this version can release such a machine, as far as its Node shows; nothing is contacted.
- */
+/** Whether this version can release such a machine, as far as its Node shows; contacts nothing. */
 export function hasReleaser(node: ReleasableNode): boolean {
   return isKarpenters(node) || isKnownProviderId(node.providerID ?? "");
 }

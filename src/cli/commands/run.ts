@@ -29,7 +29,7 @@ interface Watched {
   fleet?: Fleet;
 }
 
-/** The controller, until it is interrupted. */
+/** Runs the controller until it is interrupted. */
 export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const log = createLog({
     level: options.logLevel,
@@ -42,7 +42,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       ? undefined
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
-  // Before the cluster is asked: a wrong option is to be told although that is away.
+  // Before the cluster is contacted: a wrong option is reported even if the cluster is away.
   const watched: Watched = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudPorts(options, io);
@@ -89,7 +89,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   }
 };
 
-/** Says which API server it asks: one that drops packets does not even refuse them. */
+/** Names the API server that it contacts: one that drops packets does not even refuse them. */
 async function reach(parts: {
   readonly api: KubeApi;
   readonly server: string;
@@ -106,7 +106,7 @@ async function reach(parts: {
   await preflight(api, { ...io, onWait });
 }
 
-/** Its code is loaded only where it is wanted. */
+/** Its code is loaded only if it is enabled. */
 async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<AssemblyOptions["audit"]> {
   if (auditEvery === 0) return undefined;
   const { ClusterAuditor } = await import("../cluster/cluster-auditor.ts");
@@ -166,8 +166,8 @@ function metricsServerOf(parts: {
 }
 
 /**
- * Gives the way to stop. Where one address cannot be had the other is given back as well: a server
- * that goes on would keep a process that has failed.
+ * Returns the function to stop. If one address cannot be had, the other is given up as well: a
+ * server that is still running would keep a process that has failed alive.
  */
 async function serveStatus(
   options: Options,
@@ -196,7 +196,7 @@ async function serveStatus(
   }
 }
 
-/** An API server that is being restarted is back by then; a wrong address never is. */
+/** An API server that is restarting is back by then; a wrong address never is. */
 const patienceMs = seconds(20);
 const againMs = seconds(1);
 
@@ -207,10 +207,10 @@ interface Waiting {
 }
 
 /**
- * Asks the API server who it is before a long run begins, so that a wrong address or token ends in
- * one sentence and exit code 1 instead of in a log that goes on for ever. Once it has answered, any
- * outage is waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once. `onWait` hears
- * of the first request without an answer, and for how long it will be asked again.
+ * Contacts the API server before a long run begins, so that a wrong address or token ends in one
+ * sentence and exit code 1 instead of a log without end. Once it has responded, any outage is
+ * waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once. `onWait` is called at
+ * the first request without a response, with how long to go on.
  */
 export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting): Promise<void> {
   const request: KubeRequest = { method: "GET", path: "/version", signal };
@@ -231,10 +231,10 @@ export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting
   }
 }
 
-/** Bookmarks come about every minute, and a watch that is silent for 70 s is opened again. */
+/** Bookmarks arrive about every minute, and a watch that is silent for 70 s is opened again. */
 const limitMs = minutes(3);
 
-/** Which watch is so old that the fleet may not be what it shows, in a sentence. */
+/** The watch that is so old that the fleet may differ from what it shows, in a sentence. */
 export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   const oldest = fleet.silences().toSorted((a, b) => b.ms - a.ms)[0];
   if (oldest === undefined || oldest.ms <= limitMs) return undefined;
@@ -243,7 +243,7 @@ export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
 }
 
-/** As it is at this instant: to be called for each scrape. */
+/** The state at this instant: called for each scrape. */
 export function showSilences(fleet: Pick<Fleet, "silences">, metrics: Pick<Metrics, "set">): void {
   const series = fleet.silences().map(({ kind, ms }) => ({ labels: { kind }, value: ms / 1000 }));
   metrics.set("lastcall_watch_silence_seconds", series);

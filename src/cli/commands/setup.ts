@@ -15,7 +15,7 @@ import {
 
 type Setup = Parameters<CommandRun<"setup">>[0];
 
-/** Prints, or with `--apply` applies, what has to be there once. */
+/** Prints, or with `--apply` applies, what has to be installed once. */
 export const runSetup: CommandRun<"setup"> = async (input) => {
   const { runSetupCloud, setupClouds } = await import("./setup.ts");
   if (setupClouds.includes(input.words[0] ?? "")) return runSetupCloud(input);
@@ -33,7 +33,7 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   return 0;
 };
 
-/** In each form for `kubectl apply -f -`. */
+/** In every form the input of `kubectl apply -f -`. */
 async function printAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
   if (options.output === "json") {
     await printData({ apiVersion: "v1", kind: "List", items: objects }, "json", io);
@@ -89,7 +89,7 @@ async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<v
   io.out(`${object.kind?.toLowerCase()}/${name} applied\n`);
 }
 
-/** The collections of the kinds that are set up here. */
+/** The API collections of the kinds that are installed here. */
 const collections: Readonly<Record<string, string>> = {
   CustomResourceDefinition: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
   ValidatingAdmissionPolicy: "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
@@ -106,8 +106,8 @@ type Options = CommandInput<"setup">["options"];
 type ScriptOf = (options: Options) => Promise<string>;
 
 /**
- * By the argument of `setup`: the script that gives the controller its rights in a cloud, or takes
- * them back.
+ * By the argument of `setup`: the script that grants the controller its permissions in a cloud, or
+ * revokes them.
  */
 const scripts: Readonly<Record<string, ScriptOf>> = {
   gcp: gcpScript,
@@ -117,7 +117,7 @@ const scripts: Readonly<Record<string, ScriptOf>> = {
 
 export const setupClouds = Object.keys(scripts);
 
-/** Prints the script of a cloud, or runs it by bash. */
+/** Prints the script of a cloud, or runs it with bash. */
 export const runSetupCloud: CommandRun<"setup"> = async ({ words, options, io }) => {
   const cloud = words[0] ?? "";
   const script = await (scripts[cloud] as ScriptOf)(options);
@@ -186,7 +186,7 @@ async function azureScript(options: Options): Promise<string> {
   });
 }
 
-/** What each flag that a cloud cannot do without is to name. */
+/** What each flag that a cloud requires has to name. */
 const meanings: Readonly<Record<string, string>> = {
   "--project": "the project whose machines are released",
   "--cluster": "the cluster whose machines are released",
