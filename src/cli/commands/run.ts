@@ -231,7 +231,7 @@ export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting
   }
 }
 
-/** Bookmarks arrive about every minute, and a watch that is silent for 70 s is opened again. */
+/** A silent watch is opened again after 70 s, and after 140 s if the server skips bookmarks. */
 const limitMs = minutes(3);
 
 /** The watch that is so old that the fleet may differ from what it shows, in a sentence. */

@@ -13,7 +13,6 @@ import {
   type Instant,
   type Millis,
   millis,
-  minutes,
   parseHttpDate,
   seconds,
 } from "../../core/time/time.ts";
@@ -32,7 +31,13 @@ import {
   transportError,
   type WireRequest,
 } from "./http-connection.ts";
-import { AttemptLimit, Deadline, RequestLanes, SilenceGuard } from "./request-limits.ts";
+import {
+  AttemptLimit,
+  Deadline,
+  RequestLanes,
+  SilenceGuard,
+  WatchSilenceLimit,
+} from "./request-limits.ts";
 
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
@@ -45,11 +50,6 @@ export interface HttpKubeApiOptions {
   /** The pool size for requests; watches have their own sockets. Default 64. */
   readonly maxSockets?: number | undefined;
   /**
-   * A watch with bookmarks (one about every minute) that receives nothing for this long is dead.
-   * Default 70 seconds: bookmarks come every 59 to 61 (Kubernetes 1.36).
-   */
-  readonly watchSilenceMs?: Millis | undefined;
-  /**
    * Whether to probe for dead connections every one or two seconds while a watch is open.
    */
   readonly probesConnections?: boolean | undefined;
@@ -57,11 +57,6 @@ export interface HttpKubeApiOptions {
   readonly onRush?: (() => void) | undefined;
   readonly userAgent?: string | undefined;
 }
-
-/**
- * How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead.
- */
-const watchGraceMs = seconds(30);
 
 /** Falls back to the whole object if a server does not support metadata only. */
 const metadataAlone =
@@ -74,7 +69,7 @@ export class HttpKubeApi implements KubeApi {
   readonly #connection: HttpConnection;
   readonly #lanes: RequestLanes;
   readonly #requestTimeoutMs: Millis;
-  readonly #watchSilenceMs: Millis;
+  readonly #silence = new WatchSilenceLimit();
   readonly #urgentLimit: AttemptLimit;
   readonly #probe: ConnectionProbe | undefined;
   /** The controllers of watches that are open or being opened. */
@@ -88,7 +83,6 @@ export class HttpKubeApi implements KubeApi {
     this.#clock = options.clock;
     this.#urgentLimit = new AttemptLimit(options.clock);
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
-    this.#watchSilenceMs = options.watchSilenceMs ?? seconds(70);
     const maxSockets = options.maxSockets ?? 64;
     this.#lanes = new RequestLanes(maxSockets, options.onRush);
     this.#connection = new HttpConnection({
@@ -254,15 +248,23 @@ export class HttpKubeApi implements KubeApi {
   ): AsyncGenerator<KubeWatchEvent, void, void> {
     const guard = new SilenceGuard({
       clock: this.#clock,
-      limitMs: this.#silenceLimit(request),
-      onSilent: () => response.destroy(),
+      limitMs: () => this.#silence.limitMs(request),
+      onSilent: () => {
+        this.#silence.closed(request);
+        response.destroy();
+      },
     });
+    const heard = this.#silence.opened(request, this.#clock);
     try {
       if (response.statusCode !== 200) {
         yield refusal(response, await readText(guard.listen(response)));
         return;
       }
-      for await (const line of readLines(guard.listen(response))) yield toEvent(line);
+      for await (const line of readLines(guard.listen(response))) {
+        const event = toEvent(line);
+        heard(event);
+        yield event;
+      }
     } catch (error) {
       // A dropped connection simply ends the watch; an invalid response is reported.
       if (error instanceof LastcallError) yield errorEvent(500, error.message);
@@ -270,15 +272,6 @@ export class HttpKubeApi implements KubeApi {
       guard.end();
       response.destroy();
     }
-  }
-
-  #silenceLimit(request: KubeWatchRequest): Millis {
-    const timeoutSeconds = Number(request.query?.timeoutSeconds);
-    const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) + watchGraceMs : Infinity;
-    const bookmarked = request.query?.allowWatchBookmarks === "true";
-    // Otherwise the server ends a watch after an hour at most (--min-request-timeout x 2).
-    const longestMs = Math.min(wholeMs, minutes(60) + watchGraceMs);
-    return millis(bookmarked ? Math.min(longestMs, this.#watchSilenceMs) : longestMs);
   }
 
   /** How long a request may be queued: in a burst until it is due, since it is still useful. */

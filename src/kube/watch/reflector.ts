@@ -116,7 +116,7 @@ export class Reflector<T> {
 
   /**
    * Whether the copy is current. Without bookmarks, an idle watch shows no sign of life before it
-   * ends, after 70 seconds with `HttpKubeApi`: hence the default of ten minutes.
+   * ends, after 70 or 140 seconds with `HttpKubeApi`: hence the default of ten minutes.
    */
   isFresh(limitMs: Millis = minutes(10)): boolean {
     return this.#heardAt !== undefined && this.silentMs() <= limitMs;

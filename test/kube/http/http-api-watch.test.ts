@@ -44,6 +44,30 @@ function begin(response: ServerResponse): ServerResponse {
   return response;
 }
 
+const bookmark: KubeWatchEvent = {
+  type: "BOOKMARK",
+  object: { metadata: { resourceVersion: "12" } },
+};
+
+/** How long a watch lives that brings these events as it is opened, and nothing more. */
+async function silentSeconds(
+  watched: {
+    readonly api: HttpKubeApi;
+    readonly clock: ManualClock;
+    readonly signal: AbortSignal;
+  },
+  events: readonly KubeWatchEvent[],
+): Promise<number> {
+  const { api, clock, signal } = watched;
+  const watch = api.watch({ path, query, signal })[Symbol.asyncIterator]();
+  for (const event of events) expect((await watch.next()).value).toEqual(event);
+  const end = watch.next();
+  let count = 0;
+  for (; clock.sleeping > 0; count += 1) await clock.advance(1_000);
+  expect((await end).done).toBe(true);
+  return count;
+}
+
 async function collect(events: AsyncIterable<KubeWatchEvent>): Promise<KubeWatchEvent[]> {
   const out: KubeWatchEvent[] = [];
   for await (const event of events) out.push(event);
@@ -68,10 +92,6 @@ describe("a watch", () => {
   });
 
   it("passes bookmarks and an ERROR event with 410 on as they are", async () => {
-    const bookmark: KubeWatchEvent = {
-      type: "BOOKMARK",
-      object: { metadata: { resourceVersion: "12" } },
-    };
     const expired: KubeWatchEvent = { type: "ERROR", object: { kind: "Status", code: 410 } };
     const { api, caller } = await setUp((_, response) => {
       begin(response).end(line(bookmark) + line(expired));
@@ -190,6 +210,48 @@ describe("a silent watch", () => {
     await clock.advance(1);
     await rest;
     expect(ended).toBe(true);
+  });
+
+  it("may last 140 seconds once one has hidden nothing, on a server that skips bookmarks", async () => {
+    const { api, caller, clock } = await setUp((_request, response) => {
+      begin(response).write(line(bookmark));
+    });
+    const watched = { api, clock, signal: caller.signal };
+    expect(await silentSeconds(watched, [bookmark])).toBe(70);
+    expect(await silentSeconds(watched, [bookmark])).toBe(140);
+    expect(await silentSeconds(watched, [bookmark])).toBe(140);
+  });
+
+  it("lets the others be as patient, also those that are open", async () => {
+    const { api, caller, clock } = await setUp((_request, response) => {
+      begin(response).write(line(bookmark));
+    });
+    const older = api.watch({ path, query, signal: caller.signal })[Symbol.asyncIterator]();
+    await older.next();
+    const olderEnd = older.next();
+    await clock.advance(1_000);
+    const pods = "/api/v1/pods";
+    const newer = api.watch({ path: pods, query, signal: caller.signal })[Symbol.asyncIterator]();
+    await newer.next();
+    const newerEnd = newer.next();
+    await clock.advance(69_000);
+    expect(await olderEnd).toEqual({ done: true, value: undefined });
+    await clock.advance(70_999);
+    expect(clock.sleeping).toBe(1);
+    await clock.advance(1);
+    expect(await newerEnd).toEqual({ done: true, value: undefined });
+  });
+
+  it("counts as dead after 70 seconds again once one has hidden a change", async () => {
+    let opened = 0;
+    const { api, caller, clock } = await setUp((_request, response) => {
+      opened += 1;
+      begin(response).write(line(opened === 2 ? added("missed") : bookmark));
+    });
+    const watched = { api, clock, signal: caller.signal };
+    expect(await silentSeconds(watched, [bookmark])).toBe(70);
+    expect(await silentSeconds(watched, [added("missed")])).toBe(70);
+    expect(await silentSeconds(watched, [bookmark])).toBe(140);
   });
 
   it("is not one whose reader was busy all the time", async () => {
