@@ -1,5 +1,5 @@
 import http from "node:http";
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import https from "node:https";
 import {
   connect as connectTls,
@@ -254,13 +254,26 @@ export class ConnectionProbe {
   }
 }
 
+/** A session that is being opened in place of another. */
+interface Renewal {
+  readonly stop: AbortController;
+  readonly session: Promise<ClientHttp2Session | undefined>;
+}
+
 /**
  * A connection that sends only HTTP/2 PING frames, which the server answers without a request to
  * authorize, audit or count.
+ *
+ * To a server this is an idle connection, and an API server closes those after 90 s: it says so by
+ * a GOAWAY without an error. That shows that the connection was alive until then, so a new one is
+ * opened at once and takes its place: no connection can have died between the two.
  */
 export class PingSession {
   readonly #server: URL;
   #session: ClientHttp2Session | undefined;
+  /** Whether the session has been pinged, so that it is worth replacing. */
+  #isInUse = false;
+  #renewal: Renewal | undefined;
   /** False once the server, or a proxy before it, has declined HTTP/2. */
   #isSpoken = true;
 
@@ -270,26 +283,37 @@ export class PingSession {
   }
 
   /**
-   * Pings on the connection of the previous ping or a new one; undefined if the server does not
-   * speak HTTP/2. Rejects if it cannot be reached.
+   * Pings on the connection of the previous ping, or one that took its place, or a new one;
+   * undefined if the server does not speak HTTP/2. Rejects if it cannot be reached.
    */
   async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<"Kept" | "New" | undefined> {
     if (!this.#isSpoken) return undefined;
-    const kept = this.#usable();
+    const kept = usable(this.#session) ?? (await this.#renewed(signal));
     const session = kept ?? (await this.#open(tls, signal));
     this.#session = session;
     if (session === undefined) return undefined;
     await pinged(session, signal);
+    this.#isInUse = true;
     return kept === undefined ? "New" : "Kept";
   }
 
   close(): void {
     this.#session?.destroy();
+    this.#renewal?.stop.abort();
+    void this.#renewal?.session.then((session) => session?.destroy());
   }
 
-  /** The current session; undefined if it was dropped or the server is closing it. */
-  #usable(): ClientHttp2Session | undefined {
-    return this.#session?.destroyed || this.#session?.closed ? undefined : this.#session;
+  #renew(tls: SocketRoute["tls"]): void {
+    const stop = new AbortController();
+    this.#renewal = { stop, session: this.#open(tls, stop.signal).catch(() => undefined) };
+  }
+
+  async #renewed(signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+    const renewal = this.#renewal;
+    if (renewal === undefined) return undefined;
+    this.#renewal = undefined;
+    signal.addEventListener("abort", () => renewal.stop.abort(), { once: true });
+    return usable(await renewal.session);
   }
 
   async #open(
@@ -305,8 +329,18 @@ export class PingSession {
     const session = connectHttp2(this.#server, { createConnection: () => socket });
     // The failed ping reports the error, and the next ping uses a new session.
     session.on("error", () => {});
+    this.#isInUse = false;
+    session.once("goaway", (code) => {
+      if (code !== constants.NGHTTP2_NO_ERROR || this.#session !== session) return;
+      if (this.#isInUse) this.#renew(tls);
+    });
     return session;
   }
+}
+
+/** Undefined if it was dropped or the server is closing it. */
+function usable(session: ClientHttp2Session | undefined): ClientHttp2Session | undefined {
+  return session?.destroyed || session?.closed ? undefined : session;
 }
 
 function secureSocket(

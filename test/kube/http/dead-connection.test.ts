@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createSecureServer, type Http2SecureServer } from "node:http2";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -27,6 +27,11 @@ interface Server {
   readonly port: number;
   /** Paths asked for, without the query. */
   readonly asked: string[];
+  /**
+   * Closes connections by HTTP/2 in good order, as an API server does with those that have carried
+   * no request for 90 s. Returns how many.
+   */
+  closeIdle(): number;
 }
 
 /** Both answer requests by HTTP/1.1, as an API server does; a watch stays open and quiet. */
@@ -45,7 +50,17 @@ async function startServer(spoken: Spoken): Promise<Server> {
       : createTlsServer(tls, answer);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closing.push(() => server.close());
-  return { port: (server.address() as AddressInfo).port, asked };
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session: ServerHttp2Session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+  const closeIdle = (): number => {
+    const idle = [...sessions].filter((session) => !session.closed);
+    for (const session of idle) session.close();
+    return idle.length;
+  };
+  return { port: (server.address() as AddressInfo).port, asked, closeIdle };
 }
 
 async function setUp(spoken: Spoken) {
@@ -177,5 +192,31 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     const asked = world.server.asked.length;
     await until(world, () => false, 5_000);
     expect(world.server.asked).toHaveLength(asked);
+  });
+});
+
+describe("where the server closes a connection that has carried no request for a while", () => {
+  it("the watches stay open, and a connection that dies after that is found", async () => {
+    const world = await setUp("HTTP/2");
+    const ended = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    for (let time = 1; time <= 5; time += 1) {
+      await until(world, () => false, 3_000);
+      expect(world.server.closeIdle()).toBe(1);
+    }
+    await until(world, () => false, 3_000);
+    expect(ended.done).toBe(undefined);
+    world.tunnel.blackHole();
+    expect(await until(world, () => ended.done === true, 10_000)).toBeLessThanOrEqual(3_200);
+  });
+
+  it("a watch that died as it did so is found", async () => {
+    const world = await setUp("HTTP/2");
+    const ended = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 4_000);
+    expect(world.server.closeIdle()).toBe(1);
+    world.tunnel.blackHole();
+    expect(await until(world, () => ended.done === true, 20_000)).toBeLessThanOrEqual(4_200);
   });
 });
