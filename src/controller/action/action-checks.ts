@@ -144,7 +144,12 @@ export class ActionChecks {
     const runner = await actionPorts.runners(how.kind);
     if (runner === undefined) {
       const found = "a type of action that this version does not know";
-      return { code: "ACTION_UNSUPPORTED", field, found, wanted: "a known type, or a newer Lastcall" };
+      return {
+        code: "ACTION_UNSUPPORTED",
+        field,
+        found,
+        wanted: "a known type, or a newer Lastcall",
+      };
     }
     const done = new AbortController();
     const late = new AbortController();
