@@ -6,7 +6,7 @@ import {
 import { type ObjectField, ruleOn, type SchemaRule, type StringField } from "./field-schema.ts";
 
 export const isTemplate: SchemaRule = ruleOn<string>({
-  localOnly: "CEL reads no mustache",
+  localOnly: "CEL cannot parse Mustache templates",
   wanted: templateWanted,
   holds: (text) => templateProblem(text) === undefined,
   found: (text) => templateProblem(text) ?? "",

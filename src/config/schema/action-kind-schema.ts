@@ -296,7 +296,7 @@ const http = {
   properties: httpFields,
   rules: [
     ruleOn<SchemaValues<typeof httpFields, "url">>({
-      localOnly: "CEL reads no JSON",
+      localOnly: "CEL cannot parse JSON",
       at: "body",
       wanted: "JSON, with each {{…}} inside quotes, or another contentType",
       holds: ({ body, contentType }) =>
@@ -304,7 +304,7 @@ const http = {
       found: ({ body = "" }) => jsonTemplateProblem(body) ?? "",
     }),
     ruleOn<SchemaValues<typeof httpFields, "url">>({
-      localOnly: "CEL reads no JSON",
+      localOnly: "CEL cannot parse JSON",
       at: "undo",
       wanted: "JSON as its body, with each {{…}} inside quotes, or another contentType",
       holds: ({ undo, contentType }) =>

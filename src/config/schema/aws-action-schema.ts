@@ -91,7 +91,7 @@ const lambda = {
   properties: lambdaFields,
   rules: [
     ruleOn<SchemaValues<typeof lambdaFields, "functionName">>({
-      localOnly: "CEL reads no JSON",
+      localOnly: "CEL cannot parse JSON",
       at: "payload",
       wanted: "JSON, with each {{…}} inside quotes",
       holds: ({ payload }) => payload === undefined || isJson(payload),

@@ -95,7 +95,7 @@ export const drainField = {
         "The share of a notice for which a PodDisruptionBudget may hold a pod; after that, the pod is deleted with the grace period that is left. With `0%`, a pod's grace period takes precedence over its budget.",
       pattern: "^([1-9]?[0-9]|100)%$",
       maxLength: 4,
-      wanted: "a share from 0% to 100%",
+      wanted: "a percentage from 0% to 100%",
       default: "50%",
     },
   },
