@@ -51,7 +51,7 @@ export function urlTemplate(description: string): StringField {
   return {
     ...urlField(description),
     pattern: "^https?://[^\\s/@{}]+(/\\S*)?$",
-    wanted: "an address such as https://example.com/{{node}}, whose host is no template",
+    wanted: "an address such as https://example.com/{{node}}, without a template in the host",
     rules: [isTemplate],
   };
 }

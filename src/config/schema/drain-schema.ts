@@ -18,7 +18,7 @@ const podRuleFields = {
     description: "The namespaces that the rule covers; if not set, all namespaces.",
     minItems: 1,
     maxItems: 64,
-    wanted: "at least one namespace (all of them: leave namespaces out)",
+    wanted: "at least one namespace (for all namespaces, omit the field)",
     items: {
       type: "string",
       description: "A namespace.",
@@ -59,7 +59,7 @@ const podRules = {
       ruleOn<WrittenPodRule>({
         cel: "!has(self.timeout) || self.action == 'WaitCompleted'",
         at: "timeout",
-        wanted: "no timeout but with the action WaitCompleted",
+        wanted: "timeout only with the action WaitCompleted",
         holds: ({ timeout, action }) => timeout === undefined || action === "WaitCompleted",
       }),
     ],
