@@ -7,6 +7,8 @@ export interface Tunnel {
    * them is closed: the kernel still takes what is sent. Connections that are made later work.
    */
   blackHole(): void;
+  /** The next connection is taken, and nothing ever passes on it. */
+  hangNext(): void;
   /** Every connection that is open is reset. */
   reset(): void;
   close(): Promise<void>;
@@ -15,12 +17,21 @@ export interface Tunnel {
 /** Hands bytes on between loopback and a port of it, TLS or not, so that a test can stop them. */
 export async function startTunnel(targetPort: number): Promise<Tunnel> {
   const open = new Set<Socket>();
-  const server = createServer((near) => join(near, connect(targetPort, "127.0.0.1"), open));
+  let hangs = false;
+  const server = createServer((near) => {
+    const far = connect(targetPort, "127.0.0.1");
+    join(near, far, open);
+    if (hangs) for (const socket of [near, far]) mute(socket);
+    hangs = false;
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     port: (server.address() as AddressInfo).port,
     blackHole: () => {
       for (const socket of open) mute(socket);
+    },
+    hangNext: () => {
+      hangs = true;
     },
     reset: () => {
       for (const socket of open) socket.resetAndDestroy();

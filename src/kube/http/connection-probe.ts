@@ -266,7 +266,8 @@ interface Renewal {
  *
  * To a server this is an idle connection, and an API server closes those after 90 s: it says so by
  * a GOAWAY without an error. That shows that the connection was alive until then, so a new one is
- * opened at once and takes its place: no connection can have died between the two.
+ * opened at once and takes its place. Only a watch that dies in the moment between the two is left
+ * to keep-alive probes of TCP and to its own silence.
  */
 export class PingSession {
   readonly #server: URL;
@@ -313,7 +314,10 @@ export class PingSession {
     if (renewal === undefined) return undefined;
     this.#renewal = undefined;
     signal.addEventListener("abort", () => renewal.stop.abort(), { once: true });
-    return usable(await renewal.session);
+    const session = await renewal.session;
+    // This ping has been given up meanwhile: the next one opens its own connection.
+    signal.throwIfAborted();
+    return usable(session);
   }
 
   async #open(

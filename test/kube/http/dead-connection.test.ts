@@ -219,4 +219,21 @@ describe("where the server closes a connection that has carried no request for a
     world.tunnel.blackHole();
     expect(await until(world, () => ended.done === true, 20_000)).toBeLessThanOrEqual(4_200);
   });
+
+  it("a watch that dies while a new connection hangs is found, and one connection is left", async () => {
+    const world = await setUp("HTTP/2");
+    const ended = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 4_000);
+    world.tunnel.hangNext();
+    expect(world.server.closeIdle()).toBe(1);
+    await until(world, () => false, 500);
+    world.tunnel.blackHole();
+    expect(await until(world, () => ended.done === true, 20_000)).toBeLessThanOrEqual(4_200);
+    expect(ended.error).toMatchObject({ code: "API_UNREACHABLE" });
+    const next = watch(world);
+    await until(world, () => false, 10_000);
+    expect(next.done).toBe(undefined);
+    expect(world.server.closeIdle()).toBe(1);
+  });
 });
