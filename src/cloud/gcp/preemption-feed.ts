@@ -114,8 +114,8 @@ function zoneEntryOf(providerID: string): readonly (readonly [string, ZoneRef])[
  */
 const freshMs: Millis = seconds(60);
 /**
- * After a longer silence of the zone we start anew; longer than the slowest interval with its
- * jitter.
+ * After a longer silence of the zone, old preemptions are skipped as at the start. Longer than the
+ * slowest interval with its jitter.
  */
 const longestGapMs: Millis = seconds(90);
 /** How far operations may be listed out of order. */

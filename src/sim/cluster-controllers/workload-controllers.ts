@@ -243,7 +243,7 @@ export class DeploymentController extends WorkloadController {
     if (grows) this.#scale(current, target);
   }
 
-  /** What is wanted is counted, not what is there yet, or one step would be taken many times. */
+  /** Counts desired replicas and not existing pods, or one step would be taken many times. */
   #shrinkOld({ deployment, current, old }: Rollout): void {
     const { wanted, unavailable } = limitsOf(deployment);
     const available = Number(current.status.availableReplicas ?? 0);
