@@ -13,7 +13,7 @@ import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts"
 import { type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
-import { nextChange } from "./lifecycle-hook-completer.ts";
+import { nextChange } from "./next-change.ts";
 
 export interface NoticeReconcilerOptions {
   readonly fleet: Fleet;

@@ -7,13 +7,8 @@ import type { KubeMethod } from "../../contracts/kube-api.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { CredentialCache, type KubeAccess, type KubeCredentials } from "../access/kube-access.ts";
 import { type ApiCall, describeCall } from "../object/api-error.ts";
-import {
-  type DeadConnections,
-  PingSession,
-  type ProbeAnswer,
-  SocketPool,
-  type SocketUse,
-} from "./connection-probe.ts";
+import { type DeadConnections, PingSession, type ProbeAnswer } from "./connection-probe.ts";
+import { SocketPool, type SocketUse } from "./socket-pool.ts";
 
 /** The request and its server, for messages. */
 export interface Asked extends ApiCall {

@@ -21,6 +21,7 @@ import { LastcallError, messageOf } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
 import { type Ec2Instances, type InRegion, stageOf } from "../ec2-machine.ts";
 import { instanceOf, problemOf } from "./action-instance.ts";
+import { untilAborted } from "./concurrent.ts";
 import {
   byGroup,
   detailOf,
@@ -34,7 +35,7 @@ import {
   undoOf,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
-import { keyOfTarget, type TrafficGroups, untilAborted } from "./traffic-groups.ts";
+import { keyOfTarget, type TrafficGroups } from "./traffic-groups.ts";
 
 /** The load balancers of a region. */
 export interface RegionTraffic {

@@ -11,8 +11,8 @@ import {
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
+import { eachOf, Turns } from "./concurrent.ts";
 import {
-  eachOf,
   keyOfTarget,
   type OnBusy,
   type ReadingListener,
@@ -21,7 +21,6 @@ import {
   type Target,
   type TrafficGroup,
   type TrafficGroups,
-  Turns,
 } from "./traffic-groups.ts";
 
 const answerLimitMs: Millis = seconds(10);

@@ -4,15 +4,15 @@ import type { Rng } from "../../../core/chance/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
+import { untilAborted } from "./concurrent.ts";
 import type { Ec2Network } from "./ec2-network.ts";
-import {
-  type OnBusy,
-  type ReadingListener,
-  type Registered,
-  type Target,
-  type TrafficGroup,
-  type TrafficGroups,
-  untilAborted,
+import type {
+  OnBusy,
+  ReadingListener,
+  Registered,
+  Target,
+  TrafficGroup,
+  TrafficGroups,
 } from "./traffic-groups.ts";
 
 export interface TargetIndexOptions {
