@@ -1,4 +1,4 @@
-/** Whether a workload goes on serving while one of its nodes leaves. */
+/** Whether a workload stays available while one of its nodes leaves. */
 import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/placement.ts";
 import { type AuditedFleet, budgetsOf, replicasOf, servedBy, workloadsOf } from "../fleet.ts";
 import type { Workload } from "../objects/workload.ts";
@@ -62,11 +62,11 @@ function judge(
 
 interface SharedBudget {
   readonly name: string;
-  /** Pods of other workloads that run the same, as one workload a zone does. */
+  /** Pods of other workloads with the same containers, such as one workload per zone. */
   readonly others: number;
 }
 
-/** The budget that counts the workload's pod together with others of the same make. */
+/** The budget that counts the workload's pods together with others that run the same containers. */
 function sharedBudgetOf(fleet: AuditedFleet, workload: Workload): SharedBudget | undefined {
   const shared = budgetsOf(fleet, workload).map((budget) => {
     const alike = workloadsOf(fleet, budget).filter(
@@ -78,7 +78,7 @@ function sharedBudgetOf(fleet: AuditedFleet, workload: Workload): SharedBudget |
   return shared.find(({ others }) => others > 0);
 }
 
-/** A budget may also select all of a namespace: only those of the same containers count. */
+/** A budget may also select a whole namespace: only pods with the same containers count. */
 function runTheSame(one: Workload, other: Workload): boolean {
   const namesOf = ({ template }: Workload) => template.containers.map(({ name }) => name).join();
   return one.kind === other.kind && namesOf(one) === namesOf(other);
@@ -135,7 +135,7 @@ function checkNoSpread(fleet: AuditedFleet): readonly Remark[] {
     const replicas = replicasOf(fleet, workload) ?? 0;
     if (!isReplicated(workload) || replicas < 2) return [];
     const keys = spreadKeys(fleet, workload);
-    // Whatever is not one node is more than a node: a zone, a rack, a pool.
+    // Any other topology key spans more than one node: a zone, a rack, a pool.
     if (keys.some((key) => key !== nodeKey)) return [];
     const [place, key] = keys.length === 0 ? ["node", nodeKey] : ["zone", zoneKey];
     const message = `Nothing keeps its ${replicas} replicas from sharing one ${place}`;
@@ -145,9 +145,8 @@ function checkNoSpread(fleet: AuditedFleet): readonly Remark[] {
 }
 
 /**
- * Over what the replicas are kept apart. Anti-affinity against other workloads alone keeps no two
- * of them apart; a selector that matches no pod at all has a rule of its own, and is not held
- * against the workload twice.
+ * The topology over which the replicas are spread. Anti-affinity to other workloads alone does not
+ * spread them; a selector that matches no pod at all has its own rule, and is not reported twice.
  */
 function spreadKeys(fleet: AuditedFleet, { template, namespace }: Workload): readonly string[] {
   const selectedNear = fleet.selectedIn(namespace);
@@ -222,7 +221,7 @@ function spreadMissesItself({ template }: Workload): boolean {
   return template.spread.some(({ selector }) => !selects(selector, template.labels));
 }
 
-/** Anti-affinity may well mean the pods of others, so every workload of the namespace counts. */
+/** Anti-affinity may refer to pods of others, so every workload of the namespace counts. */
 function antiAffinityMissesAll(fleet: AuditedFleet, workload: Workload): boolean {
   const selected = fleet.selectedIn(workload.namespace);
   return workload.template.apart.some(
@@ -230,7 +229,7 @@ function antiAffinityMissesAll(fleet: AuditedFleet, workload: Workload): boolean
   );
 }
 
-/** A selector that is not there selects nothing. */
+/** A missing selector selects nothing. */
 function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,
@@ -299,7 +298,7 @@ function checkReadinessMissing(fleet: AuditedFleet): readonly Remark[] {
 }
 
 /**
- * Istio's injection writes the whole container of a gateway, its readiness probe included.
+ * Istio's injection replaces the whole container of a gateway, including its readiness probe.
  * Source: istio gateway-injection-template.yaml.
  */
 function isIstioGateway({ template }: Workload): boolean {

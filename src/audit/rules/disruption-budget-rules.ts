@@ -1,4 +1,4 @@
-/** What PodDisruptionBudgets allow of a drain. */
+/** What PodDisruptionBudgets allow a drain to do. */
 import {
   type AuditedFleet,
   budgetsOf,
@@ -77,11 +77,11 @@ function termOf(budget: DisruptionBudget): string {
 }
 
 /**
- * How many disruptions a budget allows at a time while all pods are healthy; undefined where the
- * specification does not say it (replicas unknown, nothing selected, pods without a replicated
- * owner). Percentages round up, of what must stay and of what may go alike; a budget with neither
- * expects no pods, and so allows none to go. Where an autoscaler sets the number, at its lower or
- * upper bound. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
+ * How many disruptions a budget allows at a time while all pods are healthy; undefined if the
+ * specification does not say (unknown replicas, nothing selected, pods without a replicated owner).
+ * Percentages of both fields round up; a budget with neither field expects no pods and so allows
+ * none to be evicted. If an autoscaler sets the number of replicas, its lower or upper bound is
+ * used. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
  */
 function allowedDisruptions(
   fleet: AuditedFleet,

@@ -1,4 +1,4 @@
-/** What a pod gets and makes of the time between SIGTERM and the end. */
+/** How much time a pod gets between SIGTERM and its end, and how it uses it. */
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import { type Container, longestPreStop } from "../objects/pod-template.ts";
@@ -6,7 +6,7 @@ import type { Workload } from "../objects/workload.ts";
 import type { Platform } from "../platform.ts";
 import { type Remark, type Rule, type Severity, spotWorkloads } from "../report.ts";
 
-/** The central rule: the kubelet gives less than the pod asks for. */
+/** The central rule: the kubelet gives the pod less time than it asks for. */
 export const graceCut: Rule = {
   id: "grace-cut",
   severity: "error",
@@ -65,7 +65,7 @@ function remarkOn(workload: Workload, platform: Platform): Remark {
   };
 }
 
-/** Nobody chose the default, and nobody knows an unknown budget: neither fails a build. */
+/** A default that nobody chose and a budget that nobody knows must not fail a build. */
 function severityOn(workload: Workload, platform: Platform): Severity {
   return workload.graceSource === "Set" && platform.source !== "Unknown" ? "error" : "info";
 }
@@ -122,7 +122,7 @@ function checkPrestopOverGrace(fleet: AuditedFleet): readonly Remark[] {
   });
 }
 
-/** Fewer seconds than this after the hook are hardly enough to close connections. */
+/** With fewer seconds than this after the hook there is hardly time to close connections. */
 const enoughSeconds = 5;
 
 export const prestopEatsBudget: Rule = {
@@ -266,14 +266,14 @@ const shellName = /^(?:.*\/)?(sh|dash|bash|ash|zsh|ksh)$/;
 const scriptOption = /^-[a-z]*c[a-z]*$/;
 const severalCommands = /[;|&\n]/;
 
-/** `exec` and `trap` where a command may stand, and not the `exec` that only opens files. */
+/** `exec` and `trap` in the position of a command, except an `exec` that only opens files. */
 const handsOn =
   /(?:^|[;&|(){]|\b(?:then|do|else)\s)[ \t]*(?:\w+=\S*\s+)*(?:exec\s+(?!\d*[<>])[^\s;&|]|trap\s)/m;
 
-/** Commands that keep a shell as their parent, even one that would `exec` its last command. */
+/** Commands that stay children of a shell, even of one that would `exec` its last command. */
 const neverReplaced = /[|&]|\b(?:if|for|while|until|case)\b/;
 
-/** Redirections such as `2>&1` and continued lines look like several commands, and are none. */
+/** Redirections such as `2>&1` and continued lines look like several commands but are not. */
 const lookalikes = /\d*[<>]&\d*-?|&>|\\\n/g;
 
 function checkExecSigtermLost(fleet: AuditedFleet): readonly Remark[] {
@@ -315,14 +315,14 @@ function severityOfCommand({
   return stays || neverReplaced.test(bare.replaceAll("&&", ";")) ? "warning" : "info";
 }
 
-/** `env A=1 sh -c …` becomes the shell itself. */
+/** `env A=1 sh -c …` turns into the shell itself. */
 function withoutEnv(words: readonly string[]): readonly string[] {
   const [program = "", ...rest] = words;
   if (!/^(?:.*\/)?env$/.test(program)) return words;
   return rest.slice(rest.findIndex((word) => !/^-|^\w+=/.test(word)));
 }
 
-/** Without comments, and without what only looks like a second command. */
+/** Without comments and without what merely looks like a second command. */
 function bareScript(script: string): string {
   return script
     .replace(/^\s*#.*$/gm, "")

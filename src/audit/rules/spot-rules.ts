@@ -1,4 +1,4 @@
-/** What does not belong on a node that goes at short notice. */
+/** What should not run on a node that may leave at short notice. */
 import { criticalPriority } from "../../core/drain-plan/grace-budget.ts";
 import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import { fieldsOf, listOf, textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
@@ -58,14 +58,14 @@ function checkCriticalOnSpot(fleet: AuditedFleet): readonly Remark[] {
     }));
 }
 
-/** Names that say that what is in the volume can be made again. */
+/** Names that suggest that a volume's content can be recreated. */
 const throwAway =
   /tmp|temp|cache|scratch|run|sock|log|shm|conf|cert|tls|secret|plugin|install|bin|shared|init|work|dshm|dump/i;
 
-/** Names that say that it cannot. */
+/** Names that suggest that it cannot. */
 const kept = /data|storage|state|\bdb\b|database|queue|upload|wal|backup|persist/i;
 
-/** What is mounted there was written at the start, by an init container or a sidecar. */
+/** Content that an init container or a sidecar writes when the pod starts. */
 const configPath = /(^|\/)etc(\/|$)/;
 
 export const localData: Rule = {
@@ -109,7 +109,7 @@ spec:
   check: checkLocalData,
 };
 
-/** A DaemonSet belongs to its node: what it keeps there is the node's own. */
+/** A DaemonSet belongs to its node: the data that it keeps there is the node's own. */
 function checkLocalData(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet)
     .filter((workload) => workload.kind !== "DaemonSet")
@@ -149,7 +149,7 @@ function mountsOf(
     .filter((mount) => mount.volume === volume);
 }
 
-/** A job that may run longer than this is likely to meet the end of a Spot node. */
+/** A job that may run longer than this will probably outlive its Spot node. */
 const longSeconds = 3600;
 
 export const longJobOnSpot: Rule = {
@@ -218,7 +218,7 @@ function judgeJob(workload: Workload): Omit<Remark, "about"> | undefined {
   return { severity: "warning", message, fix };
 }
 
-/** A hook of Helm or Argo CD runs once, while somebody waits for it. */
+/** A Helm or Argo CD hook runs once, while somebody waits for it. */
 function isHook({ manifest }: Workload): boolean {
   const keys = Object.keys(manifest.annotations);
   return keys.some((key) => key === "helm.sh/hook" || key === "argocd.argoproj.io/hook");
@@ -238,10 +238,10 @@ function ignoresDisruption(spec: unknown): boolean {
   });
 }
 
-/** What EC2 and Compute Engine say before a Spot machine goes. */
+/** The notice period of EC2 and Compute Engine for a Spot machine. */
 const noticeSeconds = { aws: 120, gke: 30 } as const;
 
-/** ELBv2's default of `deregistration_delay.timeout_seconds`. */
+/** The ELBv2 default of `deregistration_delay.timeout_seconds`. */
 const awsDefaultDelaySeconds = 300;
 
 export const lbDelayOverNotice: Rule = {

@@ -35,11 +35,14 @@ interface ServerFacts {
   readonly major: number;
   readonly minor: number;
   readonly name: string;
-  /** How far its clock is ahead of ours; undefined where it does not say its time. */
+  /** How far its clock is ahead of ours; undefined if it does not send its time. */
   readonly aheadMs: Millis | undefined;
 }
 
-/** Asks the API server who it is. Throws where it does not answer, or does not know us. */
+/**
+ * Asks the API server for its version. Throws if it does not answer or does not accept our
+ * credentials.
+ */
 export async function serverFacts(
   api: KubeApi,
   clock: CommandIo["clock"],
@@ -59,14 +62,16 @@ export async function serverFacts(
   };
 }
 
-/** The header is cut to the second, and the answer was under way: zero wherever both explain it. */
+/**
+ * The header has whole seconds, and the answer took time: zero if these two explain the difference.
+ */
 function aheadOf(serverAt: Instant, askedAt: Instant, answeredAt: Instant): Millis {
   const latestAt = plus(serverAt, seconds(1));
   if (latestAt < askedAt) return between(askedAt, latestAt);
   return serverAt > answeredAt ? between(answeredAt, serverAt) : millis(0);
 }
 
-/** Those of ours that are there. */
+/** Those of our resources that are installed. */
 export async function definitionFacts(
   api: KubeApi,
   signal: AbortSignal,
@@ -99,7 +104,7 @@ function schemaText(definition: KubeObject): string {
   return JSON.stringify(sorted(valueAt(versions[0], ["schema"])));
 }
 
-/** The same value with its fields in one order: a server gives them back in an order of its own. */
+/** The same value with sorted fields: a server returns them in its own order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -145,7 +150,7 @@ function policyState({ status }: KubeObject): PolicyState {
   };
 }
 
-/** The admission policies that are there and that a binding puts in force. */
+/** The admission policies that exist and that a binding enforces. */
 export function boundPolicies(
   policies: readonly KubeObject[],
   bindings: readonly KubeObject[],
@@ -155,7 +160,7 @@ export function boundPolicies(
   return new Set(bound.filter((name) => names.has(name)));
 }
 
-/** The priority classes that quotas of a namespace are about. */
+/** The priority classes that a namespace's quotas cover. */
 export function quotaClasses(quotas: readonly KubeObject[]): ReadonlySet<string> {
   const expressions = quotas.flatMap(({ spec }) => [
     ...listOf(valueAt(spec, ["scopeSelector", "matchExpressions"])),
@@ -180,9 +185,9 @@ const reviews = "/apis/authorization.k8s.io/v1";
 const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /**
- * Whether a ServiceAccount has each of the rights, by SubjectAccessReview; where the caller may not
- * ask that, and is this ServiceAccount, by SelfSubjectAccessReview. A review is asked by a POST and
- * leaves nothing behind. Throws RIGHT_MISSING where neither can be asked.
+ * Whether a ServiceAccount has each of the permissions, by SubjectAccessReview; if the caller may
+ * not create one and is this ServiceAccount, by SelfSubjectAccessReview. A review is a POST that
+ * stores nothing. Throws RIGHT_MISSING if neither is allowed.
  */
 export async function rightsOfAccount(
   api: KubeApi,
@@ -238,14 +243,14 @@ async function askReview(
   return fieldsOf(valueAt(answer.body, ["status"])).allowed === true;
 }
 
-/** Served from Kubernetes 1.28 on; undefined where it is not. */
+/** Served from Kubernetes 1.28; undefined if it is not served. */
 async function callerName(api: KubeApi, signal: AbortSignal): Promise<string | undefined> {
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
   const answer = await api.send({ method: "POST", path: whoAmI, body, signal });
   return textOf(valueAt(answer.body, ["status", "userInfo", "username"]));
 }
 
-/** The names of failed pods that the end of their machine has left behind. */
+/** The names of failed pods left behind by a machine that ended. */
 export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
   return pods
     .filter(({ status }) => {
@@ -258,8 +263,8 @@ export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
 const answerWithin: Millis = seconds(20);
 
 /**
- * Asks one thing: whatever goes wrong with it is a fact as well, and hides no other. An interrupt
- * ends it at once, and so does the end of its time, also where what is asked takes no signal.
+ * Runs one query: any error is itself a fact and hides no other. An interrupt or the end of its
+ * time ends it at once, even if the query ignores signals.
  */
 export async function fact<Value>(
   { clock, signal }: Pick<CommandIo, "clock" | "signal">,
@@ -289,7 +294,7 @@ export async function fact<Value>(
   }
 }
 
-/** One object; undefined where there is none. Throws the fault of any other answer. */
+/** One object; undefined if it does not exist. Throws for any other failure. */
 export async function objectAt(
   api: KubeApi,
   path: string,

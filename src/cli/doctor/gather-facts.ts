@@ -56,10 +56,10 @@ import {
 } from "./cluster-facts.ts";
 import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
 
-/** What is asked of others than the API server. */
+/** Queries to services other than the API server. */
 export interface Outside {
   machines(facts: Pick<DoctorFacts, "nodes" | "policies">): Promise<readonly MachineFacts[]>;
-  /** Machines beside these that run for long and are none of the nodes. */
+  /** Machines beside the given ones that have run for long and are not nodes. */
   orphans(
     beside: readonly MachineFacts[],
     nodes: readonly NodeFacts[],
@@ -74,7 +74,7 @@ export interface Outside {
 interface Gathering {
   readonly api: KubeApi;
   readonly io: CommandIo;
-  /** Where the controller is looked for; absent: anywhere. */
+  /** Where to look for the controller; absent: in all namespaces. */
   readonly namespace: string | undefined;
   readonly outside: Outside;
 }
@@ -84,7 +84,7 @@ type ObjectList = Fact<readonly KubeObject[]>;
 const admission = "/apis/admissionregistration.k8s.io/v1";
 const deploymentsPath = "/apis/apps/v1/deployments";
 
-/** Asks for everything that the checks judge, and changes nothing. */
+/** Collects everything that the checks judge, without changing anything. */
 export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   const { api, io } = gathering;
   const server = await fact(io, (signal) => serverFacts(api, io.clock, signal));
@@ -121,7 +121,7 @@ export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   };
 }
 
-/** As set in every pod; in the controller's own its credentials are ours. */
+/** Set in every pod; in the controller's pod we have its credentials. */
 function isInPod({ env }: CommandIo): boolean {
   return (env.KUBERNETES_SERVICE_HOST ?? "") !== "";
 }
@@ -134,7 +134,7 @@ function namespaceOf(
   return namespace ?? found ?? "lastcall";
 }
 
-/** Every Deployment and DaemonSet, with its kind, which a list leaves away. */
+/** Every Deployment and DaemonSet, with its kind, which lists omit. */
 function workloadList({ api, io }: Gathering): Promise<ObjectList> {
   return fact(io, async () => {
     const kinds = { Deployment: deploymentsPath, DaemonSet: daemonSetsPath };
@@ -163,7 +163,7 @@ async function clusterWide({ api, io }: Gathering) {
         ),
       ),
       list("/apis/scheduling.k8s.io/v1/priorityclasses", namesOf),
-      // Of ten thousand workloads it is the whole of the cluster that is read.
+      // With ten thousand workloads this reads the whole cluster.
       fact(io, (signal) => graceFacts(api, signal), minutes(2)),
     ]);
   return { definitions, departures, budgets, leftPods, admissionPolicies, priorityClasses, grace };
@@ -204,7 +204,7 @@ async function installation(
     fact(io, (signal) =>
       rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
     ),
-    // Side by side: in a demo a second of ours is an hour, and a Lease is fresh for less.
+    // In parallel: in a demo one of our seconds is an hour, and a Lease expires sooner.
     fact(io, (signal) => leaseFacts(api, namespace, signal)),
     clusterTime(api, io),
     fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
@@ -273,7 +273,7 @@ function mapped<From, To>(from: Fact<From>, map: (value: From) => To): Fact<To> 
   return from.kind === "Known" ? known(map(from.value)) : from;
 }
 
-/** Where the API server does not answer nothing else can be asked. */
+/** If the API server does not answer, nothing else can be asked. */
 function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFacts {
   const none = unknown("the API server does not answer");
   return {
@@ -293,9 +293,8 @@ const mostMachines = 3;
 const nodeAfterMs = minutes(15);
 
 /**
- * Asks the clouds that have answered for the machines that run in the groups of the nodes, and
- * gives those that are no node although they had the time; of many without a Node a few are looked
- * at.
+ * Asks the clouds that answered for the running machines of the nodes' groups, and returns those
+ * that are old enough but are not nodes; if many have no Node, only a few are examined.
  */
 export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
@@ -306,7 +305,7 @@ export async function orphanMachines(
   const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
   const answered = asked.beside.filter(({ state }) => state.kind === "Known");
   const clouds = new Set(answered.map(({ cloud }) => cloud));
-  // Where the groups of a few are asked for, those whose machine is surely there come first.
+  // If only a few are asked for their groups, machines that certainly exist come first.
   const inOrder = [true, false].flatMap((isReady) =>
     asked.nodes.filter(({ ready }) => ready === isReady),
   );
@@ -337,8 +336,8 @@ interface MachineLookOptions {
 }
 
 /**
- * Asks the clouds for the machines of up to three nodes that are Ready and three that are not,
- * without harm: they are looked up, and the permission is queried where the cloud allows that.
+ * Asks the clouds about the machines of up to three Ready and three NotReady nodes without changing
+ * anything: they are looked up, and the permission is queried if the cloud supports that.
  */
 export async function machineFacts(
   nodes: readonly NodeFacts[],

@@ -14,7 +14,7 @@ type Component = "controller" | "agent";
 const componentLabel = "app.kubernetes.io/component";
 const nameLabel = "app.kubernetes.io/name";
 
-/** The one of ours among Deployments or DaemonSets, whatever a chart calls it. */
+/** Our workload among Deployments or DaemonSets, whatever a chart calls it. */
 export function ownWorkload(
   workloads: readonly KubeObject[],
   component: Component,
@@ -69,7 +69,7 @@ function firstContainer(workload: KubeObject): ContainerSpec {
   return containersOf(workload)[0] ?? { image: "", args: [], env: [] };
 }
 
-/** `LASTCALL_DRY_RUN` is the option `dry-run`. */
+/** `LASTCALL_DRY_RUN` sets the option `dry-run`. */
 function optionsOfEnv(env: readonly unknown[]): Record<string, string> {
   const pairs = env.map(fieldsOf).flatMap(({ name, value }): [string, string][] => {
     const option = /^LASTCALL_([A-Z0-9_]+)$/.exec(textOf(name) ?? "")?.[1];
@@ -94,7 +94,7 @@ function optionsOfArgs(args: readonly string[]): Record<string, string> {
   return options;
 }
 
-/** Other tools that take nodes away, among all Deployments and DaemonSets. */
+/** Other tools that remove nodes, among all Deployments and DaemonSets. */
 export function otherToolsIn(workloads: readonly KubeObject[]): readonly OtherTool[] {
   return workloads.flatMap((workload): OtherTool[] => {
     const { namespace = "default", name = "" } = workload.metadata ?? {};
@@ -106,7 +106,7 @@ export function otherToolsIn(workloads: readonly KubeObject[]): readonly OtherTo
   });
 }
 
-/** A pod of ours: which part it is, where it runs, and why it does not. */
+/** One of our pods: its component, its node, and why it does not run. */
 export function ownPod(pod: KubeObject): OwnPod {
   const status = fieldsOf(pod.status);
   const statuses = listOf(status.containerStatuses);
@@ -119,7 +119,7 @@ export function ownPod(pod: KubeObject): OwnPod {
     component: pod.metadata?.labels?.[componentLabel] ?? "",
     node: textOf(valueAt(pod.spec, ["nodeName"])),
     ready: conditions.some(({ type, status: is }) => type === "Ready" && is === "True"),
-    // These two are the reasons of a container that is about to start.
+    // These two are the reasons of a container that is starting.
     waiting: waiting.find(
       (reason) => reason !== "ContainerCreating" && reason !== "PodInitializing",
     ),
@@ -128,16 +128,16 @@ export function ownPod(pod: KubeObject): OwnPod {
 
 interface KnownTool {
   readonly tool: string;
-  /** What its images are called. */
+  /** The names of its images. */
   readonly image: RegExp;
-  /** Whether it drains at a notice, or ends machines, as we do. */
+  /** Whether it drains on a notice or terminates machines, as we do. */
   readonly rival: boolean;
 }
 
 /**
- * Tools that take nodes away, by the names of the images that they publish. Karpenter,
- * cluster-autoscaler and kured say by a mark which node they are taking, and such a node is left to
- * them; the others do not wait for anybody.
+ * Tools that remove nodes, by the names of their published images. Karpenter, cluster-autoscaler
+ * and kured mark the node that they are removing, and we leave such a node to them; the others do
+ * not coordinate.
  */
 const knownTools: readonly KnownTool[] = [
   { tool: "aws-node-termination-handler", image: /aws-node-termination-handler/, rival: true },
@@ -155,7 +155,7 @@ const knownTools: readonly KnownTool[] = [
   { tool: "descheduler", image: /(^|\/)descheduler[:@]/, rival: false },
 ];
 
-/** The tool that an image is of; undefined where it is none that is known. */
+/** The tool that an image belongs to; undefined if unknown. */
 function toolOfImage(image: string): Omit<KnownTool, "image"> | undefined {
   const found = knownTools.find((one) => one.image.test(image));
   return found && { tool: found.tool, rival: found.rival };

@@ -20,7 +20,7 @@ export interface ResponderIo {
   readonly log: Log;
 }
 
-/** Puts the responder together by its environment. Throws CONFIG_INVALID, which names the field. */
+/** Assembles the responder from its environment. Throws CONFIG_INVALID, which names the field. */
 export function createResponder(io: ResponderIo): Responder {
   const { env, clock, rng, log } = io;
   const ec2 = ec2Client();
@@ -33,7 +33,7 @@ export function createResponder(io: ResponderIo): Responder {
   });
 }
 
-/** By the schema of `spec.actions` in a policy. */
+/** Validated by the schema of a policy's `spec.actions`. */
 function readActions(text: string | undefined): readonly Action[] {
   const actions = parseJson(text ?? "")?.value;
   if (!Array.isArray(actions)) {
@@ -48,7 +48,7 @@ function readActions(text: string | undefined): readonly Action[] {
   };
   const parsed = parsePolicyObject(object, {
     unknownFields: "Refuse",
-    // There are no windows in it.
+    // There are no windows in this environment.
     cronProblem: () => undefined,
   });
   if ("policy" in parsed) return parsed.policy.actions;
@@ -58,7 +58,7 @@ function readActions(text: string | undefined): readonly Action[] {
   });
 }
 
-/** Each is made once, for as long as Lambda keeps the process. */
+/** Each client is created once, for as long as Lambda keeps the process. */
 function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   const made = new Map<ActionKind, Promise<ActionRunner<never> | undefined>>();
   const tools = {
@@ -85,9 +85,9 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
 }
 
 /**
- * There is no cluster: the key `token` of the Secret `slack` is `LASTCALL_SECRET_SLACK_TOKEN`, in
- * the environment or by that name in the JSON of `LASTCALL_SECRETS`, for what can set no variables
- * that it does not know.
+ * There is no cluster: key `token` of Secret `slack` is `LASTCALL_SECRET_SLACK_TOKEN`, in the
+ * environment or in the JSON of `LASTCALL_SECRETS`, which is for secret stores that cannot set
+ * variables they do not know.
  */
 function environmentSecrets(env: ResponderIo["env"]): SecretReader {
   const together = fieldsOf(parseJson(env.LASTCALL_SECRETS ?? "")?.value);
@@ -104,7 +104,7 @@ function environmentSecrets(env: ResponderIo["env"]): SecretReader {
   };
 }
 
-/** Made when it is first asked for. */
+/** Created when first needed. */
 function ec2Client(): () => Promise<ResponderEc2> {
   let client: Promise<ResponderEc2> | undefined;
   return () => {
@@ -115,7 +115,7 @@ function ec2Client(): () => Promise<ResponderEc2> {
   };
 }
 
-/** By `LASTCALL_AWS_MANAGED_TAG`, as the controller's `--aws-managed-tag`. */
+/** `LASTCALL_AWS_MANAGED_TAG`, like the controller's `--aws-managed-tag`. */
 function fleetOf(
   { env, clock, rng, log }: ResponderIo,
   ec2: () => Promise<ResponderEc2>,

@@ -17,23 +17,23 @@ import { type Cause, causes } from "../../core/policy/action.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
-/** A machine that leaves, as the responder is told of it. */
+/** A machine that is leaving, as the invocation describes it. */
 export interface DepartingMachine {
   readonly instanceId: string;
-  /** The Node's name, where it is told. */
+  /** The Node's name, if the invocation gives it. */
   readonly node?: string | undefined;
   readonly cause: Cause;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt: Instant;
-  /** EventBridge has said so, which speaks of every machine of the account. */
+  /** Whether it came from EventBridge, which reports every machine of the account. */
   readonly byEvent: boolean;
-  /** What of the invocation could not be read. */
+  /** What could not be read of the invocation. */
   readonly problems: readonly string[];
 }
 
 const fieldNames = ["instanceId", "node", "cause", "deadline"] as const;
 
-/** Where in somebody else's invocation each of our fields is. */
+/** Where each of our fields is in an invocation of another form. */
 export type EventFields = Readonly<Partial<Record<(typeof fieldNames)[number], readonly string[]>>>;
 
 /**
@@ -61,9 +61,9 @@ export function parseEventFields(text: string): EventFields {
 }
 
 /**
- * The machines that an invocation is about: an event of EventBridge, also by SNS or SQS, our own
- * `{instanceId, node, cause, deadline}`, or somebody else's by a mapping of fields. None where
- * the event takes no machine away. Throws INPUT_INVALID for what cannot be read.
+ * The machines that an invocation is about: an EventBridge event, also by SNS or SQS, our own
+ * `{instanceId, node, cause, deadline}`, or another form by a mapping of fields. Empty if the event
+ * takes no machine away. Throws INPUT_INVALID if it cannot be read.
  */
 export function departingMachines(
   event: unknown,
@@ -82,12 +82,12 @@ export function departingMachines(
   const [first, ...others] = distinct(machines);
   if (first === undefined && problem !== undefined) throw unreadableAs(`found ${problem}`);
   if (first === undefined || problem === undefined) return first ? [first, ...others] : [];
-  // One that cannot be read must not hold up the machines of the others.
+  // A message that cannot be read must not hold up the machines of the others.
   const unread = `another message of the batch cannot be read: ${problem}`;
   return [{ ...first, problems: [...first.problems, unread] }, ...others];
 }
 
-/** SQS may deliver one event twice, in one batch, too. */
+/** SQS may also deliver an event twice in one batch. */
 function distinct(machines: readonly DepartingMachine[]): readonly DepartingMachine[] {
   const keyOf = ({ instanceId, cause }: DepartingMachine) => `${instanceId} ${cause}`;
   return [...new Map(machines.toReversed().map((one) => [keyOf(one), one])).values()].toReversed();
@@ -98,7 +98,7 @@ function told({ machine, notice }: InstanceNotice, problems: readonly string[]):
   return { instanceId: machine, cause, deadlineAt, noticedAt, byEvent: true, problems };
 }
 
-/** SNS and SQS hand their messages to a function as records, SQS up to ten at a time. */
+/** SNS and SQS deliver messages to a function as records, SQS up to ten at a time. */
 function bodiesOf(event: Fields): readonly string[] {
   const texts = listOf(event.Records).flatMap((record) => {
     const ofSns = textOf(valueAt(record, ["Sns", "Message"]));
@@ -107,7 +107,7 @@ function bodiesOf(event: Fields): readonly string[] {
   return texts.length > 0 ? texts : [JSON.stringify(event)];
 }
 
-/** Undefined where the mapping finds no machine: the invocation is of another form. */
+/** Undefined if the mapping finds no machine: the invocation has another form. */
 function mappedFields(event: Fields, fields: EventFields): Fields | undefined {
   const found = fieldNames.map((name) => [name, valueAt(event, fields[name] ?? [name])] as const);
   const mapped: Fields = Object.fromEntries(found.filter(([, value]) => value !== undefined));
@@ -122,7 +122,7 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
       `found instanceId ${excerpt(instanceId)}, expected an id such as i-0123456789abcdef0, or its providerID`,
     );
   }
-  // Fails open: a machine leaves, and whoever says it may have other notices for the rest.
+  // Fails open: a machine is leaving, and the sender may have other names for the remaining fields.
   const problems: string[] = [];
   const deadlineAt = parseInstant(trimmedTextOf(deadline) ?? "");
   if (deadline !== undefined && deadlineAt === undefined) {

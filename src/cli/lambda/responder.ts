@@ -25,7 +25,7 @@ export interface ResponderOptions {
   readonly runners: ActionRunners;
   /** What EC2 knows of an instance. */
   readonly lookUp: MachineLookUp;
-  /** Whose machines events are acted on; absent: anybody's. */
+  /** Only events for machines with this tag are acted on; absent: for all machines. */
   readonly fleet?: ResponderFleet | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -33,20 +33,20 @@ export interface ResponderOptions {
 }
 
 export interface ResponderFleet {
-  /** For people: `the tag team=spot`. */
+  /** For messages: `the tag team=spot`. */
   readonly mark: string;
-  /** True where nobody says it. */
+  /** True if the tag is not configured. */
   has(instanceId: string): Promise<boolean>;
 }
 
 export interface MachineLookUp {
-  /** Its private DNS name, which is the name of its Node; undefined where it is gone. */
+  /** Its private DNS name, which is its Node's name; undefined if the instance is gone. */
   nodeName(instanceId: string, signal: AbortSignal): Promise<string | undefined>;
-  /** All addresses of its network interfaces: its own, and those that its pods have of them. */
+  /** All addresses of its network interfaces: its own, and those that its pods got from them. */
   addresses(instanceId: string, signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** What the responder answers; others script against it. */
+/** The responder's answer; scripts depend on it. */
 export interface ResponderAnswer {
   readonly instanceId: string;
   readonly actions: readonly AnsweredAction[];
@@ -56,21 +56,21 @@ export interface ResponderAnswer {
 interface AnsweredAction {
   readonly name: string;
   readonly state: ActionRecord["state"];
-  /** `Done`, or the code of what went wrong; absent where it was skipped. */
+  /** `Done`, or the code of the error; absent if the action was skipped. */
   readonly result?: string | undefined;
   readonly seconds: number;
   readonly detail: string;
   readonly undo?: Fields | undefined;
 }
 
-/** Nobody drains here: what belongs after the drain waits for what comes before it alone. */
+/** The responder does not drain: actions after the drain only wait for those before it. */
 const stages: readonly (readonly ActionPoint[])[] = [
   ["AtNotice", "BeforeDrain"],
   ["AfterDrain"],
   ["AtEnd"],
 ];
 
-/** Actions on the instance itself, which tell nobody: they need not wait for the Node's name. */
+/** Actions on the instance itself, which notify nobody: they need not wait for the Node's name. */
 const byInstance: ReadonlySet<ActionKind> = new Set([
   "deregisterTargets",
   "replaceSecurityGroups",
@@ -78,30 +78,31 @@ const byInstance: ReadonlySet<ActionKind> = new Set([
 ]);
 
 /**
- * So long what is said to people waits for the Node's name; then the instance's id has to do. A
- * cold function loads EC2's client in this time, too.
+ * How long messages wait for the Node's name before they use the instance id. A cold function also
+ * loads the EC2 client in this time.
  */
 const nameLimitMs: Millis = seconds(10);
-/** What hangs leaves so much of the function's time to those that announce it, or a third of it. */
+/**
+ * How much of the function's time hanging actions leave to those that announce it, at most a third.
+ */
 const tellingMs: Millis = seconds(5);
 const functionOver = "the time of the function is up, give it a longer timeout";
 
-/** One machine, and what has come of each action so far. */
+/** One machine, and the results of its actions so far. */
 interface Case {
   readonly machine: DepartingMachine;
-  /** The instance's id until the name is known, and where it is not in time. */
+  /** The instance id until the name is known, or for good if it comes too late. */
   node: string;
   readonly records: Map<string, ActionRecord>;
-  /** Until when this invocation may run. */
+  /** When this invocation must end. */
   readonly endsAt: Instant | undefined;
-  /** Until when it may change anything: then there is time left to tell of it. */
+  /** Until when it may change anything: the time after that is for the messages. */
   readonly actsUntil: Instant | undefined;
 }
 
 /**
- * Does around the departure of a machine what a policy's actions say, without a cluster. Lambda may
- * run it again for the same event: what is done already is found so, and only messages are sent
- * twice.
+ * Runs the actions of a policy around a machine's departure, without a cluster. Lambda may run it
+ * again for the same event: it recognizes what is already done, and only messages are sent twice.
  */
 export class Responder {
   readonly #options: ResponderOptions;
@@ -110,7 +111,7 @@ export class Responder {
     this.#options = options;
   }
 
-  /** Resolves however the actions end: the answer says it of each. */
+  /** Resolves whatever the actions' results: the answer lists each of them. */
   async respond(
     machine: DepartingMachine,
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
@@ -150,7 +151,7 @@ export class Responder {
     return minus(endsAt, millis(Math.min(tellingMs, thirdMs)));
   }
 
-  /** Never rejects: it is a name for people alone, and comes in time or not at all. */
+  /** Never rejects: the name only serves readers, and comes in time or not at all. */
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
     const { lookUp, clock, log } = this.#options;
     const { instanceId } = open.machine;
@@ -187,7 +188,8 @@ export class Responder {
     records.set(name, begun);
     log.info("action-begun", { ...about, kind: how.kind });
     const startedMs = clock.monotonic();
-    // What cannot be loaded, or a fault of ours, must not keep the others from their turn.
+    // A module that cannot be loaded, or a bug of ours, must not keep the other actions from
+    // running.
     const end = await this.#attempt(action, open, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       return failed(error, 0);
@@ -221,12 +223,12 @@ export class Responder {
       how: renderAction(action.how, facts),
       target: this.#targetOf(open),
       departure: departure.name,
-      // The same at each of Lambda's attempts, and another for the interruption that follows a
-      // recommendation: a receiver that drops repeats is to hear of both.
+      // The same for each of Lambda's attempts, but another for the interruption that follows a
+      // recommendation: a receiver that drops duplicates should get both.
       key: `${departure.name}/${machine.cause}/${name}`,
       earlier: [],
     };
-    // An action that comes after the drain is of use after the deadline, too.
+    // An action after the drain is still useful after the deadline.
     const isBound = action.at === "AtNotice" || action.at === "BeforeDrain";
     const untilAt = action.at === "AtEnd" ? open.endsAt : open.actsUntil;
     const deadlineAt = earliest(untilAt, isBound ? machine.deadlineAt : undefined);
@@ -235,7 +237,7 @@ export class Responder {
       deadlineAt: () => deadlineAt,
       ...(deadlineAt === untilAt && { whyOver: functionOver }),
       keep: async (undo) => {
-        // The first run's line alone has it: a repeated one finds the change made.
+        // Only the log line of the first run has it: a repeated run finds the change already made.
         log.info("undo-recorded", {
           ...{ instance: machine.instanceId, node, action: name },
           undo: JSON.stringify(undo),
@@ -276,12 +278,12 @@ function answerOf(record: ActionRecord): AnsweredAction {
   return { name, state, ...(result && { result }), seconds, detail, ...(undo && { undo }) };
 }
 
-/** The departure as templates and the summary read it; there is no object of it anywhere. */
+/** The departure for templates and the summary; no such object exists in a cluster. */
 function departureOf({ machine, node, records }: Case): Departure {
   const { instanceId, cause, deadlineAt, noticedAt } = machine;
   return {
     ...{ name: instanceId, uid: instanceId, resourceVersion: "", hold: false },
-    // A zone is not known; the id is what counts in it.
+    // The zone is unknown; only the instance id matters in it.
     node: { name: node, uid: instanceId, providerID: `aws:////${instanceId}` },
     ...{ cause, deadlineAt, noticedAt },
     status: { phase: "Preparing", timeline: [], actions: [...records.values()] },

@@ -2,17 +2,17 @@ import { spawnSync } from "node:child_process";
 import { openSync, readFileSync } from "node:fs";
 import { ReadStream } from "node:tty";
 
-/** The keys of the terminal, until it is closed. */
+/** The keys of the terminal, until closed. */
 export interface Keyboard {
   close(): void;
 }
 
-/** Told of one key at a time: its character, or the sequence of a key without one. */
+/** Called with one key at a time: its character, or the escape sequence of a key without one. */
 export type OpenKeyboard = (onText: (text: string) => void) => Keyboard;
 
 /**
- * Reads the keys one by one from the terminal itself, whatever stdin is. Without one there are
- * none: the board is to be looked at all the same.
+ * Reads the keys one by one from the terminal itself, whatever stdin is. Without a terminal there
+ * are no keys, and the board is still shown.
  */
 export function openTerminalKeyboard(onText: (text: string) => void): Keyboard {
   const stream = openTerminal();
@@ -28,22 +28,24 @@ export function openTerminalKeyboard(onText: (text: string) => void): Keyboard {
   stream.on("data", (text: string) => {
     for (const key of keysOf(text)) onText(key);
   });
-  // A terminal that went away is told by SIGHUP.
+  // A terminal that closes is reported by SIGHUP.
   stream.on("error", () => {});
   return { close };
 }
 
 const keyPattern = new RegExp(`${"\u001b"}\\[[\\d;]*[A-Za-z~]|${"\u001b"}O[A-Z]|[^]`, "g");
 
-/** What was typed, key by key: a terminal may give several at once, and arrows as sequences. */
+/**
+ * Splits typed text into keys: a terminal may send several at once, and arrows as escape sequences.
+ */
 export function keysOf(text: string): readonly string[] {
   return text.match(keyPattern) ?? [];
 }
 
 /**
- * Reads the terminal's lines while this process is in its foreground: one in the background that
- * reads is stopped by the shell, and `lastcall board &` is to go on. Gives the way to stop it;
- * undefined where it was started in the background, of which a shell says nothing when it ends.
+ * Reads the terminal while this process is in its foreground: the shell stops a background process
+ * that reads, and `lastcall board &` should continue. Returns the function that stops it; undefined
+ * for a process started in the background, since a shell does not say when that ends.
  */
 export function onTerminalLine(listener: () => void): (() => void) | undefined {
   if (!isInForeground()) return undefined;
@@ -56,7 +58,7 @@ export function onTerminalLine(listener: () => void): (() => void) | undefined {
     close();
     stream = isInForeground() ? openTerminal() : undefined;
     stream?.on("data", () => listener());
-    // A terminal that went away is told by SIGHUP.
+    // A terminal that closes is reported by SIGHUP.
     stream?.on("error", () => {});
   };
   process.on("SIGCONT", open);
@@ -67,7 +69,7 @@ export function onTerminalLine(listener: () => void): (() => void) | undefined {
   };
 }
 
-/** Whether what is typed on the terminal is meant for this process's group. */
+/** Whether input on the terminal is for this process's group. */
 function isInForeground(): boolean {
   try {
     // After the name in parentheses: state, parent, group, session, terminal, its foreground group.

@@ -1,4 +1,4 @@
-/** How a piece of text is meant; what it looks like is up to who shows it. */
+/** The meaning of a piece of text; the renderer decides how it looks. */
 export type Tone = "plain" | "dim" | "strong" | "good" | "accent" | "warn" | "bad";
 
 export interface Cell {
@@ -10,8 +10,8 @@ export interface Cell {
 export type StyledLine = readonly Cell[];
 
 /**
- * What a terminal would act upon, or would show in another order: a cluster's names and messages
- * are foreign text.
+ * Characters that a terminal would act upon or reorder: names and messages from a cluster are
+ * untrusted text.
  */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
@@ -25,13 +25,13 @@ export function widthOf(line: StyledLine): number {
 
 /** Latin, punctuation, arrows, blocks: one column each. */
 const narrow = /^[\u0020-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25ff]*$/;
-/** Letters that are as wide as high, as East Asian ones, and emoji. */
+/** Characters two columns wide: East Asian ones and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Drawn upon the letter before. */
+/** Combining characters, drawn over the one before. */
 const combining = /^[\p{Mn}\p{Me}]$/u;
 
-/** How many columns of a terminal a text takes. */
+/** The number of terminal columns that a text takes. */
 function columnsOf(text: string): number {
   if (narrow.test(text)) return text.length;
   return [...text].reduce((sum, character) => sum + columnsOfOne(character), 0);
@@ -54,7 +54,7 @@ function firstColumns(text: string, columns: number): string {
   return kept;
 }
 
-/** The line in at most `columns` columns; one that is longer ends with `…`. */
+/** The line cut to `columns` columns; one that is cut ends with `…`. */
 export function clipped(line: StyledLine, columns: number): StyledLine {
   if (widthOf(line) <= columns) return line;
   const kept: Cell[] = [];
@@ -67,10 +67,10 @@ export function clipped(line: StyledLine, columns: number): StyledLine {
   return columns < 1 ? [] : [...kept, cell("…", "dim")];
 }
 
-/** Eighths of a column, from none to seven. */
+/** Blocks from none to seven eighths of a column. */
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/** A bar filled to `share` of its width, to the eighth of a column. */
+/** A bar filled to `share` of its width, with a resolution of an eighth of a column. */
 export function shareBar(
   share: number,
   look: { readonly width: number; readonly tone: Tone },
@@ -81,7 +81,7 @@ export function shareBar(
   return [cell(text, tone), cell("·".repeat(width - text.length), "dim")];
 }
 
-/** The words of a text in lines of at most `columns` columns; a word that is longer has its own. */
+/** The text wrapped to lines of at most `columns` columns; a longer word has its own line. */
 export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -100,7 +100,7 @@ export function plainText(line: StyledLine): string {
 
 const esc = "\u001b[";
 
-/** The colours of the sixteen that every terminal has, so that the reader's own theme is kept. */
+/** The sixteen colours that every terminal has, so that the user's theme is kept. */
 const codes: Readonly<Record<Tone, string>> = {
   plain: "",
   dim: "2",
@@ -112,8 +112,8 @@ const codes: Readonly<Record<Tone, string>> = {
 };
 
 /**
- * One frame for a terminal: each line written over the one before and cleared to its end, the rest
- * of the screen cleared last, so that nothing is blank in between. Terminals that know how
+ * One frame for a terminal: each line is written over the old one and cleared to its end, and the
+ * rest of the screen is cleared last, so that nothing flickers. Terminals with synchronized output
  * (DEC mode 2026) show it all at once.
  */
 export function ansiFrame(

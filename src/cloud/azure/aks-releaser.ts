@@ -25,7 +25,7 @@ import {
   readPermissionOf,
 } from "./azure-machine.ts";
 
-/** What AKS says of a node pool. */
+/** A node pool, as AKS describes it. */
 interface NodePool {
   /** Its resource id. */
   readonly id: string;
@@ -36,9 +36,9 @@ interface AzureRelease {
   readonly ref: MachineRef;
   readonly machine: AzureMachine;
   readonly mode: ReleaseRequest["mode"];
-  /** Undefined where the machine is in none of AKS'. */
+  /** Undefined if AKS did not make the machine. */
   readonly pool: NodePool | undefined;
-  /** What `--azure-delete-instances` says. */
+  /** Value of `--azure-delete-instances`. */
   readonly pastAks: "Allowed" | "Refused";
 }
 
@@ -46,10 +46,10 @@ type ReleaseAct =
   | {
       readonly kind: "Act";
       readonly call: ArmCall;
-      /** On which resource the permission is needed. */
+      /** The resource on which the permission is needed. */
       readonly scope: string;
     }
-  /** Its owner does not allow the mode; `problem` says what to write instead. */
+  /** The pool's owner does not allow the mode; `problem` says what to write instead. */
   | { readonly kind: "Refused"; readonly problem: string };
 
 export const computeVersion = "2024-07-01";
@@ -58,7 +58,8 @@ const deleteMachines =
   "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
 
 /**
- * The call that releases a machine: by its node pool, or past AKS where that was asked for twice.
+ * The call that releases a machine: through its node pool, or without AKS if that was requested
+ * twice.
  */
 function releaseAct(target: AzureRelease): ReleaseAct {
   if (target.mode === "DeleteInstance") return deletion(target);
@@ -120,21 +121,21 @@ function refused(problem: string): ReleaseAct {
 
 export interface AksPoolsOptions {
   readonly client: ArmClient;
-  /** What `--aks-cluster` names; absent: the resource group of the nodes is asked whose it is. */
+  /** Value of `--aks-cluster`; absent: the owner of the nodes' resource group is looked up. */
   readonly cluster?: { readonly group: string; readonly name: string } | undefined;
 }
 
-/** The node pools of AKS, found from their machines. */
+/** The node pools of AKS, found by their machines. */
 export class AksPools {
   readonly #options: AksPoolsOptions;
-  /** The cluster's resource id by that of its nodes' resource group: it never changes. */
+  /** Cluster resource ids by the nodes' resource group; they never change. */
   readonly #clusters = new Map<string, string>();
 
   constructor(options: AksPoolsOptions) {
     this.#options = options;
   }
 
-  /** Undefined where the machine says nothing of a pool. */
+  /** Undefined if the machine names no pool. */
   async poolOf(
     { ref, machine }: { readonly ref: MachineRef; readonly machine: AzureMachine },
     signal: AbortSignal,
@@ -166,9 +167,7 @@ export class AksPools {
     return found;
   }
 
-  /**
-   * AKS marks the resource group that it makes for the nodes of a cluster, in either of two ways.
-   */
+  /** AKS marks the resource group that it creates for a cluster's nodes in one of two ways. */
   async #ownerOf(groupId: string, signal: AbortSignal): Promise<string> {
     const action = `find the cluster whose nodes are in ${groupId}`;
     const call = {
@@ -203,13 +202,13 @@ function notThere(action: string, found: string): LastcallError {
 interface AksReleaserOptions extends ReleaseLoopOptions {
   readonly client: ArmClient;
   readonly pools: AksPools;
-  /** Whether DeleteInstance may go past AKS. */
+  /** Whether DeleteInstance may bypass AKS. */
   readonly pastAks: AzureRelease["pastAks"];
 }
 
 /**
- * Releases virtual machines of Azure, by their node pool of AKS. An abort rejects with the signal's
- * reason and leaves Azure to finish what was asked; the same request takes it up again.
+ * Releases virtual machines of Azure through their AKS node pool. If aborted, it rejects with the
+ * signal's reason and leaves Azure to finish what was requested; the same request resumes it.
  */
 export class AksReleaser implements InstanceReleaser {
   readonly #options: AksReleaserOptions;
@@ -229,7 +228,7 @@ export class AksReleaser implements InstanceReleaser {
     const ref = machineRefOf(question.providerID);
     const machine = await this.#look(ref, signal);
     if (machine === undefined) return impossible(`Azure has no virtual machine ${ref.id}`);
-    // It is being deleted already, so that no permission is needed.
+    // It is already being deleted, so no permission is needed.
     if (machine.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
     const act = await this.#actFor({ ref, machine, mode: question.mode }, signal);
     if (act.kind === "Refused") return impossible(act.problem);
@@ -277,7 +276,7 @@ export class AksReleaser implements InstanceReleaser {
   ): Promise<ReleaseAct> {
     const { pools, pastAks } = this.#options;
     const { ref, machine, mode } = target;
-    // Past AKS its node pool is asked nothing.
+    // A deletion that bypasses AKS does not involve the node pool.
     const isPast = mode === "DeleteInstance" && pastAks === "Allowed";
     const pool = isPast ? undefined : await pools.poolOf({ ref, machine }, signal);
     return releaseAct({ ...target, pool, pastAks });
@@ -303,7 +302,7 @@ const standings = {
   Stopped: "Gone",
 } as const satisfies Record<AzureMachine["stage"], Standing>;
 
-/** Throws CLOUD_REFUSED for what is no virtual machine's providerID. */
+/** Throws CLOUD_REFUSED if the providerID is not that of a virtual machine. */
 function machineRefOf(providerID: string): MachineRef {
   const ref = findMachineRef(providerID);
   if (ref !== undefined) return ref;
@@ -326,8 +325,8 @@ function impossible(problem: string): Releasability {
 }
 
 /**
- * Whether we may do `action` on a resource, by the list of permissions that Azure gives everybody
- * of their own. `Unknown` where the list itself is refused.
+ * Whether we may perform `action` on a resource, by the list of one's own permissions that Azure
+ * gives to everybody. `Unknown` if the list itself is refused.
  */
 async function permissionOn(
   scope: string,
@@ -349,7 +348,7 @@ async function permissionOn(
   return isGranted ? "Granted" : "Missing";
 }
 
-/** Actions are compared without regard to case, and `*` stands for anything. */
+/** Actions are compared case-insensitively, and `*` matches anything. */
 function names(patterns: unknown, action: string): boolean {
   return listOf(patterns).some((pattern) => {
     const source = String(pattern).split("*").map(escaped).join(".*");
@@ -363,7 +362,7 @@ function unlessRefused(error: unknown): undefined {
   return undefined;
 }
 
-/** `RegExp.escape` is newer than the oldest Node that is supported. */
+/** `RegExp.escape` is newer than the oldest supported Node. */
 function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }

@@ -22,11 +22,11 @@ import {
 export interface ArmCall extends ArmPurpose {
   readonly method: "GET" | "POST" | "DELETE";
   /**
-   * A resource's id, such as `/subscriptions/S/resourceGroups/G/…`; or the URL of an operation or
+   * A resource id, such as `/subscriptions/S/resourceGroups/G/…`, or the URL of an operation or
    * page.
    */
   readonly path: string;
-  /** Absent where `path` is a whole URL. */
+  /** Absent if `path` is a whole URL. */
   readonly apiVersion?: string | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
@@ -39,7 +39,7 @@ type ArmAnswer =
       readonly body: Fields;
       readonly headers: Headers;
     }
-  /** Azure itself said that there is no such resource. */
+  /** Azure itself said that the resource does not exist. */
   | { readonly kind: "NotFound" };
 
 interface ArmClientOptions {
@@ -52,7 +52,7 @@ interface ArmClientOptions {
 
 const timeoutMs = seconds(30);
 /**
- * Four attempts over about 1.5 to 3 s of pauses, or as long as Azure asks to be left alone, up to
+ * Four attempts with pauses of about 1.5 to 3 s in all, or as long as Azure asks us to wait, up to
  * 15 s each.
  */
 const attempts = 4;
@@ -67,14 +67,14 @@ export class ArmClient {
     this.#options = options;
   }
 
-  /** Sends a call once. Throws `LastcallError` for every answer but success and "not found". */
+  /** Sends a call once. Throws `LastcallError` for any answer other than success or "not found". */
   async send(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
     return interpret(await this.#ask(call, signal), call);
   }
 
   /**
-   * As `send`, for calls that may be repeated: faults that can pass are tried again, four times in
-   * all.
+   * Like `send`, for calls that may be repeated: transient faults are retried, with four attempts
+   * in all.
    */
   async sendPatiently(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
     const { clock, rng } = this.#options;
@@ -96,7 +96,7 @@ export class ArmClient {
   async #ask(call: ArmCall, signal: AbortSignal): Promise<RestAnswer> {
     const first = await this.#exchange(call, signal);
     if (first.status !== 401) return first;
-    // A token can be withdrawn before its time is up: ask once with a fresh one.
+    // A token can be revoked before it expires: try once with a new one.
     this.#options.tokens.forget();
     return this.#exchange(call, signal);
   }
@@ -107,7 +107,7 @@ export class ArmClient {
     return exchange({ method, url: this.#urlOf(call), body, timeoutMs }, tools, signal);
   }
 
-  /** A token goes to the endpoint alone, whatever URL an answer names. */
+  /** The token is sent only to the endpoint, whatever URL an answer names. */
   #urlOf({ path, apiVersion, query, action }: ArmCall): string {
     const { baseUrl } = this.#options.endpoint;
     if (path.startsWith("/")) {
@@ -122,7 +122,7 @@ export class ArmClient {
   }
 }
 
-/** `Retry-After` in seconds; a date is not used by Resource Manager. */
+/** `Retry-After` in seconds; Resource Manager never sends a date. */
 function retryAfterMs(headers: Headers): Millis | undefined {
   const asked = Number(headers.get("retry-after") ?? "");
   return Number.isFinite(asked) && asked > 0 ? seconds(asked) : undefined;
@@ -132,7 +132,7 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
   const { status, text, headers } = answer;
   const body = jsonObjectOf(text);
   if (status >= 200 && status < 300) {
-    // What was taken or is done is often answered without a body.
+    // Accepted and completed requests are often answered without a body.
     if (body !== undefined || text === "") {
       return { kind: "Found", status, body: body ?? {}, headers };
     }
@@ -144,9 +144,9 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
 }
 
 /**
- * Whether a 404 speaks of the resource asked for. One without Azure's own error came from something
- * in between, and that a group or subscription is not found says nothing about a machine: taking
- * either for "gone" would end a departure whose machine still runs.
+ * Whether a 404 is about the requested resource. One without Azure's own error came from something
+ * in between, and a missing resource group or subscription says nothing about a machine: if either
+ * were taken for "gone", a departure would end while its machine still runs.
  */
 function isAboutTheResource(code: string): boolean {
   return /^(ResourceNotFound|NotFound|InstanceIdNotFound)$/.test(code);
@@ -183,15 +183,15 @@ interface ArmWait {
   readonly purpose: ArmPurpose;
 }
 
-/** Where Azure does not say how long to wait. */
+/** Used if Azure does not say how long to wait. */
 const pollRule: BackoffLimits = { firstMs: seconds(2), mostMs: seconds(15) };
 const longestPauseMs = seconds(60);
 
 /**
- * Waits for what an answer of 201 or 202 has begun, by its `Azure-AsyncOperation` or else its
- * `Location`, as often as `Retry-After` says. Throws the fault of an operation that failed.
- * Returns, too, where the limit came first or the operation may not be read: only the machine tells
- * then.
+ * Waits for the operation that an answer of 201 or 202 has started, by its `Azure-AsyncOperation`
+ * or else its `Location`, polling as often as `Retry-After` says. Throws the fault of an operation
+ * that failed. Also returns if the limit came first or the operation may not be read: then only the
+ * machine can tell.
  */
 export async function awaitArmOperation(
   started: ArmAnswer,
@@ -240,13 +240,13 @@ async function readOperation(
     const answer = await by.client.sendPatiently(call, by.signal);
     return answer.kind === "NotFound" ? undefined : answer;
   } catch (error) {
-    // What may not be read is no fault of the operation.
+    // An operation that may not be read has not failed.
     if (isLastcallError(error) && !error.retryable) return undefined;
     throw error;
   }
 }
 
-/** Throws the fault of one that failed. */
+/** Throws the fault of an operation that failed. */
 function isOver(
   answer: ArmAnswer,
   { by, purpose }: { readonly by: Follows; readonly purpose: ArmPurpose },
@@ -260,19 +260,20 @@ function isOver(
   return by === "Location" ? answer.status !== 202 : /^Succeeded$/i.test(status);
 }
 
-/** What one call to Azure Resource Manager was for, so that its failure can say so. */
+/** What a call to Azure Resource Manager was for, so that an error can say so. */
 interface ArmPurpose {
-  /** Ends the words "Cannot …". */
+  /** Completes "Cannot …". */
   readonly action: string;
-  /** The Azure RBAC action that it needs. */
+  /** The Azure RBAC action that the call needs. */
   readonly permission: string;
 }
 
 /**
- * A refusal in Resource Manager's words: an answer's `error`, or that of an operation that failed.
+ * A refusal in Resource Manager's words: the `error` of an answer, or that of an operation that
+ * failed.
  */
 export interface ArmRefusal {
-  /** Absent for an operation's own error. */
+  /** Absent if the operation itself failed. */
   readonly status?: number | undefined;
   readonly code: string;
   readonly message: string;
@@ -289,8 +290,8 @@ interface KnownCode extends Explanation {
 }
 
 /**
- * By Resource Manager's own code, which is more specific than the status. Source: Azure's common
- * errors.
+ * By Resource Manager's code, which is more specific than the status. Source: Azure's list of
+ * common errors.
  */
 const known: readonly KnownCode[] = [
   {

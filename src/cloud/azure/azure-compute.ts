@@ -34,9 +34,9 @@ interface AzureTokenOptions {
 }
 
 /**
- * Access tokens by Microsoft's own library: Workload Identity where AKS' webhook has named a token
- * file, the machine's managed identity where it has not. An endpoint on loopback gets none unless a
- * token file is named, so that tests and local servers need no account.
+ * Access tokens by Microsoft's own library: Workload Identity if the AKS webhook has named a token
+ * file, otherwise the machine's managed identity. An endpoint on loopback gets none unless a token
+ * file is named, so that tests and local servers need no account.
  */
 export function azureTokens(options: AzureTokenOptions): TokenSource {
   const named = Boolean(options.env.AZURE_FEDERATED_TOKEN_FILE);
@@ -47,7 +47,7 @@ interface TokenAnswer {
   readonly accessToken?: string;
 }
 
-/** Loads the library at the first token only: other clouds never need it. */
+/** The library is loaded for the first token: other clouds never need it. */
 class AzureTokens implements TokenSource {
   readonly #options: AzureTokenOptions;
   #ask: (() => Promise<TokenAnswer | null>) | undefined;
@@ -68,7 +68,7 @@ class AzureTokens implements TokenSource {
     throw credentialsInvalid("found no token in the answer");
   }
 
-  /** The library keeps its tokens in the application; a new one has none. */
+  /** The library caches tokens in the application; a new application has none. */
   forget(): void {
     this.#ask = undefined;
   }
@@ -96,7 +96,7 @@ function askBy(
     auth: {
       clientId,
       authority: authority.href,
-      // The environment names it: it is not to be looked up at another.
+      // The environment names the authority: do not discover another.
       knownAuthorities: [authority.host],
       // The kubelet replaces the file each hour.
       clientAssertion: () => readFile(file, "utf8"),
@@ -107,7 +107,7 @@ function askBy(
   return () => application.acquireTokenByClientCredential(request);
 }
 
-/** The library's requests over the one `fetch` of the process. */
+/** Sends the library's requests through the process's one `fetch`. */
 function networkClient(send: typeof fetch): INetworkModule {
   const request =
     (method: "GET" | "POST") =>
@@ -127,8 +127,8 @@ function networkClient(send: typeof fetch): INetworkModule {
 }
 
 /**
- * The library's own messages are not repeated, since they may quote from a request: the error says
- * Entra's code, such as AADSTS700212, which its documentation explains.
+ * The library's own messages are not repeated, since they may quote from a request. The error gives
+ * Entra's code, such as AADSTS700212, which Entra's documentation explains.
  */
 function credentialFault(error: unknown): LastcallError {
   if (error instanceof LastcallError) return error;
@@ -155,7 +155,7 @@ function credentialsInvalid(found: string): LastcallError {
   return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`);
 }
 
-/** One of Azure's clouds, by the host of its sign-in. */
+/** One of Azure's clouds, by its sign-in host. */
 interface AzureCloud {
   readonly authorityHost: string;
   readonly resourceManager: string;
@@ -166,7 +166,7 @@ const publicCloud: AzureCloud = {
   resourceManager: "https://management.azure.com",
 };
 
-/** Source: the clouds of Azure's own SDKs. */
+/** Source: the clouds in Azure's own SDKs. */
 const clouds: readonly AzureCloud[] = [
   publicCloud,
   {
@@ -184,7 +184,8 @@ const clouds: readonly AzureCloud[] = [
 ];
 
 /**
- * Of AZURE_AUTHORITY_HOST, which AKS' webhook sets, such as `https://login.microsoftonline.com/`.
+ * Value of AZURE_AUTHORITY_HOST, which the AKS webhook sets, such as
+ * `https://login.microsoftonline.com/`.
  */
 function resourceManagerOf(authority: string | undefined): string {
   const host = authority !== undefined && URL.canParse(authority) ? new URL(authority).host : "";
@@ -195,11 +196,11 @@ function resourceManagerOf(authority: string | undefined): string {
 const defaultAuthority = `https://${publicCloud.authorityHost}/`;
 
 export interface AzureSettings {
-  /** The value of `--azure-endpoint`. */
+  /** Value of `--azure-endpoint`. */
   readonly endpoint?: string | undefined;
-  /** The value of `--aks-cluster`. */
+  /** Value of `--aks-cluster`. */
   readonly cluster?: string | undefined;
-  /** The value of `--azure-delete-instances`. */
+  /** Value of `--azure-delete-instances`. */
   readonly deleteInstances: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: typeof fetch;
@@ -207,22 +208,19 @@ export interface AzureSettings {
   readonly rng: Rng;
 }
 
-/** What the controller has of Azure; all over one client and one set of credentials. */
+/** What the controller uses of Azure, all with one client and one set of credentials. */
 export interface AzureCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines of the same scale sets now, at most 500 of each, those of the scale sets of other
-   * node pools where these may be listed, and those of pools and of Karpenter that are in none, all
-   * of the same resource groups. Of 20 scale sets at most.
+   * The machines that now run beside the given ones: at most 500 of each of their scale sets, those
+   * of other node pools' scale sets if these may be listed, and, in the same resource groups, those
+   * of pools and of Karpenter that are in no scale set. At most 20 scale sets are read.
    */
   groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/**
- * Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an option that cannot be
- * one.
- */
+/** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an invalid option. */
 export function createAzureCompute(settings: AzureSettings): AzureCompute {
   const { env, fetch, clock, rng } = settings;
   const manager = settings.endpoint ?? resourceManagerOf(env.AZURE_AUTHORITY_HOST);
@@ -252,15 +250,15 @@ export function createAzureCompute(settings: AzureSettings): AzureCompute {
 const mostGroups = 5;
 const mostScaleSets = 20;
 
-/** Azure spells its ids in either case. */
+/** Azure writes resource ids in either case. */
 function oneOfEach(ids: readonly string[]): readonly string[] {
   const spelled = Map.groupBy(ids, (id) => id.toLowerCase());
   return [...spelled.values()].flatMap(([first]) => first ?? []);
 }
 
 /**
- * The lists of machines of all scale sets that are node pools. No role of ours holds the permission
- * to list scale sets: of who has it not, those of the nodes have to do.
+ * The lists of machines of all scale sets that are node pools. None of our roles has the permission
+ * to list scale sets: without it, the scale sets of the nodes have to do.
  */
 async function poolsIn(
   client: ArmClient,
@@ -295,15 +293,15 @@ async function machinesIn(
   return found;
 }
 
-/** By these tags a machine is meant to be a node: of a pool of single machines, or Karpenter's. */
+/** These tags mark a machine as a node: of a pool of single machines, or Karpenter's. */
 const nodeTags = ["aks-managed-poolname", "karpenter.azure.com_cluster", "karpenter.sh_nodepool"];
 
-/** Azure does not tell the case of a tag's letters apart. */
+/** Azure compares tag names case-insensitively. */
 function isNode(tags: unknown): boolean {
   return Object.keys(fieldsOf(tags)).some((tag) => nodeTags.includes(tag.toLowerCase()));
 }
 
-/** The resource group of nodes is that of one cluster; what else it holds, is no node. */
+/** The nodes' resource group belongs to one cluster; anything else in it is not a node. */
 async function singleNodes(
   client: ArmClient,
   groupId: string,
@@ -327,7 +325,7 @@ function parseCluster(text: string | undefined): AksPoolsOptions["cluster"] {
   );
 }
 
-/** Creation times by a list of each scale set. */
+/** Creation times, by listing each scale set. */
 export class AzureLaunchTimes implements LaunchTimes {
   readonly #client: ArmClient;
 
@@ -339,7 +337,7 @@ export class AzureLaunchTimes implements LaunchTimes {
     providerIDs: readonly string[],
     signal: AbortSignal,
   ): Promise<LaunchTimeReading> {
-    // Azure spells its ids in either case.
+    // Azure writes resource ids in either case.
     const places = placesOf(providerIDs, (providerID) => {
       const ref = findMachineRef(providerID);
       return ref && { ref, key: ref.collection.toLowerCase(), id: ref.id.toLowerCase() };

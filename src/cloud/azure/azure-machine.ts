@@ -10,11 +10,12 @@ import {
 import type { Instant } from "../../core/time/time.ts";
 
 /**
- * A virtual machine by its resource id: one of a scale set, or one of a pool of single machines.
+ * A virtual machine by its resource id: an instance of a scale set, or one of a pool of single
+ * machines.
  */
 export interface MachineRef {
   /**
-   * As the providerID has it, such as
+   * As in the providerID, such as
    * `/subscriptions/S/resourceGroups/G/providers/…/virtualMachines/3`.
    */
   readonly id: string;
@@ -22,26 +23,26 @@ export interface MachineRef {
   readonly collection: string;
   /** Its resource group, which for AKS is that of the nodes. */
   readonly groupId: string;
-  /** Absent: a single machine, as in pools of the type VirtualMachines. */
+  /** Absent for a single machine, as in pools of type VirtualMachines. */
   readonly scaleSet?: { readonly id: string; readonly instance: string } | undefined;
 }
 
 const machineId =
   /^azure:\/\/((\/subscriptions\/[^/]+\/resourceGroups\/[^/]+)\/providers\/Microsoft\.Compute\/(virtualMachineScaleSets\/[^/]+\/)?virtualMachines)\/([^/]+)$/i;
 
-/** Of a machine's resource, or of the list that it is in; the permission to read it. */
+/** The permission to read the machine's resource, or the list that contains it. */
 export function readPermissionOf({ collection }: Pick<MachineRef, "collection">): string {
   const isInSet = /\/virtualMachineScaleSets\//i.test(collection);
   const type = isInSet ? "virtualMachineScaleSets/virtualMachines" : "virtualMachines";
   return `Microsoft.Compute/${type}/read`;
 }
 
-/** Of a providerID; undefined for anything else. Source: cloud-provider-azure. */
+/** Parses a providerID; undefined for anything else. Source: cloud-provider-azure. */
 export function findMachineRef(providerID: string): MachineRef | undefined {
   const found = machineId.exec(providerID);
   if (found === null) return undefined;
   const [, collection = "", groupId = "", scaleSet, name = ""] = found;
-  // It goes into a URL, so it is held to the form of a resource's id.
+  // It becomes part of a URL, so it must have the form of a resource id.
   if (!/^[-\w./()]+$/.test(`${collection}/${name}`) || name === "." || name === "..")
     return undefined;
   const ref = { id: `${collection}/${name}`, collection, groupId };
@@ -52,19 +53,19 @@ export function findMachineRef(providerID: string): MachineRef | undefined {
 
 /** A virtual machine, as Azure describes it. */
 export interface AzureMachine {
-  /** Azure's own id of it, which no other machine ever has. */
+  /** Azure's own unique id, which no other machine ever has. */
   readonly vmId: string;
   readonly createdAt: Instant | undefined;
   readonly stage: "Running" | "Leaving" | "Stopped";
-  /** Azure's own words, such as `Succeeded` or `PowerState/deallocated`. */
+  /** Azure's states, such as `Succeeded` or `PowerState/deallocated`. */
   readonly state: string;
-  /** AKS' name of the machine, which is the Node's. */
+  /** The machine's name in AKS, which is the Node's. */
   readonly name: string | undefined;
-  /** The node pool of AKS that has made it. */
+  /** The AKS node pool that created it. */
   readonly pool: string | undefined;
 }
 
-/** Of a body with its instance view; undefined where it is no virtual machine. */
+/** Parses a body with its instance view; undefined if it is not a virtual machine. */
 export function readMachine(body: Fields): AzureMachine | undefined {
   const properties = fieldsOf(body.properties);
   const vmId = trimmedTextOf(properties.vmId);
@@ -90,14 +91,14 @@ function powerOf(statuses: unknown): string {
   return codes.find((code) => code.startsWith("PowerState/")) ?? "";
 }
 
-/** One that is deallocated, as an eviction may leave it, runs no pods any more. */
+/** A deallocated machine, as an eviction may leave it, no longer runs pods. */
 function stageOf(provisioning: string, power: string): AzureMachine["stage"] {
   if (/^deleting$/i.test(provisioning)) return "Leaving";
   if (/^PowerState\/(deallocated|stopped)$/i.test(power)) return "Stopped";
   return /^PowerState\/(deallocating|stopping)$/i.test(power) ? "Leaving" : "Running";
 }
 
-/** A cluster of AKS by its resource id. */
+/** An AKS cluster by its resource id. */
 export function clusterIdOf(
   groupId: string,
   cluster: { readonly group: string; readonly name: string },

@@ -31,13 +31,13 @@ const headers = { metadata: "true" };
 const eventsPath = "/metadata/scheduledevents?api-version=2020-07-01";
 const namePath = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
-/** The first call switches the service on for this machine, which takes up to two minutes. */
+/** The first call enables the service for this machine, which takes up to two minutes. */
 const firstTimeoutMs = seconds(130);
 const timeoutMs = seconds(5);
 
 /**
- * Azure's Scheduled Events, asked for every second. All machines of a scale set's placement group
- * hear of each other's events; only those that name this machine count.
+ * Azure Scheduled Events, polled every second. All machines of a scale set's placement group see
+ * each other's events; only those that name this machine count.
  */
 export class AzureNoticeSource implements NoticeSource {
   readonly cloud = "azure";
@@ -61,7 +61,7 @@ export class AzureNoticeSource implements NoticeSource {
     );
   }
 
-  /** Acknowledged, an event begins at once, on every machine that it names. */
+  /** Once acknowledged, an event begins at once on every machine that it names. */
   async acknowledge(eventId: string, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
     const answer = await this.#client.ask(
@@ -88,7 +88,7 @@ export class AzureNoticeSource implements NoticeSource {
     return { reading: readAzureEvents({ text, at, ownName }), at, skewMs };
   }
 
-  /** Without its own name an agent cannot tell its own events from a neighbour's. */
+  /** Without its own name an agent cannot tell its events from those of its neighbours. */
   async #name(signal: AbortSignal): Promise<string> {
     if (this.#ownName !== undefined) return this.#ownName;
     const answer = await this.#client.ask({ path: namePath, headers, timeoutMs }, signal);
@@ -104,21 +104,21 @@ export class AzureNoticeSource implements NoticeSource {
   }
 }
 
-/** The shortest notice of all events, that of Preempt. */
+/** The shortest notice period of all events, that of Preempt. */
 const shortestNoticeMs = seconds(30);
 
-/** The answer of Scheduled Events. */
+/** An answer of Scheduled Events. */
 interface EventsDocument {
   readonly text: string;
-  /** When it came, in the cloud's time. */
+  /** When the answer came, in the cloud's time. */
   readonly at: Instant;
   /** The machine's own name: machines of a scale set see each other's events. */
   readonly ownName: string;
 }
 
 /**
- * What takes the machine, or its local state, away. A freeze of some seconds does not. `Terminate`
- * is the scale set's own doing and comes where its owner asked for it.
+ * Events that take away the machine or its local state. A freeze of a few seconds does not.
+ * `Terminate` comes from the scale set itself, and only if its owner enabled it.
  */
 const causes: Readonly<Record<string, NoticeCause>> = {
   Preempt: "SpotInterruption",
@@ -166,12 +166,12 @@ function azureEvent(
     (name) => typeof name === "string" && name.toLowerCase() === ownName.toLowerCase(),
   );
   if (!isOurs) return {};
-  // Only by names of its own: every object has a `constructor`.
+  // Own properties only: every object has a `constructor`.
   const cause = Object.hasOwn(causes, type) ? causes[type] : undefined;
   if (cause === undefined) return { ignored: type.slice(0, 40) };
   const notBefore = trimmedTextOf(fields.NotBefore);
   const namedAt = parseHttpDate(notBefore ?? "") ?? parseInstant(notBefore ?? "");
-  // Fails open: it is our machine and it goes, whenever.
+  // Fails open: our machine is leaving, at an unknown time.
   const unreadable = notBefore !== undefined && namedAt === undefined;
   const notice: Notice = {
     cause,
@@ -180,7 +180,7 @@ function azureEvent(
     noticedAt: at,
     source: "azure/scheduled-events",
     eventId: eventIdFrom(eventId),
-    // A started event has no NotBefore any more.
+    // A started event no longer has a NotBefore.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };
   return unreadable ? { notice, problem: `${excerpt(notBefore)} is no time` } : { notice };

@@ -10,14 +10,14 @@ import {
   toolChecks,
 } from "../setup/shell-script.ts";
 
-/** What `lastcall setup azure` is asked to set up. */
+/** What `lastcall setup azure` is to set up. */
 export interface AzureSetupChoice extends AccountChoice {
   readonly subscription: string;
-  /** The cluster's own, not that of its nodes. */
+  /** The cluster's resource group, not that of its nodes. */
   readonly resourceGroup: string;
   readonly cluster: string;
   readonly managedIdentity: string;
-  /** The custom roles' names begin with it. */
+  /** Prefix of the custom roles' names. */
   readonly role: string;
   readonly azureDeleteInstances: boolean;
 }
@@ -52,7 +52,7 @@ const forms = {
   },
 } as const satisfies Record<string, Form>;
 
-/** Each scope is granted a role of its own, so that nothing holds where it is not used. */
+/** Each scope has a role of its own, so that no permission holds where it is not used. */
 const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = [
   { on: "Cluster", suffix: "cluster" },
   { on: "NodeGroup", suffix: "nodes" },
@@ -60,9 +60,9 @@ const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = 
 ];
 
 /**
- * A shell script that gives the controller its rights on AKS by Workload Identity. Run a second
- * time it brings what is there in line; what is there under the same name and was not made by it,
- * it does not touch. Throws USAGE for a value that cannot be what it should be.
+ * A shell script that gives the controller its permissions on AKS by Workload Identity. A second
+ * run updates what the first one made; resources of the same name that it did not make are left
+ * alone. Throws USAGE for an invalid value.
  */
 export function azureSetupScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
@@ -85,7 +85,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Takes away what the script of the same choice has made, and nothing else. */
+/** Removes what the script for the same choice made, and nothing else. */
 export function azureUndoScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
@@ -131,7 +131,7 @@ function variables(choice: AzureSetupChoice): string {
   });
 }
 
-/** By this a role that was made here is known again. */
+/** Identifies a role that this script made. */
 function descriptionOf({ cluster, resourceGroup }: AzureSetupChoice): string {
   return `Made by lastcall setup azure for the cluster ${cluster} in ${resourceGroup}`;
 }
@@ -282,11 +282,11 @@ if [[ "$owner" != missing ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi`;
 
-/** Where a permission is granted; each narrower than the subscription where Azure lets it be. */
+/** Where a permission is granted: narrower than the subscription wherever Azure allows it. */
 export type AzureScope = "Cluster" | "NodeGroup" | "Subscription";
 
 export interface AzurePermission {
-  /** As a custom role lists it under Actions. */
+  /** As listed under Actions of a custom role. */
   readonly action: string;
   /** What it is used for, as part of a sentence. */
   readonly neededFor: string;
@@ -294,8 +294,8 @@ export interface AzurePermission {
 }
 
 /**
- * The least that the controller's identity must hold on AKS, by Azure's lists of operations of its
- * providers. No subscription was asked.
+ * The least permissions that the controller's identity needs on AKS, by Azure's lists of resource
+ * provider operations. Not tried on a real subscription.
  */
 export const azurePermissions: readonly AzurePermission[] = [
   {
@@ -336,21 +336,21 @@ export const azurePermissions: readonly AzurePermission[] = [
   },
 ];
 
-/** Only for scale sets that are no pool of AKS: there a machine is deleted without AKS. */
+/** Only for scale sets that are not AKS node pools: their machines are deleted without AKS. */
 export const scaleSetPermission: AzurePermission = {
   action: "Microsoft.Compute/virtualMachineScaleSets/delete/action",
   neededFor: "deleting a machine of a scale set directly, which AKS does not support for its pools",
   on: "NodeGroup",
 };
 
-/** In no role of ours: `lastcall doctor` does without where whoever runs it does not have it. */
+/** Not in our roles: `lastcall doctor` does without it if its user does not have it. */
 export const scaleSetListPermission: AzurePermission = {
   action: "Microsoft.Compute/virtualMachineScaleSets/read",
   neededFor: "finding node pools none of whose machines became nodes",
   on: "NodeGroup",
 };
 
-/** What a controller that is used so needs, and no more. */
+/** The permissions that a controller with these choices needs, and no others. */
 export function azurePermissionsFor(use: {
   readonly azureDeleteInstances: boolean;
 }): readonly AzurePermission[] {
