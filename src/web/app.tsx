@@ -46,7 +46,7 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
   );
 }
 
-/** Before the first lists are complete there is a history at most. */
+/** Until the first lists are complete there is at most a history. */
 function isToBeSeen({ picture }: PageView, { page }: PagePlace): boolean {
   return isKnown(picture) || (page === "Outcomes" && picture.past.length > 0);
 }
@@ -142,7 +142,7 @@ interface NoticeProps {
   readonly view: PageView | undefined;
 }
 
-/** What keeps the board from showing the present, or all of it. */
+/** Why the board does not show the present state, or not all of it. */
 function Notices({ state, words, view }: NoticeProps): VNode {
   const lines = noticeLines(state, words, view);
   const missing = state.picture?.fleet.missing ?? [];

@@ -1,10 +1,10 @@
-/** What the page has of its browser: time, storage, requests; the rest takes it from here. */
+/** Everything that the page takes from its browser: time, storage, requests. */
 
 export function elapsedMs(): number {
   return performance.now();
 }
 
-/** Calls back every so often until it is stopped. */
+/** Calls back at an interval until stopped. */
 export function every(ms: number, call: () => void): () => void {
   const timer = setInterval(call, ms);
   return () => clearInterval(timer);
@@ -15,12 +15,12 @@ export function after(ms: number, call: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** By it the core knows the hours of a time zone; older browsers have none. */
+/** The core needs it for time zones; older browsers do not have it. */
 export function hasTemporal(): boolean {
   return "Temporal" in globalThis;
 }
 
-/** Undefined where the browser keeps nothing, or was told to keep nothing. */
+/** Undefined if the browser stores nothing, or was told not to. */
 export function remembered(name: string): string | undefined {
   try {
     return localStorage.getItem(`lastcall-${name}`) ?? undefined;
@@ -33,17 +33,17 @@ export function remember(name: string, value: string): void {
   try {
     localStorage.setItem(`lastcall-${name}`, value);
   } catch {
-    // Then it is chosen again next time.
+    // Then the user chooses again next time.
   }
 }
 
-/** The value of an `<input type="datetime-local">` as an instant; undefined where it is none. */
+/** The value of an `<input type="datetime-local">` as an instant; undefined if it is not one. */
 export function instantOfLocal(text: string): number | undefined {
   const at = new Date(text).getTime();
   return text === "" || Number.isNaN(at) ? undefined : at;
 }
 
-/** The same the other way round, to the minute. */
+/** The reverse, to the minute. */
 export function localOfInstant(at: number): string {
   const local = new Date(at);
   const two = (part: number): string => String(part).padStart(2, "0");
@@ -51,7 +51,7 @@ export function localOfInstant(at: number): string {
   return `${day}T${two(local.getHours())}:${two(local.getMinutes())}`;
 }
 
-/** The next time that the clock on the wall shows an hour, on a day of the week or on any. */
+/** The next time that the wall clock shows an hour, on a given day of the week or on any. */
 export function nextHour(at: number, hour: number, weekday?: number): number {
   const next = new Date(at);
   next.setHours(hour, 0, 0, 0);
@@ -61,18 +61,18 @@ export function nextHour(at: number, hour: number, weekday?: number): number {
   return next.getTime();
 }
 
-/** By the calendar of the viewer. */
+/** By the viewer's calendar. */
 export function isSameDay(one: number, other: number): boolean {
   return new Date(one).toDateString() === new Date(other).toDateString();
 }
 
 export interface Answer {
   readonly status: number;
-  /** Undefined where the answer was no JSON. */
+  /** Undefined if the answer was not JSON. */
   readonly json: unknown;
 }
 
-/** Rejects where the server does not answer. */
+/** Rejects if the server does not answer. */
 export async function getJson(path: string): Promise<Answer> {
   return readAnswer(await fetch(path, { headers: { accept: "application/json" } }));
 }
@@ -87,7 +87,7 @@ async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, json };
 }
 
-/** Whether anything of the page has the keyboard. */
+/** Whether any element of the page has the keyboard focus. */
 export function hasFocus(): boolean {
   const { activeElement, body } = document;
   return activeElement !== null && activeElement !== body;
@@ -101,7 +101,7 @@ export function newKey(): string {
   return crypto.randomUUID();
 }
 
-/** Selects the text that an element shows, so that a key copies it. */
+/** Selects an element's text, so that the user can copy it with a key. */
 export function selectText(id: string): void {
   const element = document.getElementById(id);
   if (element instanceof HTMLTextAreaElement) {
@@ -110,7 +110,7 @@ export function selectText(id: string): void {
   } else if (element !== null) getSelection()?.selectAllChildren(element);
 }
 
-/** False where the browser does not let the page write there. */
+/** False if the browser does not let the page write to the clipboard. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

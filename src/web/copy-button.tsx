@@ -5,13 +5,13 @@ import type { PageView } from "./view-state.ts";
 interface CopyProps {
   readonly view: PageView;
   readonly text: string;
-  /** The id of the element that shows the text. */
+  /** The id of the element that contains the text. */
   readonly shownBy: string;
 }
 
 /**
- * Copies a text. A browser lets no page write to the clipboard without its user's permission, and
- * on plain HTTP not at all: then the text is selected, and the page says which keys copy it.
+ * Copies a text. Browsers let a page write to the clipboard only with the user's permission, and
+ * not at all over plain HTTP: then the text is selected, and the page says which keys copy it.
  */
 export function CopyButton({ view, text, shownBy }: CopyProps): VNode {
   const { words } = view;

@@ -14,7 +14,7 @@ import { nodeLink, type PageView, useFirst } from "./view-state.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
 import { clockText, countdown, isolated, momentText, relativeText } from "./words/words.ts";
 
-/** More rows than anybody reads at once are shown when asked for. */
+/** The number of rows shown at first; the rest are shown on request. */
 const firstRows = 60;
 const [heldShown, pastShown, stayingShown] = [8, 8, 200];
 
@@ -24,7 +24,7 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const rows = filteredRows(picture.rows, filter);
   const past = filteredPast(picture.past, filter);
   const nobodyNext = hasNoPolicy(picture) ? words.noPolicy : words.nobodyNext;
-  // What does not match the filter is there all the same.
+  // Rows that do not match the filter still count.
   const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
     <div class="departures">
@@ -117,7 +117,7 @@ function LeavingRow({ view, row }: RowProps): VNode {
   );
 }
 
-/** So many pods have a mark of their own; of more each mark stands for several. */
+/** Up to this many pods have a mark each; with more, each mark stands for several. */
 const mostMarks = 30;
 
 export function PodMeter({
@@ -148,7 +148,7 @@ export function PodMeter({
   );
 }
 
-/** Where there are more than those that are shown: a button for all. */
+/** If there are more than shown: a button that shows all. */
 export function MoreButton({
   view,
   count,
@@ -256,25 +256,27 @@ function StatusText({ view, row }: RowProps): VNode {
   return <span class="good">{words.onSchedule}</span>;
 }
 
-/** A controller at work begins within seconds; of a fast clock's hours this page sees few. */
+/**
+ * A working controller begins within seconds; on a fast clock, the page samples few of its hours.
+ */
 const lateMs = 60_000;
 
 function isOverdue(departAt: number, { now, rate }: PageView): boolean {
   return now - departAt > lateMs * Math.max(1, rate);
 }
 
-/** Who holds a node, since when and until when. */
+/** Who holds a node, and from when until when. */
 export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
   const { words, language, now } = view;
   if (hold === null || (hold.untilAt !== null && hold.untilAt <= now)) return null;
   const { by, sinceAt, untilAt } = hold;
   const time = (at: number | null) => (at === null ? null : momentText(at, now, language));
-  // The program that wrote it gave its name itself: that turns no other word round.
+  // The author chose this name: isolate its text direction from the rest.
   const who = by === null ? null : isolated(by);
   return <span class="hold-note dim">{words.heldBy(who, time(sinceAt), time(untilAt))}</span>;
 }
 
-/** In sight, and not folded away: they leave only when somebody lets them. */
+/** Always visible and not collapsed: these nodes leave only if somebody lets them. */
 function OnHold({ view, rows }: Rows): VNode | null {
   const { words } = view;
   const [shown, onMore] = useFirst(rows, heldShown);

@@ -67,7 +67,7 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
 
 type Counts = OutcomeDay["outcomes"];
 
-/** Of those that have ended; more are shown when asked for. */
+/** The number of ended departures shown at first; more are shown on request. */
 const endedShown = 100;
 
 function countOf({ outcomes: counts }: { readonly outcomes: Counts }): number {
@@ -79,7 +79,7 @@ type AskedCounts =
   | { readonly kind: "Counted"; readonly counted: CountedOutcomes }
   | { readonly kind: "Problem"; readonly problem: string };
 
-/** What Prometheus has counted, asked for when somebody looks. */
+/** What Prometheus has counted, requested when the page is opened. */
 function useCounted(isCounted: boolean): AskedCounts {
   const [asked, setAsked] = useState<AskedCounts>({ kind: "Asking" });
   useEffect(() => {
@@ -116,7 +116,7 @@ function Counted({ view, asked }: AskedProps): VNode {
   );
 }
 
-/** How much of the notices was used, by the departures that are kept and by Prometheus. */
+/** How much of the notice periods was used, by the stored departures and by Prometheus. */
 function AtNotice({ view, asked }: AskedProps): VNode | null {
   const { words, picture, language } = view;
   const own = noticeFigures(picture.past);
@@ -193,7 +193,7 @@ function CountedTable({ view, days }: CountedProps): VNode {
         </thead>
         <tbody>
           {days.flatMap(({ day, policies, podsForced }) =>
-            // Pods are counted of the day, whatever the policy.
+            // Pods are counted per day, across policies.
             (policies.length === 0 ? [{ policy: "", outcomes: {} }] : policies).map(
               ({ policy, outcomes: counts }, place) => (
                 <tr key={`${day} ${policy}`}>
@@ -214,7 +214,7 @@ function CountedTable({ view, days }: CountedProps): VNode {
 interface Day {
   readonly view: PageView;
   readonly day: OutcomeDay;
-  /** Of any day: its bar is as wide as there is room. */
+  /** Per day: the bar takes the available width. */
   readonly most: number;
 }
 

@@ -4,7 +4,7 @@ import { nodeLink, type PageView } from "./view-state.ts";
 import { Sentence } from "./words/sentence.tsx";
 import { fineSpanText, isolated, momentText } from "./words/words.ts";
 
-/** Ended departures, each with its outcome and what did not go well. */
+/** Ended departures, each with its outcome and what went wrong. */
 export function PastList({
   view,
   past,
@@ -12,7 +12,7 @@ export function PastList({
 }: {
   readonly view: PageView;
   readonly past: readonly PastDeparture[];
-  /** What is said where there are none. */
+  /** The text shown if there are none. */
   readonly empty?: string;
 }): VNode {
   if (past.length === 0) return <p class="empty">{empty}</p>;
@@ -51,7 +51,7 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
 interface LossProps {
   readonly view: PageView;
   readonly loss: PodLoss;
-  /** The pod, where nothing beside it names it. */
+  /** The pod, if nothing next to it names it. */
   readonly of?: string;
 }
 

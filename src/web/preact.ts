@@ -1,3 +1,3 @@
-/** The one import of Preact; the JSX of this folder takes its runtime from the same package. */
+/** The only import of Preact; JSX in this folder takes its runtime from the same package. */
 export { type ComponentChildren, render, type VNode } from "preact";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";

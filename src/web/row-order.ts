@@ -1,11 +1,11 @@
 import { type BoardRow, isHeldForGood, type PastDeparture } from "../board/stream.ts";
 
-/** When a row is due: the earlier of its own instant and its deadline. */
+/** When a row is due: at its own instant or its deadline, whichever is earlier. */
 function dueAt(row: BoardRow): number {
   return row.departAt ?? row.deadlineAt ?? Number.POSITIVE_INFINITY;
 }
 
-/** The most urgent first: by its deadline where a notice runs, else by when it began. */
+/** The most urgent first: by deadline if there is a notice, otherwise by when it began. */
 export function leavingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   const urgency = (row: BoardRow): number =>
     row.noticedAt === null ? Number.POSITIVE_INFINITY : (row.deadlineAt ?? 0);
@@ -25,7 +25,7 @@ export function nextRows(rows: readonly BoardRow[]): readonly BoardRow[] {
     .toSorted((a, b) => dueAt(a) - dueAt(b) || byName(a, b));
 }
 
-/** Somebody keeps them where they are, for good: who is on call is to see that. */
+/** Held indefinitely by a person: whoever is on call should see that. */
 export function heldRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   return rows.filter(isHeldForGood).toSorted(byName);
 }
@@ -34,7 +34,10 @@ export function stayingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   return rows.filter((row) => row.state === "Stays" && !isHeldForGood(row)).toSorted(byName);
 }
 
-/** By zone, those that leave first on top; of more than `most` those that leave first of all. */
+/**
+ * By zone, with those that leave first on top; if there are more than `most`, only those that leave
+ * first.
+ */
 export function laneRows(rows: readonly BoardRow[], most: number): readonly BoardRow[] {
   const first =
     rows.length <= most
@@ -45,12 +48,12 @@ export function laneRows(rows: readonly BoardRow[], most: number): readonly Boar
   );
 }
 
-/** Each word has to be found somewhere in what tells the row from others. */
+/** Every word of the filter must occur in the row's identifying text. */
 export function filteredRows(rows: readonly BoardRow[], filter: string): readonly BoardRow[] {
   return filtered(rows, filter, ({ node, zone, pool, policy }) => [node, zone, pool, policy]);
 }
 
-/** Nobody remembers where the node was. */
+/** The node's zone is no longer known. */
 export function filteredPast(
   past: readonly PastDeparture[],
   filter: string,

@@ -9,7 +9,7 @@ import { useEffect, useState } from "./preact.ts";
 import { languages } from "./words/languages.ts";
 import type { Language, Words } from "./words/words.ts";
 
-/** How the page hears its server: `Refused` is for good. */
+/** The state of the page's connection to its server; `Refused` is final. */
 export type ConnectionState = "Connecting" | "Live" | "Lost" | "Refused";
 
 export interface LiveState {
@@ -17,13 +17,13 @@ export interface LiveState {
   readonly picture: BoardPicture | undefined;
 }
 
-/** Without a word for so long the connection is taken for dead. */
+/** A connection that is silent for this long counts as dead. */
 const silentMs = 25_000;
 const againMs = 1000;
 
 /**
- * The picture as the server tells it: a whole one, then changes by number. A number that does not
- * follow means that something was missed, and everything is asked for again.
+ * The view as the server sends it: a whole one, then numbered changes. A gap in the numbers means
+ * that a change was missed, and the whole view is requested again.
  */
 export class LiveBoard {
   #state: LiveState = { connection: "Connecting", picture: undefined };
@@ -38,7 +38,7 @@ export class LiveBoard {
     return this.#state;
   }
 
-  /** The cluster's time; the browser's own clock may be hours off. */
+  /** The cluster's time; the browser's clock may be hours off. */
   now(): number {
     if (this.#clock === undefined) return 0;
     const { told, heardMs } = this.#clock;
@@ -50,8 +50,8 @@ export class LiveBoard {
   }
 
   /**
-   * Tells the listener the state as it is, and each change from then on: the first picture may have
-   * come between the first drawing of a page and whoever listens for the next.
+   * Calls the listener with the current state and then with each change: the first view may have
+   * arrived between a page's first rendering and its subscription.
    */
   onChange(listener: (state: LiveState) => void): () => void {
     listener(this.#state);
@@ -60,8 +60,8 @@ export class LiveBoard {
   }
 
   /**
-   * While nobody sees the page it hears nothing: a browser has six connections to a server for all
-   * of its tabs. What it missed is told when it is shown again.
+   * A hidden page closes its connection: a browser has six connections to a server for all of its
+   * tabs. It catches up when shown again.
    */
   setShown(isShown: boolean): void {
     if (isShown === this.#isShown) return;
@@ -97,7 +97,10 @@ export class LiveBoard {
     this.#stopWaiting = after(silentMs, () => this.#lose());
   }
 
-  /** Asks why, since an event source does not say, and tries again after a while. */
+  /**
+   * Asks the server for the reason, since an event source does not give it, and retries after a
+   * while.
+   */
   #lose(): void {
     this.#close();
     this.#set({ connection: "Lost" });
@@ -139,11 +142,11 @@ export class LiveBoard {
   }
 }
 
-/** What every part of the page is drawn from. */
+/** What every part of the page is rendered from. */
 export interface PageView {
   readonly picture: BoardPicture;
   readonly now: number;
-  /** How many times faster than the browser's own the cluster's time goes. */
+  /** How many times faster than the browser's clock the cluster's time runs. */
   readonly rate: number;
   readonly words: Words;
   readonly language: Language;
@@ -173,14 +176,14 @@ export function nodeLink(name: string): string {
   return `#/node/${encodeURIComponent(name)}`;
 }
 
-/** Draws again at each change of what the server tells. */
+/** Renders again at each change from the server. */
 export function useLive(live: LiveBoard): LiveState {
   const [state, setState] = useState(live.state);
   useEffect(() => live.onChange(setState), [live]);
   return state;
 }
 
-/** The cluster's time, to the second or finer where it runs fast. */
+/** The cluster's time, to the second, or finer if it runs fast. */
 export function useNow(live: LiveBoard): number {
   const [now, setNow] = useState(live.now());
   const period = live.rate() === 1 ? 1000 : 250;
@@ -193,14 +196,14 @@ export function usePlace(): PagePlace {
   useEffect(() => {
     const follow = (): void => setHash(location.hash);
     addEventListener("hashchange", follow);
-    // Somebody may have gone on between the first drawing of the page and this.
+    // The user may have navigated between the page's first rendering and this.
     follow();
     return () => removeEventListener("hashchange", follow);
   }, []);
   return placeOf(hash);
 }
 
-/** The first so many, and where there are more the way to see all. */
+/** The first few items, and a way to see all if there are more. */
 export function useFirst<T>(
   items: readonly T[],
   most: number,
@@ -219,7 +222,7 @@ export interface Preferences {
   readonly setTheme: (theme: Theme) => void;
 }
 
-/** What the viewer chose, else what their browser prefers; dark as stations are. */
+/** The viewer's choice, otherwise the browser's preference; dark by default. */
 export function usePreferences(): Preferences {
   const [language, setLanguage] = useState(firstLanguage);
   const [theme, setTheme] = useState(firstTheme);

@@ -21,14 +21,14 @@ import type { CommandIo } from "../command-line/command.ts";
 
 export interface BoardHistory {
   readonly ended: EndedDepartures;
-  /** Resolves when all that has ended by now stands in the file. */
+  /** Resolves once everything that has ended by now is in the file. */
   written(): Promise<void>;
 }
 
 /**
- * Ended departures in a file, a JSON object a line: read at the start, and those that end from then
- * on are appended. Throws INPUT_UNREADABLE, INPUT_INVALID and OUTPUT_UNWRITABLE; what is left out
- * of it and a write that fails later is told.
+ * Keeps ended departures in a file, one JSON object per line: existing ones are read at the start,
+ * and new ones are appended. Throws INPUT_UNREADABLE, INPUT_INVALID and OUTPUT_UNWRITABLE; lines
+ * that are skipped and later write failures are reported.
  */
 export async function openHistory(
   path: string,
@@ -44,7 +44,7 @@ export async function openHistory(
       `lastcall: ${lines} of ${path} cannot be read as a departure and ${left === 1 ? "is" : "are"} left out\n`,
     );
   }
-  // After a line that was cut, and to find out now whether it can be written.
+  // Ends a line that was cut off, and shows now whether the file can be written.
   await io.files.appendText(path, text === "" || text.endsWith("\n") ? "" : "\n");
   let writing = Promise.resolve();
   let due = "";
@@ -63,7 +63,7 @@ export async function openHistory(
   return { ended, written: () => writing };
 }
 
-/** Nothing is appended to a file that is somebody else's. Throws INPUT_INVALID. */
+/** Nothing is appended to a file of another kind. Throws INPUT_INVALID. */
 function checkHistory(path: string, { departures, foreign }: KeptHistory): void {
   if (foreign === 0 || departures.length > 0) return;
   throw new LastcallError(
@@ -83,17 +83,19 @@ async function readOrNothing(path: string, { files }: Pick<CommandIo, "files">):
 }
 
 const timeoutMs = seconds(10);
-/** So long an answer stands for whoever asks next. */
+/** How long an answer is reused. */
 const keptMs = 60_000;
 
 export interface PrometheusOptions {
-  /** Such as `http://prometheus.monitoring:9090`; a path that goes before `/api` is kept. */
+  /** Such as `http://prometheus.monitoring:9090`; a path prefix before `/api` is kept. */
   readonly url: string;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
 }
 
-/** The outcomes that Prometheus has counted. Rejects with API_UNREACHABLE, which says why. */
+/**
+ * The outcomes that Prometheus has counted. Rejects with API_UNREACHABLE, which gives the reason.
+ */
 export class PrometheusOutcomes {
   readonly #options: PrometheusOptions;
   #asked: { readonly atMs: number; readonly answer: Promise<CountedOutcomes> } | undefined;
@@ -102,7 +104,7 @@ export class PrometheusOutcomes {
     this.#options = options;
   }
 
-  /** Asked once a minute at most, however many pages there are. */
+  /** Queried at most once a minute, however many pages are open. */
   ask(): Promise<CountedOutcomes> {
     const { clock } = this.#options;
     const nowMs = clock.monotonic();
@@ -143,7 +145,7 @@ export class PrometheusOutcomes {
 
   async #series(question: RangeQuestion, signal: AbortSignal): Promise<readonly CountedSeries[]> {
     const { url } = this.#options;
-    // A redirect leads to somebody's login page, and to none of Prometheus'.
+    // A redirect leads to a login page, not to Prometheus.
     const headers = { accept: "application/json", ...loginOf(url) };
     const answer = await this.#options.fetch(addressOf(url, question), {
       ...{ signal, headers, redirect: "manual" },
@@ -172,7 +174,7 @@ function addressOf(url: string, { query, startAt, endAt, stepSeconds }: RangeQue
   return address;
 }
 
-/** `fetch` takes no name and password in an address. */
+/** `fetch` accepts no credentials in a URL. */
 function loginOf(url: string): Readonly<Record<string, string>> {
   const { username, password } = new URL(url);
   if (username === "") return {};
@@ -180,7 +182,7 @@ function loginOf(url: string): Readonly<Record<string, string>> {
   return { authorization: `Basic ${Buffer.from(login).toString("base64")}` };
 }
 
-/** Without a password that may stand in it. */
+/** Without a password that the URL may contain. */
 function shown(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;

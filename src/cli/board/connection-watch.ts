@@ -7,9 +7,12 @@ import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts"
 import { group } from "../../kube/object/paths.ts";
 import { hasRight } from "../../kube/watch/permitted-api.ts";
 
-/** While the server is away it is asked so often whether it is back. */
+/** How often a server that is away is asked whether it is back. */
 const probeMs = seconds(1);
-/** Longer than any pause between two attempts of a watch: silence for so long is well. */
+/**
+ * Longer than any pause between two attempts of a watch: silence for this long means that all is
+ * well.
+ */
 const quietMs = seconds(12);
 
 export interface ConnectionWatchOptions {
@@ -24,7 +27,7 @@ interface Outage {
   readonly problem: string;
 }
 
-/** Whether the cluster answers, by what its watches go through. */
+/** Whether the cluster answers, judged by what happens to its watches. */
 export class ConnectionWatch {
   readonly #options: ConnectionWatchOptions;
   #isSynced = false;
@@ -42,7 +45,7 @@ export class ConnectionWatch {
     return this.#isSynced ? { kind: "Live" } : { kind: "Connecting" };
   }
 
-  /** A watch has failed, and will be tried again. */
+  /** A watch failed and will be retried. */
   onError(error: LastcallError): void {
     const { clock, onChange } = this.#options;
     const sinceAt = this.#trouble?.sinceAt ?? clock.now();
@@ -50,7 +53,7 @@ export class ConnectionWatch {
     onChange();
   }
 
-  /** Until the signal aborts; calls back when the cluster is there, and after each absence. */
+  /** Runs until the signal aborts; calls back once the cluster answers, and after each outage. */
   async run(fleet: Fleet, onLive: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     await fleet.synced(signal).catch(() => undefined);
@@ -69,7 +72,7 @@ export class ConnectionWatch {
     }
   }
 
-  /** Every watch has been heard since, or none has failed for long; and the server answers. */
+  /** True if every watch has recovered, or none has failed for a while, and the server answers. */
   async #isBack(fleet: Fleet, signal: AbortSignal): Promise<boolean> {
     const { api, clock } = this.#options;
     const sinceMs = clock.monotonic() - (this.#trouble?.lastMs ?? 0);
@@ -87,7 +90,9 @@ export class ConnectionWatch {
   }
 }
 
-/** What the caller may do, and what they may not see of what is looked at on demand alone. */
+/**
+ * What the caller may do, and which of the objects that are only read on demand they may not see.
+ */
 export interface CallerRights {
   readonly rights: BoardRights;
   readonly missing: readonly string[];
@@ -95,7 +100,10 @@ export interface CallerRights {
 
 const unknownRights: CallerRights = { rights: noRights, missing: [] };
 
-/** A right may be granted or taken away while the board runs; nobody is asked more often. */
+/**
+ * A permission may be granted or revoked while the board runs; it is not checked more often than
+ * this.
+ */
 const againMs: Millis = seconds(20);
 
 export interface RightsWatchOptions {
@@ -104,7 +112,7 @@ export interface RightsWatchOptions {
   readonly onChange: () => void;
 }
 
-/** The caller's rights as they were found last: asked again where somebody looks, never else. */
+/** The caller's permissions as last found: checked again only while somebody uses the board. */
 export class RightsWatch {
   readonly #options: RightsWatchOptions;
   #known = unknownRights;
@@ -118,7 +126,7 @@ export class RightsWatch {
     return this.#known;
   }
 
-  /** Of a server that cannot be asked now what was found before stands. */
+  /** If the server cannot be asked now, the previous answer stays. */
   async ask(): Promise<void> {
     const { api, clock, onChange } = this.#options;
     this.#askedMs = clock.monotonic();
@@ -128,7 +136,10 @@ export class RightsWatch {
     onChange();
   }
 
-  /** Somebody looks at the board: asks again, unless nobody has asked before or it was just now. */
+  /**
+   * Somebody uses the board: check again, unless nothing was ever checked or the last check was
+   * just now.
+   */
   look(): void {
     const { clock } = this.#options;
     if (this.#askedMs === undefined || clock.monotonic() - this.#askedMs < againMs) return;
@@ -149,7 +160,7 @@ const looks = [
   { verb: "list", group: "policy", resource: "poddisruptionbudgets" },
 ] as const;
 
-/** Undefined where it cannot be asked now. */
+/** Undefined if it cannot be checked now. */
 export async function callerRights(api: KubeSender): Promise<CallerRights | undefined> {
   try {
     const rights = await Promise.all(

@@ -10,7 +10,7 @@ import { DemoStage, type Director } from "../demo/demo-stage.ts";
 import type { LiveDemo } from "../demo/live-demo.ts";
 import { type ServedBoard, startBoard } from "./start-board.ts";
 
-/** Everybody may do everything in the model. */
+/** In the model everybody may do everything. */
 const everyRight: BoardRights = {
   patchNodes: true,
   createDepartures: true,
@@ -20,8 +20,8 @@ const everyRight: BoardRights = {
 };
 
 /**
- * The board of `lastcall board` on the model's cluster and clock, fed by what the controller
- * watches. Where it cannot be served the demo goes on without: undefined, and stderr says why.
+ * The board of `lastcall board` on the model's cluster and clock, fed by the controller's watches.
+ * If it cannot be served, the demo continues without it: undefined, with the reason on stderr.
  */
 export async function serveDemoBoard(input: DemoBoardInput): Promise<ServedBoard | undefined> {
   try {
@@ -33,7 +33,7 @@ export async function serveDemoBoard(input: DemoBoardInput): Promise<ServedBoard
   }
 }
 
-/** On a terminal the address that is shown is another one once it has been used. */
+/** On a terminal, a new address is shown once the old one has been used. */
 function entryOf({ openScreen }: CommandIo): PageText {
   return openScreen === undefined
     ? {
@@ -52,7 +52,7 @@ interface DemoBoardInput {
   readonly clock: Clock;
   readonly options: OptionsOf<"demo">;
   readonly io: CommandIo;
-  /** The path of the demo's own. */
+  /** The path for the demo's own data. */
   readonly kubeconfig: string;
 }
 
@@ -67,7 +67,7 @@ async function serve(input: DemoBoardInput): Promise<ServedBoard> {
     isCounted: false,
   });
   const { address } = options;
-  // A chance of its own: whoever looks changes nothing of the fleet's fate.
+  // A random stream of its own, so that looking at the board does not change the fleet's course.
   const rng = seededRng(io.clock.now());
   const { api, fleet } = demo;
   const stage = new DemoStage(director, io.clock);

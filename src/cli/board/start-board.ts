@@ -27,37 +27,37 @@ import { hasReleaser } from "../commands/plan.ts";
 
 export interface BoardServerOptions {
   readonly address: string;
-  /** How to come by an address of it; `PageServerOptions` has more. */
+  /** How pages get their address; `PageServerOptions` has more. */
   readonly entry: PageText;
   readonly api: KubeApi;
   readonly fleet: Fleet;
-  /** The time of the cluster, which in the demo is not that of the wall. */
+  /** The cluster's time, which in the demo is not wall-clock time. */
   readonly clusterClock: Clock;
   readonly rate: () => number;
-  /** Where a line that is copied from the board finds the same cluster. */
+  /** How a command copied from the board reaches the same cluster. */
   readonly place: CommandPlace;
   readonly state: () => Omit<FleetState, "days">;
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;
   readonly counted?: BoardRoutesOptions["counted"];
-  /** Called whenever a page asks for something. */
+  /** Called whenever a page requests something. */
   readonly onLook?: (() => void) | undefined;
-  /** What else there is on this board. */
+  /** What else this board shows. */
   readonly moreRoutes?: PageRoutes | undefined;
 }
 
 export interface ServedBoard {
-  /** Lets one browser in; another address each time that the one before has been used. */
+  /** An address that lets one browser in; a new one each time the old one has been used. */
   url(): string;
-  /** Rejects where the fleet cannot be looked at any more; resolves when it is closed. */
+  /** Rejects if the fleet can no longer be watched; resolves when the board is closed. */
   readonly running: Promise<void>;
-  /** Looks again, for what is not of the fleet. */
+  /** Reads again what is not part of the fleet. */
   refresh(): void;
   close(): Promise<void>;
 }
 
-/** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
+/** Serves the board for a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
 export async function startBoard(options: BoardServerOptions): Promise<ServedBoard> {
   const { address, entry, place, api, fleet, clusterClock, rate, state, rng, io } = options;
   const files = await pageFiles(io.files);
@@ -88,7 +88,7 @@ export async function startBoard(options: BoardServerOptions): Promise<ServedBoa
   const over = new AbortController();
   drainLog.follow(over.signal);
   const running = feed.run(over.signal);
-  // Whoever serves it waits for it; until then nobody is surprised.
+  // The caller awaits it later; until then its rejection must not count as unhandled.
   running.catch(() => undefined);
   return {
     running,
@@ -113,7 +113,7 @@ function looking(routes: PageRoutes["get"], onLook: (() => void) | undefined): P
   return Object.fromEntries(told);
 }
 
-/** The files of the page by the path under which they are served; tools/bundle.ts makes them. */
+/** The page's files by the path at which they are served; tools/bundle.ts makes them. */
 const served: Readonly<Record<string, readonly [name: string, type: string]>> = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/board.js": ["board.js", "text/javascript; charset=utf-8"],
@@ -122,7 +122,7 @@ const served: Readonly<Record<string, readonly [name: string, type: string]>> = 
   "/icon.svg": ["icon.svg", "image/svg+xml"],
 };
 
-/** Beside the bundle; sources run with the page of the last bundle. Throws INPUT_UNREADABLE. */
+/** Next to the bundle; sources use the page of the last bundle. Throws INPUT_UNREADABLE. */
 async function pageFiles(
   files: Pick<CommandFiles, "readText">,
 ): Promise<ReadonlyMap<string, PageFile>> {

@@ -30,23 +30,23 @@ export interface TerminalLook {
   readonly columns: number;
   readonly rows: number;
   readonly sort: "Leaving" | "Name";
-  /** How many nodes are above the first that is shown. */
+  /** How many nodes are scrolled out above the first that is shown. */
   readonly scroll: number;
 }
 
 export interface TerminalBoard {
   readonly lines: readonly StyledLine[];
-  /** Of the nodes: so far it is scrolled, and so many are shown at once. */
+  /** The scroll position in the list of nodes, and how many are shown at once. */
   readonly scroll: number;
   readonly page: number;
 }
 
-/** Of what is missing, of policies and of what has departed: the rest is counted. */
+/** How many problems, policies and past departures are listed; the rest are counted. */
 const [mostMissing, mostPolicies, mostPast] = [3, 3, 6];
-/** Nodes have at least so many lines, before what has departed gets any. */
+/** Nodes have at least this many lines before past departures get any. */
 const fewestNodes = 5;
 
-/** The board of a live cluster in at most as many lines and columns as fit. */
+/** The board of a live cluster, in at most as many lines and columns as fit. */
 export function terminalBoard(
   picture: BoardPicture,
   now: Instant,
@@ -70,7 +70,7 @@ export function terminalBoard(
   return { ...table, lines: lines.slice(0, rows).map((line) => clipped(line, columns)) };
 }
 
-/** How many nodes there are is not said before it is known. */
+/** The number of nodes is not shown before it is known. */
 function headLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
   const { fleet, rows } = picture;
   const count = rows.length === 1 ? "1 node of " : `${rows.length} nodes of `;
@@ -79,7 +79,7 @@ function headLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
   return [[cell(" Lastcall", "strong"), cell(`   ${time} UTC   ${nodes}`), cell(fleet.cluster)]];
 }
 
-/** What keeps the board from showing the present, or all of it. */
+/** Why the board does not show the present state, or not all of it. */
 function troubleLines(
   { fleet: { connection, missing } }: BoardPicture,
   { now, columns }: { readonly now: Instant; readonly columns: number },
@@ -141,7 +141,7 @@ interface Table {
 }
 
 const [ageWidth, leavesWidth] = [7, 12];
-/** On fewer columns why a node leaves is worth more than how old it is. */
+/** With fewer columns, the reason a node leaves matters more than its age. */
 const columnsForAge = 60;
 
 function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook): Table {
@@ -167,7 +167,10 @@ function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook):
   };
 }
 
-/** Those under way first, then what is held, who leaves next, and who stays; or all by name. */
+/**
+ * Departures under way first, then those on hold, then the next to leave, then nodes that stay; or
+ * all by name.
+ */
 function inOrder(rows: readonly BoardRow[], sort: "Leaving" | "Name"): readonly BoardRow[] {
   const byName = rows.toSorted((a, b) => (a.node < b.node ? -1 : 1));
   return sort === "Name" ? byName : byName.toSorted((a, b) => rank(a) - rank(b));
@@ -217,14 +220,14 @@ function leavesText(row: BoardRow, now: Instant): string {
 
 const meterWidth = 6;
 
-/** Pods that have left, of all. */
+/** Pods that have left, out of all. */
 function meter({ state, pods }: BoardRow): StyledLine {
   if (state !== "Leaving" || pods === null || pods.total === 0) return [];
   const share = (pods.total - pods.left) / pods.total;
   return [...shareBar(share, { width: meterWidth, tone: "good" }), cell(" ")];
 }
 
-/** Short where there is little room, else the core's own sentence. */
+/** Short if there is little space, otherwise the core's sentence. */
 function whyText(
   row: BoardRow,
   { now, isWide }: { readonly now: Instant; readonly isWide: boolean },
@@ -240,11 +243,11 @@ function whyText(
   if (held !== undefined) return held;
   if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
   const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
-  // One of a newer version has no words here.
+  // A reason from a newer version has no text here.
   return reasonWords[why]?.en ?? why;
 }
 
-/** Last of what is said of a drain: what the budgets say may be longer than the line. */
+/** Last in the description of a drain: the budgets' part may be longer than the line. */
 function blockedText({ pods, explain }: BoardRow, isWide: boolean): string {
   if (pods === null || pods.blocked === 0) return "";
   const by = isWide ? / is draining, (blocked by .+)\.$/s.exec(explain)?.[1] : undefined;
@@ -295,14 +298,14 @@ interface TerminalBoardOptions {
   readonly feed: Pick<BoardFeed, "subscribe">;
   readonly screen: Screen;
   readonly io: Pick<CommandIo, "clock" | "colour">;
-  /** The terminal's own where absent. */
+  /** The terminal's own if absent. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
-/** Between two looks at the clock: times count down by the second. */
+/** The refresh interval: times count down by the second. */
 const tickMs = seconds(1);
 
-/** The board on a terminal that is taken over, until somebody quits or the signal aborts. */
+/** The board on a terminal that it takes over, until the user quits or the signal aborts. */
 export async function showTerminalBoard(
   options: TerminalBoardOptions,
   signal: AbortSignal,
@@ -347,16 +350,16 @@ export async function showTerminalBoard(
 interface Place {
   readonly sort: "Leaving" | "Name";
   readonly scroll: number;
-  /** How many nodes were shown at once. */
+  /** How many nodes were last shown at once. */
   readonly page: number;
 }
 
-/** Ctrl-C and Ctrl-D, which a terminal that gives every key no longer acts upon itself. */
+/** Ctrl-C and Ctrl-D, which a terminal in raw mode does not handle itself. */
 function isInterrupt(text: string): boolean {
   return text === "\u0003" || text === "\u0004";
 }
 
-/** Where a key leads; too far is mended by whoever draws. */
+/** The view after a key; scrolling too far is corrected when it is drawn. */
 function moved(place: Place, text: string): Place {
   const { scroll, page, sort } = place;
   switch (text) {

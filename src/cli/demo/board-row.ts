@@ -5,26 +5,26 @@ import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/table.ts";
 import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
 
-/** The cloud takes a preemptible machine at this age at the latest. */
+/** The age at which the cloud takes a preemptible machine at the latest. */
 export const machineLifeMs = 24 * 3_600_000;
 
 export interface RowWidths {
   readonly name: number;
-  /** Of an age; 0 where there is no room for ages. */
+  /** Width of an age; 0 if ages do not fit. */
   readonly bar: number;
-  /** Of the last column. */
+  /** Width of the last column. */
   readonly what: number;
 }
 
 const [ageWidth, leavesWidth] = [7, 11];
-/** Of the reason, and from so many columns on also how early that is. */
+/** Width of the reason; with at least this many columns it also says how early the node leaves. */
 const [reasonWidth, columnsForEarly, earlyWidth] = [27, 100, 13];
-/** On fewer when a node leaves and why is all that there is room for. */
+/** With fewer columns there is only space for when a node leaves and why. */
 const columnsForAges = 60;
-/** Around the names, between the fleets and before the last columns. */
+/** Space around the names, between the fleets and before the last columns. */
 const gaps = 7;
 
-/** The widths of the columns: as wide as their contents, the bars as wide as there is room for. */
+/** The widths of the columns: as wide as their contents, with the bars taking what is left. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
   const name = Math.max(4, ...nodes.map((node) => node.name.length));
   if (columns < columnsForAges) return { name, bar: 0, what: columns - name - leavesWidth - 2 };
@@ -34,7 +34,7 @@ export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidt
   return { name, bar, what: space - 2 * bar };
 }
 
-/** The heads over the columns of `nodeRow`. */
+/** The headings for the columns of `nodeRow`. */
 export function rowHeads({ name, bar }: Pick<RowWidths, "name" | "bar">): StyledLine {
   const age = bar + ageWidth;
   if (bar === 0)
@@ -49,7 +49,7 @@ export function rowHeads({ name, bar }: Pick<RowWidths, "name" | "bar">): Styled
   return [cell(heads.join(""), "dim")];
 }
 
-/** Those under way, then who leaves next; or by their names. */
+/** Departures under way first, then the next to leave; or by name. */
 export function inOrder(
   nodes: readonly BoardNode[],
   sort: "Leaving" | "Name",
@@ -76,7 +76,7 @@ function leavingRank({ doing }: BoardNode): number {
   }
 }
 
-/** One place in both fleets: how old its machines are, when Lastcall's leaves and why. */
+/** The same node in both fleets: its machines' ages, when Lastcall's leaves, and why. */
 export function nodeRow(
   node: BoardNode,
   at: { readonly now: Instant; readonly widths: RowWidths },
@@ -114,7 +114,7 @@ function twinCells(
   return ageCells(ageMs, { width: widths.bar, tone: "plain" });
 }
 
-/** A bar and the age beside it; empty where there is no machine. */
+/** A bar with the age beside it; empty if there is no machine. */
 function ageCells(
   ageMs: number | undefined,
   look: { readonly width: number; readonly tone: Tone },
@@ -150,7 +150,7 @@ function saying(
   }
 }
 
-/** With how long before its deadline, where there is room for that. */
+/** With how long before its deadline, if that fits. */
 function whyText(
   { why, departAt, deadlineAt }: Extract<NodeActivity, { kind: "Scheduled" }>,
   space: number,
@@ -205,16 +205,16 @@ function untilText(spanMs: number): string {
 }
 
 interface Figure {
-  /** Losses are shown as bad where there are any; what avoiding them costs is not. */
+  /** Losses are highlighted as bad if there are any; the cost of avoiding them is not. */
   readonly isLoss: boolean;
   readonly head: string;
-  /** On a narrow terminal. */
+  /** For a narrow terminal. */
   readonly short: string;
   readonly of: (counts: FleetFigures) => number;
 }
 
 /**
- * One for each promise: none at 24 h, not all at once, no pod killed; and what that costs in
+ * One figure for each promise: none taken at 24 h, not all at once, no pod killed; and the cost in
  * machines. With the marks of 18 nodes they fit into 80 columns.
  */
 const figures: readonly Figure[] = [
@@ -231,10 +231,10 @@ export const figureHelp: StyledLine = [
 
 const legend = "▁new █old ×lost ↓leaving";
 const gap = "  ";
-/** With the whole heads they take so much. */
+/** Their width with full headings. */
 const columnsForHeads = 56;
 
-/** Both fleets, a mark a node where there is room, and what became of them so far. */
+/** Both fleets, with one mark per node if that fits, and their outcomes so far. */
 export function totalLines(
   state: Pick<DemoPicture, "nodes" | "now" | "without" | "withLastcall">,
   { columns }: { readonly columns: number },

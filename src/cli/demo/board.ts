@@ -21,14 +21,14 @@ import {
 import { figureHelp, inOrder, nodeRow, rowHeads, rowWidths, totalLines } from "./board-row.ts";
 import { keyHelp, momentText } from "./controls.ts";
 
-/** The picture, and how it is looked at in a terminal. */
+/** What is shown, and how the user views it in a terminal. */
 export interface BoardState extends DemoPicture {
   readonly sort?: "Leaving" | "Name" | undefined;
-  /** Whether somebody is there to press keys, so that they are shown. */
+  /** Whether somebody can press keys, so that they are shown. */
   readonly hasKeys?: boolean | undefined;
-  /** The path of the file for a second terminal's kubectl. */
+  /** The path of the kubeconfig for kubectl in a second terminal. */
   readonly kubeconfig: string;
-  /** Of the same board in a browser. */
+  /** Address of the same board in a browser. */
   readonly address?: string | undefined;
 }
 
@@ -38,21 +38,21 @@ export interface BoardSize {
 }
 
 const [fewestNews, mostNews] = [3, 8];
-/** From so many rows on there is room for all parts of the board. */
+/** With at least this many rows all parts of the board fit. */
 const wholeRows = 20;
-/** And from so many on for all pods of a notice beside them. */
+/** With at least this many, all pods of a notice fit beside them. */
 const roomyRows = 30;
-/** While a notice runs: the heads, the node that is taken, and how many more there are. */
+/** During a notice: the headings, the node that is taken, and how many more there are. */
 const fewestNodeLines = 3;
 
 /**
- * The board in at most as many lines as fit. What the fleets are and what became of them is always
- * there; windows, forecast, events and keys from 20 rows on; the rest is the nodes', the next to
- * leave first.
+ * The board in at most as many lines as fit. The fleets and their outcomes are always shown;
+ * windows, forecast, events and keys from 20 rows on; the remaining rows are for the nodes, the
+ * next to leave first.
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
-  // Where there is little room the pods of a notice have it.
+  // If space is short, the pods of a notice get it.
   const hasRoom = state.notice === undefined || size.rows >= roomyRows;
   const hasHelp = isWhole && hasRoom && widthOf(figureHelp) <= size.columns;
   const head = [
@@ -94,7 +94,10 @@ function headLines(state: BoardState, { columns }: BoardSize): readonly StyledLi
   ];
 }
 
-/** What people copy is whole, on as many lines as that takes; what it is for only beside it. */
+/**
+ * Text to copy is shown whole, on as many lines as it takes; its purpose only beside it, if it
+ * fits.
+ */
 function copiedLines(
   text: string,
   { note, columns }: { readonly note: string; readonly columns: number },
@@ -116,7 +119,7 @@ function speedCells({ speed, moment, paused }: BoardState): StyledLine {
   return [cell(text, why === "" ? "plain" : "accent")];
 }
 
-/** The windows and the forecast of each policy. */
+/** Each policy's windows and forecast. */
 function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
   return policies.flatMap(({ name, windows, forecast }) => [
     [cell(` policy ${name}  `, "strong"), cell(windowText(windows, now), windowTone(windows))],
@@ -124,7 +127,7 @@ function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
   ]);
 }
 
-/** As far as what stands beside the name of a policy. */
+/** The width of the text beside a policy's name. */
 function indentOf(name: string): string {
   return " ".repeat(` policy ${name}  `.length);
 }
@@ -146,10 +149,7 @@ interface Middle extends BoardSize {
   readonly isWhole: boolean;
 }
 
-/**
- * Audit, notice, nodes and events share what is left of the screen; each is parted by an empty
- * line.
- */
+/** Audit, notice, nodes and events share the rest of the screen, separated by empty lines. */
 function middleLines(state: BoardState, { columns, rows, isWhole }: Middle): readonly StyledLine[] {
   if (!isWhole) return nodeLines(state, { columns, rows });
   const news = Math.min(state.news.length, state.notice === undefined ? fewestNews : 1);
@@ -168,7 +168,7 @@ function parted(lines: readonly StyledLine[]): readonly StyledLine[] {
   return lines.length === 0 ? [] : [[], ...lines];
 }
 
-/** What the audit says of each policy's workloads, where it costs no node its line. */
+/** The audit's verdict on each policy's workloads, if it costs no node its line. */
 function auditLines({ policies, nodes }: BoardState, rows: number): readonly StyledLine[] {
   const lines = policies.flatMap(({ name, audit }) =>
     audit === undefined ? [] : [[cell(`${indentOf(name)}${audit}`, "dim")]],
@@ -208,7 +208,7 @@ function newsLines(
   });
 }
 
-/** As many whole words as fit: half of a number is another number. */
+/** As many whole words as fit: half a number would be another number. */
 function inWords(text: string, columns: number): string {
   const [first = "", ...more] = wrapped(text, columns);
   if (more.length === 0) return first;
@@ -220,13 +220,13 @@ function newsTone(what: string): Tone {
   return what === "Noticed" || what === "Expired" ? "bad" : "warn";
 }
 
-/** All keys, in as many lines as they take. */
+/** All keys, on as many lines as they take. */
 function keyLines({ columns }: BoardSize): readonly StyledLine[] {
   const lines: StyledLine[] = [[]];
   for (const [key, does] of keyHelp) {
     const cells = [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")];
     const last = lines.at(-1) ?? [];
-    // The space behind the last one may be cut.
+    // The space after the last one may be cut.
     const isFull = last.length > 0 && widthOf([...last, ...cells]) > columns + 1;
     if (isFull) lines.push(cells);
     else lines[lines.length - 1] = [...last, ...cells];
@@ -245,15 +245,14 @@ interface NoticeClock {
   readonly width: number;
 }
 
-/** On fewer there is room for what each pod does, and for no bar. */
+/** With fewer columns only each pod's state fits, without a bar. */
 const columnsForBars = 60;
-/** `terminated after 20s`, and what is around it. */
+/** Width of `terminated after 20s` and the space around it. */
 const stateWidth = 25;
 
 /**
- * A notice pod by pod: the line of each is the time from the notice to the shutdown, filled from
- * when the pod was told to end until it had. Those that are still running come first where not all
- * fit.
+ * A notice pod by pod: each line spans the time from the notice to the shutdown, and is filled from
+ * when the pod was told to terminate until it had. Pods that still run come first if not all fit.
  */
 export function noticeLines(
   notice: BoardNotice,
@@ -335,7 +334,7 @@ function podState(
   return { text: `terminated after ${spanText(between(terminatingAt, endedAt))}`, tone: "good" };
 }
 
-/** What becomes of the same pods where nobody hears the notice. */
+/** What happens to the same pods if nobody acts on the notice. */
 function twinLine(pods: readonly BoardPod[]): StyledLine {
   const { text, tone } = twinState(pods);
   return [cell(`   without Lastcall: ${text}`, tone)];

@@ -1,39 +1,40 @@
 import { type DemoKey, demoKeyOf, type Moment } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 
-/** What a person may say to the board in a terminal. */
+/** The keys by which a user controls the board in a terminal. */
 export type Key = DemoKey | "Sort" | "Quit";
 
-/** How the board is looked at; nothing of it changes what happens. */
+/** How the board is viewed; none of it changes what happens. */
 export interface Controls {
   readonly paused: boolean;
-  /** How many times as fast as `--speed`. */
+  /** Multiplies `--speed`. */
   readonly times: number;
   readonly sort: "Leaving" | "Name";
-  /** The clock runs until there is another event than this many. */
+  /** The clock runs until the number of events exceeds this one. */
   readonly skipPast?: number | undefined;
 }
 
 export const firstControls: Controls = Object.freeze({ paused: false, times: 1, sort: "Leaving" });
 
-/** Of a terminal alone. */
+/** Used on a terminal only. */
 const terminalKeys: Readonly<Record<string, Key>> = {
   s: "Sort",
   q: "Quit",
-  // Ctrl-C and Ctrl-D, which a terminal that gives every key no longer acts upon itself.
+  // Ctrl-C and Ctrl-D, which a terminal in raw mode does not handle itself.
   "\u0003": "Quit",
   "\u0004": "Quit",
 };
 
 /**
- * What was pressed; nothing for keys without a meaning, and for the sequences of arrows and mice.
+ * The keys that were pressed; keys without a meaning and the escape sequences of arrows and the
+ * mouse give none.
  */
 export function keysIn(text: string): readonly Key[] {
   if (text.startsWith("\u001b")) return [];
   return [...text].flatMap((char) => demoKeyOf(char) ?? terminalKeys[char.toLowerCase()] ?? []);
 }
 
-/** All of them, as the board shows them. */
+/** All keys, as the board lists them. */
 export const keyHelp: readonly (readonly [key: string, does: string])[] = [
   ["space", "pause"],
   ["+ -", "speed"],
@@ -43,10 +44,10 @@ export const keyHelp: readonly (readonly [key: string, does: string])[] = [
   ["q", "quit"],
 ];
 
-/** Doubling goes so far; what is faster than the machine is as fast as it can be. */
+/** The limit of doubling; a speed beyond what the machine can do runs as fast as it can. */
 const [slowest, fastest] = [1 / 64, 64];
 
-/** The controls after a key; `events` is how many there have been. */
+/** The controls after a key; `events` is the number of events so far. */
 export function pressed(controls: Controls, key: Key, events: number): Controls {
   switch (key) {
     case "Pause":
@@ -59,7 +60,7 @@ export function pressed(controls: Controls, key: Key, events: number): Controls 
       return { ...controls, paused: false, skipPast: events };
     case "Sort":
       return { ...controls, sort: controls.sort === "Leaving" ? "Name" : "Leaving" };
-    // One who interrupts a node wants to see it.
+    // A user who interrupts a node wants to watch it.
     case "Interrupt":
       return { ...controls, paused: false, skipPast: undefined };
     case "Quit":
@@ -67,37 +68,37 @@ export function pressed(controls: Controls, key: Key, events: number): Controls 
   }
 }
 
-/** What there is to see in the two fleets, as far as it decides how fast the clock goes. */
+/** What happens in the two fleets, as far as it decides the speed of the clock. */
 export interface Pulse {
   readonly now: Instant;
   readonly startedAt: Instant;
-  /** Pods that still have to leave a machine of Lastcall's fleet after its notice. */
+  /** Pods still on a machine of Lastcall's fleet after its notice. */
   readonly podsUnderNotice: number;
-  /** When the machine that was noticed last shuts down. */
+  /** When the machine with the latest notice shuts down. */
   readonly shutdownAt?: Instant | undefined;
-  /** How many notices there have been in it, this one too. */
+  /** The number of notices so far, including this one. */
   readonly noticed: number;
-  /** Whether a person asked for the latest of them, to see it. */
+  /** Whether the user requested the latest of them. */
   readonly isAskedFor: boolean;
-  /** Nodes that leave as planned now, and how many have left so before. */
+  /** Planned departures under way, and those before. */
   readonly draining: number;
   readonly departed: number;
-  /** Machines that the cloud takes just now, in either fleet. */
+  /** Machines that the cloud is taking now, in either fleet. */
   readonly losses: number;
-  /** When the next node is to leave as planned. */
+  /** When the next planned departure is due. */
   readonly nextAt?: Instant | undefined;
 }
 
-/** Time to read what is on the screen before anything happens. */
+/** Time to read the screen before anything happens. */
 const openingMs = 240_000;
-/** From the shutdown until the power is off, and a while to read what came of it. */
+/** From the shutdown until the machine is off, with time to read the outcome. */
 const shutdownMs = 115_000;
-/** So long before a node leaves the clock slows down, to be seen. */
+/** How long before a departure the clock slows down, so that it can be watched. */
 const soonMs = 30_000;
-/** After so many departures, and one notice, everybody knows what one looks like. */
+/** After this many departures and one notice, users know what they look like. */
 const shownDepartures = 2;
 
-/** What there is to see now; the rarest first. */
+/** What there is to watch now; the rarest first. */
 export function momentOf(pulse: Pulse): Moment {
   const { now, startedAt, nextAt } = pulse;
   if (pulse.podsUnderNotice > 0) return "Notice";
@@ -115,8 +116,8 @@ function isShuttingDown({ now, shutdownAt }: Pulse): boolean {
 }
 
 /**
- * How many times as fast as `--speed` says: slow where something happens, fast where nothing does,
- * so that at 60 the whole story of the first day is told within a minute.
+ * The factor on `--speed`: slow while something happens, fast while nothing does, so that at 60 the
+ * whole first day is shown within a minute.
  */
 export function paceOf(
   moment: Moment,
@@ -137,13 +138,13 @@ export function paceOf(
       return 4;
     case "Quiet":
       return 60;
-    // As fast as the machine can.
+    // As fast as the machine allows.
     case "Skipping":
       return 100_000;
   }
 }
 
-/** In a word or two, beside the speed. */
+/** In a word or two, next to the speed. */
 export function momentText(moment: Moment): string {
   switch (moment) {
     case "Notice":

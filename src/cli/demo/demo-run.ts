@@ -15,39 +15,39 @@ import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { type AssembledController, assembleController } from "../assemble/assemble-controller.ts";
 import { ClusterAuditor } from "../cluster/cluster-auditor.ts";
 
-/** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
+/** Every run begins at this time, so that the seed alone determines it: 2026-11-20T00:00:00Z. */
 export const demoStartAt: Instant = instant(1_795_132_800_000);
 
-/** A run of the same seed and size is the same however fast the clock runs. */
+/** A run with the same seed and size is the same at any speed of the clock. */
 export interface DemoFleet {
   readonly clock: Clock;
   readonly seed: number;
   readonly nodes: number;
 }
 
-/** The name under which the demo's controller leads and speaks. */
+/** The demo controller's name in its Lease and its Events. */
 const demoActor = "lastcall-demo";
 
-/** The demo's fleet as it is before anybody acts upon it. */
+/** The demo's fleet before anything acts on it. */
 export function startFleet(fleet: DemoFleet): ModelCluster {
   return startDemoWorld({ ...fleet, definitions: resourceDefinitions.map(crdOf) });
 }
 
-/** A fleet that Lastcall works on, and all who watch how. */
+/** A fleet that Lastcall works on, and its observers. */
 export interface LastcallFleet {
   readonly cluster: ModelCluster;
-  /** What the controller sees. */
+  /** The controller's view. */
   readonly fleet: Fleet;
   readonly tally: FleetTally;
   readonly monitor: InvariantMonitor;
   /**
-   * Sets the controller and an agent for each machine to work. Rejects if one fails; resolves when
-   * the signal has aborted and all have stopped.
+   * Starts the controller and an agent for each machine. Rejects if one fails; resolves once the
+   * signal has aborted and all have stopped.
    */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** The demo's fleet with the real controller, leader election and all; nothing runs yet. */
+/** The demo's fleet with the real controller, including leader election; nothing runs yet. */
 export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
   const { clock, seed } = demo;
   const cluster = startFleet(demo);
@@ -57,7 +57,7 @@ export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
   const { controller, fleet } = controllerOn(demo, { cluster, monitor, log });
   const agents = { cluster, clock, seed, noticeMs: demoNoticeMs, log };
   const run = async (signal: AbortSignal): Promise<void> => {
-    // What the making of the fleet has begun comes to rest before, whatever else was waited for.
+    // Work that creating the fleet started settles first, whatever else is waiting.
     await eventLoopTurn();
     await Promise.all([controller.run(signal), runAgents(agents, signal)]);
   };
@@ -75,7 +75,7 @@ function controllerOn(
   { cluster, monitor, log }: World,
 ): AssembledController {
   const api = monitor.api(demoActor);
-  // A chance of its own, so that what the controller draws does not change the fleet's fate.
+  // A random stream of its own, so that the controller's draws do not change the fleet's course.
   const rng = seededRng(seed + 1);
   const identity = demoActor;
   const lease = { api, clock, rng, namespace: "lastcall", name: "lastcall", identity };
@@ -91,7 +91,7 @@ function controllerOn(
     leadership: new LeaderLease(lease),
     releaserFor: () => monitor.releaser(demoActor),
     launchTimes: cluster.cloud,
-    // Without a pause: nothing is more urgent in virtual time.
+    // No pause: in virtual time nothing is more urgent.
     audit: { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) },
     dryRun: false,
   });
@@ -99,7 +99,7 @@ function controllerOn(
 
 const noMetrics: Metrics = { count: () => {}, set: () => {}, observe: () => {} };
 
-/** The demo's policy has no gate that asks the outside; nothing leaves this process. */
+/** The demo's policy has no gate that calls out; nothing leaves this process. */
 function noNetwork(): Promise<Response> {
   return Promise.reject(new TypeError("the demo reaches no network"));
 }

@@ -6,22 +6,22 @@ import { millis } from "../../core/time/time.ts";
 import { type Controls, firstControls, type Key, momentOf, paceOf, pressed } from "./controls.ts";
 import type { LiveDemo } from "./live-demo.ts";
 
-/** So often a browser is shown what there is; a large fleet takes longer, and is shown less. */
+/** How often a browser gets an update; for a large fleet less often and with less in it. */
 const leastPauseMs = 200;
 const pausePerWork = 4;
-/** Of a larger fleet a page shows so many nodes. */
+/** The largest number of nodes that a page shows. */
 const mostNodes = 120;
 
 const keys: readonly DemoKey[] = ["Pause", "Faster", "Slower", "NextEvent", "Interrupt"];
 
-/** The two fleets for browsers, and the keys of the demo that they may press. */
+/** The two fleets for browsers, and the demo's keys that they may press. */
 export class DemoStage {
   readonly #director: Director;
   readonly #clock: Clock;
   readonly #listeners = new Set<(text: string) => void>();
   #speed = 0;
 
-  /** `clock` is that of the wall. */
+  /** `clock` is the wall clock. */
   constructor(director: Director, clock: Clock) {
     this.#director = director;
     this.#clock = clock;
@@ -39,7 +39,7 @@ export class DemoStage {
     };
   }
 
-  /** Shows until the signal aborts, while somebody looks; tells when the speed changes. */
+  /** Sends updates until the signal aborts, while a page is open; reports changes of the speed. */
   async run(onSpeed: () => void, signal: AbortSignal): Promise<void> {
     const clock = this.#clock;
     while (!signal.aborted) {
@@ -83,13 +83,13 @@ export class DemoStage {
 
 interface DirectorOptions {
   readonly demo: Pick<LiveDemo, "events" | "interrupt" | "picture" | "pulse">;
-  /** `--speed`: how many times faster than real time where nothing else is said. */
+  /** `--speed`: how many times faster than real time by default. */
   readonly speed: number;
-  /** Whether the clock slows down where something happens; for plain lines it does not. */
+  /** Whether the clock slows down while something happens; for plain lines it does not. */
   readonly isPaced: boolean;
 }
 
-/** How fast the demo runs, and what its keys do: one for the terminal and for every browser. */
+/** The demo's speed and keys, shared by the terminal and all browsers. */
 export class Director {
   readonly #options: DirectorOptions;
   #controls: Controls = firstControls;
@@ -108,7 +108,7 @@ export class Director {
     if (key === "Interrupt") demo.interrupt();
   }
 
-  /** How many times faster than real time the model is to run; 0 while it stands. */
+  /** How many times faster than real time the model runs; 0 while paused. */
   speed(): number {
     return this.#now().speed;
   }
@@ -118,7 +118,7 @@ export class Director {
     return { ...this.#options.demo.picture(), ...this.#now(), paused };
   }
 
-  /** Asked at every step of the model, so it looks at the fleets but once. */
+  /** Called at every step of the model, so it reads the fleets only once. */
   #now(): { readonly speed: number; readonly moment: Moment } {
     const { demo, speed, isPaced } = this.#options;
     const pulse = demo.pulse();

@@ -20,9 +20,9 @@ import type { MachineEvent, ModelMachine } from "../../sim/cloud/model-machine.t
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 
 /**
- * Every machine with what it is doing, and where each policy stands: the cloud knows the machines,
- * the Departures what becomes of them, and core's plan why each leaves when it does, the same plan
- * as the controller acts upon.
+ * Every machine with its state, and each policy's standing: machines come from the cloud, their
+ * states from the Departures, and the reasons from core's plan, the same one that the controller
+ * acts on.
  */
 export function fleetPicture(
   { machines, twins }: Machines,
@@ -41,7 +41,7 @@ export function fleetPicture(
 
 interface Machines {
   readonly machines: readonly ModelMachine[];
-  /** Those of the fleet without Lastcall, under the same names. */
+  /** The machines of the fleet without Lastcall, by the same names. */
   readonly twins: readonly ModelMachine[];
 }
 
@@ -71,7 +71,7 @@ function boardNodes(
     .toSorted((a, b) => compare(a.zone, b.zone) || compare(a.name, b.name));
 }
 
-/** Nothing releases a machine there: it is in service, or on its way out or in. */
+/** Nothing releases a machine there: it is in service, starting or stopping. */
 function boardTwin({ state, bornAt }: ModelMachine): BoardTwin {
   if (state === "Noticed") return { bornAt, doing: "Taken" };
   return { bornAt, doing: state === "Gone" || state === "Booting" ? state : "Working" };
@@ -119,29 +119,29 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** So many are kept for the board. */
+/** How many events are kept for the board. */
 const keptNews = 20;
 
-/** Told everything there is to tell, in the order in which it happens. */
+/** Receives all news in order. */
 export type NewsListener = (news: BoardNews) => void;
 
-/** Tells what happens in a fleet by what has changed in it. */
+/** Reports what happens in a fleet, by comparing its states. */
 export class FleetNews {
   readonly #phases = new Map<string, string>();
   #recent: readonly BoardNews[] = [];
   #count = 0;
 
-  /** How many there have been, of those for the board. */
+  /** The number of events for the board so far. */
   count(): number {
     return this.#count;
   }
 
-  /** What happened to nodes last, the newest first: notices, drains before a deadline, ends. */
+  /** The latest events of nodes, newest first: notices, drains before a deadline, ends. */
   recent(): readonly BoardNews[] {
     return this.#recent;
   }
 
-  /** Looks at all departures again and tells what has changed in their phases. */
+  /** Reads all departures again and reports the changes of their phases. */
   seeDepartures(departures: readonly Departure[], at: Instant, onNews: NewsListener): void {
     const seen = new Set(departures.map((one) => one.uid));
     for (const uid of this.#phases.keys()) if (!seen.has(uid)) this.#phases.delete(uid);
@@ -178,12 +178,14 @@ export class FleetNews {
   }
 }
 
-/** What became of a notice is told for so long after the power went: four seconds of a person's. */
+/**
+ * How long the outcome of a notice is shown after the machine is off: four seconds for the user.
+ */
 export const aftermathMs = 80_000;
 
 export interface StoryFacts {
   readonly now: Instant;
-  /** How many were launched together, and how many of these are still there in each fleet. */
+  /** How many machines were launched together, and how many of these still run in each fleet. */
   readonly nodes: number;
   readonly nodesLeft: number;
   readonly nodesLeftWithout: number;
@@ -196,7 +198,10 @@ export interface StoryFacts {
   readonly without: FleetFigures;
 }
 
-/** Where the story is: what is on the screen decides, and not how long it has run. */
+/**
+ * The chapter of the story that the demo has reached, by what is on the screen and not by elapsed
+ * time.
+ */
 export function storyOf(facts: StoryFacts): Story {
   const { now, nodes, nodesLeft, nodesLeftWithout, limitAt, withLastcall, without } = facts;
   if (nodesLeftWithout === 0) return { kind: "Result", withLastcall, without };
@@ -208,7 +213,9 @@ export function storyOf(facts: StoryFacts): Story {
     : { kind: "OneByOne", nodes, nodesLeft, limitAt };
 }
 
-/** Undefined where there is no notice, or only one for a machine that the other fleet keeps. */
+/**
+ * Undefined if there is no notice, or only one for a machine that still runs in the other fleet.
+ */
 function noticeStory({ now, notice }: StoryFacts): Story | undefined {
   if (notice?.twinPods === undefined) return undefined;
   const { node, goneAt, pods, twinPods } = notice;

@@ -16,15 +16,15 @@ export interface HeadlessOptions {
   readonly nodes: number;
   readonly hours: number;
   readonly log: Log;
-  /** Between two slices of time: where an interrupt is heard. */
+  /** The length of a time slice; interrupts are handled between two of them. */
   readonly signal: AbortSignal;
-  /** Told how much of the whole is done, 0 to 1. */
+  /** Called with the share that is done, 0 to 1. */
   readonly onProgress: (share: number) => void;
 }
 
 const slice = minutes(30);
 
-/** Runs one fleet's fate twice, without Lastcall and with it, and counts what became of it. */
+/** Runs the same course of a fleet twice, without Lastcall and with it, and counts the outcomes. */
 export async function runHeadless(
   options: HeadlessOptions,
 ): Promise<Omit<SimulationFacts, "wallSeconds">> {
@@ -95,7 +95,7 @@ export function headlessTable(facts: SimulationFacts): string {
     "PODS CUT",
     "PODS KILLED",
     "REPLACED",
-    // Of an hour, as on the board.
+    // Per hour, as on the board.
     "AT ONCE",
     "WITHIN 60 S",
   ];
@@ -113,7 +113,7 @@ export function headlessTable(facts: SimulationFacts): string {
   return formatTable(heads, rows) + foot + broken.join("");
 }
 
-/** For a run whose only word is its report. */
+/** For a run whose only output is its report. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},

@@ -26,30 +26,30 @@ export interface LiveDemoOptions {
 }
 
 export interface LiveDemo {
-  /** The cluster that Lastcall works on, for the HTTP face. */
+  /** The cluster that Lastcall works on, for the HTTP server. */
   readonly api: ModelApi;
   /**
-   * Sets the controller to work and tells the news. Rejects if the controller fails; resolves when
-   * it has stopped.
+   * Starts the controller and reports the news. Rejects if the controller fails; resolves when it
+   * has stopped.
    */
   run(onNews: (news: BoardNews) => void): Promise<void>;
-  /** What there is to see now, but for where it is seen. */
+  /** What there is to show now, without where it is shown. */
   picture(): Omit<DemoPicture, "speed" | "moment" | "paused">;
-  /** What the controller sees, for whoever shows it in a browser. */
+  /** The controller's view, for showing it in a browser. */
   readonly fleet: Fleet;
-  /** What decides how fast the clock is to go; cheap enough to be asked at every step. */
+  /** What decides the speed of the clock; cheap enough to be called at every step. */
   pulse(): Pulse;
-  /** How many events the board has had to tell. */
+  /** The number of the board's events so far. */
   events(): number;
-  /** Has the cloud take a machine with pods in both fleets, of these the last to leave. */
+  /** Makes the cloud take a machine with pods in both fleets: of those, the last to leave. */
   interrupt(): void;
-  /** Ends everything, the run too. */
+  /** Ends everything, including the run. */
   close(): Promise<void>;
 }
 
 type Told = Pick<StoryFacts, "withLastcall" | "without" | "notice">;
 
-/** Two fleets of one fate on one clock: Lastcall is to work on the one, nobody on the other. */
+/** Two fleets with the same course on one clock: Lastcall works on one, nothing on the other. */
 export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const { clock, seed, log } = options;
   const startedAt = clock.now();
@@ -131,7 +131,7 @@ function figuresOf(counts: FleetCounts): FleetFigures {
   };
 }
 
-/** The notice that runs, or whose machine has just gone. */
+/** The current notice, or the one whose machine has just stopped. */
 function boardNotice(
   story: NoticeTimeline | undefined,
   twin: NoticeTimeline | undefined,
@@ -149,7 +149,7 @@ function shutdownOf(story: NoticeTimeline | undefined): Instant | undefined {
   return story && plus(story.noticedAt, demoNoticeMs);
 }
 
-/** Of the machines that were launched together, those that are still there. */
+/** The machines launched together that still run. */
 function firstLeft({ cloud }: ModelCluster, startedAt: Instant): number {
   const isFirst = ({ bornAt, state }: ModelMachine) => bornAt < startedAt && state !== "Gone";
   return cloud.machines().filter(isFirst).length;
@@ -184,7 +184,7 @@ function isAhead(phase: Phase): boolean {
   return phase === "Scheduled" || phase === "Held";
 }
 
-/** Of the machines at work those with a planned departure, the one that is furthest away first. */
+/** The machines in service with a planned departure, the latest first. */
 function lastToLeave(
   machines: readonly ModelMachine[],
   departures: readonly Departure[],
@@ -198,7 +198,10 @@ function lastToLeave(
     .map(({ node }) => node.name);
 }
 
-/** Has the cloud take the first that has pods in each fleet: else there is nothing to see. */
+/**
+ * Makes the cloud take the first machine that has pods in each fleet: otherwise there is nothing to
+ * show.
+ */
 function preemptOne(names: readonly string[], fleets: readonly ModelCluster[]): void {
   const name = names.find((one) => fleets.every((fleet) => hasPods(fleet, one))) ?? names[0];
   for (const { cloud } of fleets) cloud.preempt(name ?? "");
@@ -211,7 +214,7 @@ function hasPods({ cloud, api }: ModelCluster, node: string): boolean {
   return isAtWork && pods.some((pod) => controllerOf(pod)?.kind !== "DaemonSet");
 }
 
-/** What the condition SpotReady of each policy says, by the policy's name. */
+/** The condition SpotReady of each policy, by the policy's name. */
 function auditSentences(api: ModelApi): ReadonlyMap<string, string> {
   const { body } = api.handle({ method: "GET", path: policiesPath });
   const { items } = body as { readonly items: readonly PolicyObject[] };

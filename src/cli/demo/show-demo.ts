@@ -25,11 +25,11 @@ import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 type Input = CommandInput<"demo"> & { readonly seed: number };
 
 interface ShowDemoOptions {
-  /** The terminal's own where absent. */
+  /** The terminal's own if absent. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
-/** The demo for people: a board on a terminal, plain lines elsewhere. Gives the exit code. */
+/** The demo for people: a board on a terminal, plain lines elsewhere. Returns the exit code. */
 export async function showDemo(input: Input, terminal: ShowDemoOptions = {}): Promise<number> {
   const { options, io, seed } = input;
   const { nodes } = options;
@@ -60,7 +60,7 @@ export async function showDemo(input: Input, terminal: ShowDemoOptions = {}): Pr
   return io.signal.aborted ? 130 : 0;
 }
 
-/** The terminal went away, which is no reason to leave anything behind: as when asked to end. */
+/** The terminal went away. Clean up as on any request to end. */
 function endAsAsked(): void {
   process.kill(process.pid, "SIGTERM");
 }
@@ -83,7 +83,7 @@ async function showLines(show: Show): Promise<BoardState> {
 /** What stays on the terminal: the totals, without the board. */
 function lastWords(state: BoardState): string {
   const lines = totalLines({ ...state, nodes: [] }, { columns: 80 });
-  // The heads stand over their figures, and have no name before them.
+  // The headings are above their figures, with no name before them.
   return `${lines.map((line) => plainText(line).slice(1).trimEnd()).join("\n")}\n`;
 }
 
@@ -91,7 +91,7 @@ function newsLine({ at, what, message }: BoardNews): string {
   return `${timeText(at)}  ${what.padEnd(10)}  ${message}\n`;
 }
 
-/** The board and the lines tell what goes on; the log is for who asks for it. */
+/** The board and the lines already report what happens; the log is optional. */
 function quietest({ options }: Input): "debug" | "error" {
   return options.logLevel === "debug" ? "debug" : "error";
 }
@@ -102,12 +102,12 @@ interface Show {
   readonly clock: VirtualClock;
   readonly input: Input;
   readonly kubeconfig: string;
-  /** The same in a browser, where it could be served. */
+  /** The same in a browser, if it could be served. */
   readonly board: ServedBoard | undefined;
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
-/** The board on a terminal that is taken over until the demo ends; gives what it showed last. */
+/** The board on a terminal that it takes over until the demo ends; returns its last frame. */
 async function showBoard(show: Show, screen: Screen): Promise<BoardState> {
   const { demo, director, clock, input, openKeyboard = openTerminalKeyboard } = show;
   const { io, options } = input;
@@ -117,7 +117,7 @@ async function showBoard(show: Show, screen: Screen): Promise<BoardState> {
   const keyboard = openKeyboard((text) => {
     for (const key of keysIn(text)) {
       director.press(key);
-      // As Ctrl-C does where a terminal acts upon it: a second one does not wait.
+      // Like Ctrl-C when the terminal handles it: the second one does not wait.
       if (key === "Quit") process.kill(process.pid, "SIGINT");
     }
     draw();
@@ -139,18 +139,18 @@ function stateOf({ director, kubeconfig, board }: Show): BoardState {
 }
 
 /**
- * Such as `lastcall-demo-4c1e-`. Machines and containers may share a folder for temporary files,
- * but not their process ids; short, because people copy the path off a terminal.
+ * Such as `lastcall-demo-4c1e-`. Machines and containers may share a folder for temporary files but
+ * not their process ids. Short, because people copy the path from a terminal.
  */
 export function folderPrefix(host: string): string {
   return `lastcall-demo-${createHash("sha256").update(host).digest("hex").slice(0, 4)}-`;
 }
 
 /**
- * Writes a file that only this user may read, in a new folder. The folder goes at `remove` and
- * however else the process ends by itself: nothing here waits, so there is no moment in which it is
- * there and would stay. What SIGKILL or a power cut leaves behind goes when the next demo starts.
- * Throws OUTPUT_UNWRITABLE.
+ * Writes a file that only this user may read, in a new folder. The folder is removed at `remove`
+ * and however else the process ends by itself; since nothing here waits, there is no moment in
+ * which it exists and would be left behind. What SIGKILL or a power failure leaves is removed when
+ * the next demo starts. Throws OUTPUT_UNWRITABLE.
  */
 function writeDemoFile(name: string, text: string): TemporaryFile {
   const folder = newFolder();
@@ -187,18 +187,18 @@ function sweepDeadFolders(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // Another user's: theirs to take away, and nothing to fail at.
+      // It belongs to another user, who can remove it: not an error.
     }
   }
 }
 
-/** Of `4711-Ab3dEf`; undefined for a name that we did not give. */
+/** The process id in `4711-Ab3dEf`; undefined for a name of another form. */
 function pidOf(rest: string): number | undefined {
   const found = /^([1-9]\d*)-\w{6}$/.exec(rest);
   return found === null ? undefined : Number(found[1]);
 }
 
-/** Signal 0 only asks; of another user's process the answer is that it may not be signalled. */
+/** Signal 0 only tests; for another user's process the error is "not permitted". */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

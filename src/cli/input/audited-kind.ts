@@ -26,7 +26,7 @@ export const namespacedKinds: readonly AuditedKind[] = [
 
 export const podKind = kind("v1", "Pod", "pods");
 
-/** Those that have no namespace. */
+/** Kinds that are cluster-scoped. */
 export const clusterKinds: readonly AuditedKind[] = [
   kind("v1", "Node", "nodes"),
   kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
@@ -44,8 +44,8 @@ interface Discovery {
 }
 
 /**
- * The collections of custom resources in the version that the API server prefers, by its discovery.
- * Throws USAGE where a group is missing or the server does not know the kind.
+ * The collections of custom resources in the API server's preferred version, by discovery. Throws
+ * USAGE if a group is missing or the server does not know the kind.
  */
 export async function customKinds(discovery: Discovery): Promise<readonly AuditedKind[]> {
   const kinds: AuditedKind[] = [];

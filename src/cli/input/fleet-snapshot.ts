@@ -15,47 +15,45 @@ import type { CommandIo } from "../command-line/command.ts";
 import { nodeFiles, readPolicyFiles } from "./node-files.ts";
 import { checkObject, type ReadObject, readObjects } from "./read-objects.ts";
 
-/** Everything that a command decides upon, read once, from files or from the cluster. */
+/** Everything that a command decides on, read once, from files or from the cluster. */
 export interface FleetSnapshot {
-  /** When, by the cluster's clock; see `ClusterClock`. */
+  /** When it was read, by the cluster's clock; see `ClusterClock`. */
   readonly readAt: Instant;
-  /** Of files: when the last kubelet had reported its node by then; undefined where none has. */
+  /** For files: the latest kubelet report in them; undefined if there is none. */
   readonly recordedAt?: Instant | undefined;
   readonly nodes: readonly NodeFacts[];
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly BadPolicy[];
-  /** What a person should know of the policies, one sentence each. */
+  /** Remarks on the policies, one sentence each. */
   readonly policyRemarks: readonly string[];
-  /** What keeps departures of a policy from beginning, as the controller has written it. */
+  /** What keeps a policy's departures from beginning, as the controller reported it. */
   readonly unreleasable: ReadonlyMap<string, ReleaseStanding>;
   readonly departures: readonly Departure[];
-  /** As far as they can be known: the API evicts no pod in them. */
+  /** Namespaces that are terminating, if known: the API evicts no pod in them. */
   readonly terminatingNamespaces: ReadonlySet<string>;
-  /** As `namespace/name`; undefined where they were not read. */
+  /** As `namespace/name`; undefined if they were not read. */
   readonly daemonSets: ReadonlySet<string> | undefined;
 }
 
 export interface SnapshotSource {
   readonly from: readonly string[];
-  /** Policy files; where there are none the snapshot's own policies count. */
+  /** Policy files; without any, the policies of the snapshot itself are used. */
   readonly filename: readonly string[];
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
 }
 
-/** What a command needs beside nodes, policies and departures. */
+/** What a command needs besides nodes, policies and departures. */
 export interface SnapshotNeeds {
   /** Only the pods of this node; absent: no pods and no budgets. */
   readonly podsOfNode?: string | undefined;
-  /** A connection that is there already and stays; absent: one is made for the reading. */
+  /** An existing connection, which stays open; absent: one is made for this snapshot. */
   readonly api?: KubeApi | undefined;
 }
 
-/**
- * Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster.
- */
+/** Reads the fleet. `--from` contacts no cluster. Throws for an invalid file, object or cluster. */
 export async function readFleet(
   source: SnapshotSource,
   needs: SnapshotNeeds,
@@ -97,8 +95,8 @@ async function readChecked(from: readonly string[], io: CommandIo): Promise<read
 }
 
 /**
- * Policies, workloads or the Status of a refusal: whoever named them meant another file. Throws
- * INPUT_INVALID. An empty List is a cluster without nodes.
+ * Policies, workloads or the Status of a refusal: probably the wrong file. Throws INPUT_INVALID. An
+ * empty List is a cluster without nodes.
  */
 function checkForNodes(read: readonly ReadObject[]): void {
   const kinds = new Set(read.map(({ object }) => object.kind ?? ""));
@@ -112,8 +110,8 @@ function checkForNodes(read: readonly ReadObject[]): void {
 }
 
 /**
- * Files overlap: of an object that is there more than once the last counts. One that was written by
- * hand may have no uid; its name stands in for it.
+ * Files may overlap: the last copy of an object counts. A handwritten object may have no uid; its
+ * name is used instead.
  */
 function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   const found = new Map<string, KubeObject>();
@@ -162,10 +160,10 @@ async function readCluster(
     const lists = kinds.map(async ({ kind, path, ...rest }) => {
       const query = "query" in rest ? rest.query : {};
       const found = await listAll(api, path, query).catch((error: unknown) => {
-        // A policy can be tried on a cluster on which nothing has been installed yet.
+        // A policy can be tried on a cluster where nothing is installed yet.
         const code = isLastcallError(error) ? error.code : undefined;
         const untouched = !needs.policies && code === "CRD_MISSING";
-        // Good to know for the plan, but not worth a permission that the caller may not have.
+        // Useful for the plan, but not worth a permission that the caller may not have.
         const isExtra = kind === "Namespace" || kind === "DaemonSet";
         if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
         throw error;
@@ -223,8 +221,8 @@ function unreleasableOf({ metadata, status }: KubeObject): readonly [string, Rel
 }
 
 /**
- * One that is not among them is gone, unless none was asked for: files may hold nodes and pods
- * alone.
+ * A DaemonSet that is not listed no longer exists, unless none was requested: files may hold nodes
+ * and pods alone.
  */
 function daemonSetsOf(objects: readonly KubeObject[]): ReadonlySet<string> | undefined {
   if (!objects.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))

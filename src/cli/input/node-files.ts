@@ -20,7 +20,7 @@ export function nodeFiles(stdin: AsyncIterable<Uint8Array>): ManifestFiles {
 async function readLimited(path: string, limitBytes: number): Promise<FileContent> {
   try {
     const found = await stat(path);
-    // A pipe such as that of `-f <(helm template .)` has no size, and need not have an end.
+    // A pipe such as that of `-f <(helm template .)` has no size, and may never end.
     if (!found.isFile() && !found.isDirectory()) {
       return await readStream(createReadStream(path), limitBytes);
     }
@@ -68,7 +68,7 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Reads the policies of `-f`: files, the files of a folder, as kubectl does, and `-`, standard
+ * Reads the policies of `-f`: files, the files in a folder, as kubectl does, and `-` for standard
  * input. Throws POLICY_INVALID, INPUT_INVALID and INPUT_UNREADABLE.
  */
 export async function readPolicyFiles(
@@ -85,7 +85,7 @@ export async function readPolicyFiles(
   return readPolicies(sources, { cronProblem });
 }
 
-/** Not what is below it: the folder of a ConfigMap holds its files a second time, in `..data`. */
+/** Not recursive: a mounted ConfigMap holds its files a second time, in `..data`. */
 async function filesOf(path: string): Promise<readonly string[]> {
   const entries = path === "-" ? undefined : await readDir(path);
   if (entries === undefined) return [path];

@@ -11,10 +11,10 @@ import {
 } from "yaml";
 import { nameOf } from "../../core/json/json-field.ts";
 
-/** One document of a file: its value, and where it and the items of its list begin. */
+/** One document of a file: its value, and the lines where it and the items of its list begin. */
 export interface ParsedDocument {
   readonly value: unknown;
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
   readonly itemLines: readonly number[];
   readonly form: "Json" | "Yaml";
@@ -22,26 +22,27 @@ export interface ParsedDocument {
 
 export interface ParsedText {
   readonly documents: readonly ParsedDocument[];
-  /** One sentence a problem; with any, the documents are not to be used. */
+  /** One sentence per problem; if there are any, the documents must not be used. */
   readonly problems: readonly string[];
 }
 
 /**
- * `Lines`: where each item begins, and no key twice, as people write manifests. `Values`: JSON is
- * taken as the engine reads it, in a fraction of the time, as a server has printed it.
+ * `Lines` is for manifests that people write: it records where each item begins and refuses
+ * duplicate keys. `Values` is for the output of a server: JSON is parsed by the engine alone, in a
+ * fraction of the time.
  */
 export type ReadDetail = "Lines" | "Values";
 
 export interface ManifestText {
   readonly file: string;
   readonly text: string;
-  /** Absent: Lines. */
+  /** Default: Lines. */
   readonly detail?: ReadDetail | undefined;
-  /** The line of the file on which the text begins, from 1; absent: the first. */
+  /** The file's line on which the text begins, from 1; default: the first. */
   readonly firstLine?: number | undefined;
 }
 
-/** Aliases may expand to at most this many nodes, or the file is taken for an alias bomb. */
+/** Aliases may expand to at most this many nodes; a file with more counts as an alias bomb. */
 const maxAliasCount = 1000;
 
 /**
@@ -50,9 +51,8 @@ const maxAliasCount = 1000;
 const flowLimitChars = 1_000_000;
 
 /**
- * Parses YAML of any number of documents, or JSON. Keys that are written twice are refused, as
- * Kubernetes' own strict decoding does. Never throws: what is wrong comes back as sentences that
- * name file and line.
+ * Parses YAML of any number of documents, or JSON. Duplicate keys are refused, as in Kubernetes'
+ * strict decoding. Never throws: problems are returned as sentences that name file and line.
  */
 export function parseManifests(source: ManifestText): ParsedText {
   const { file, detail = "Lines" } = source;
@@ -69,7 +69,7 @@ export function parseManifests(source: ManifestText): ParsedText {
   return { documents: [], problems: [problem] };
 }
 
-/** What several parts of one text hold, in their order. */
+/** The contents of several parts of one text, in order. */
 export function joinTexts(parts: readonly ParsedText[]): ParsedText {
   return {
     documents: parts.flatMap((part) => part.documents),
@@ -77,7 +77,7 @@ export function joinTexts(parts: readonly ParsedText[]): ParsedText {
   };
 }
 
-/** One JSON value; undefined for text that is none. */
+/** One JSON value; undefined if the text is not JSON. */
 function parseJson(
   { file, text, firstLine }: PlacedText,
   detail: ReadDetail,
@@ -120,7 +120,7 @@ function parseYaml(source: PlacedText): ParsedText {
   return { documents, problems };
 }
 
-/** The parser's own search for keys that are written twice compares each with each. */
+/** The parser's own search for duplicate keys compares each key with every other. */
 const composerOptions = {
   merge: true,
   uniqueKeys: false,
@@ -139,7 +139,7 @@ interface ManifestDocument extends PlacedText {
   readonly lines: LineCounter;
 }
 
-/** The document's value, one sentence where it has none, or undefined where it is empty. */
+/** The document's value, a sentence if it has none, or undefined if it is empty. */
 function readDocument(source: ManifestDocument): ParsedDocument | string | undefined {
   const { document } = source;
   const error = document.errors[0];
@@ -158,7 +158,7 @@ function readDocument(source: ManifestDocument): ParsedDocument | string | undef
   }
 }
 
-/** What only hostile text does to a parser: nesting or aliases without end. */
+/** What only hostile text makes a parser do: endless nesting or aliases. */
 function notPlain(file: string, line: number, thrown: unknown): string {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
   return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, expected plain YAML`;
@@ -172,8 +172,8 @@ interface FaultyKey {
 }
 
 /**
- * The first key that one object has twice, as text, which JSON makes of it; or that JSON could not
- * have: `{{ .Values.replicas }}` is YAML, an object whose key is an object.
+ * The first duplicate key of an object, compared as text, which JSON makes of it; or one that JSON
+ * cannot have: `{{ .Values.replicas }}` is YAML for an object whose key is an object.
  */
 function faultyKey(node: unknown, document: Document.Parsed): FaultyKey | undefined {
   if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, document));
@@ -223,7 +223,7 @@ function describeKey(source: ManifestDocument, { offset, fault }: FaultyKey): st
   return `Cannot read ${file}:${line}: a key is ${fault.what}, expected ${wanted}`;
 }
 
-/** Whether the line of this offset looks like a template that is not rendered. */
+/** Whether the line at this offset looks like an unrendered template. */
 function isTemplate({ text, lines }: ManifestDocument, offset: number): boolean {
   const at = lines.linePos(offset).line;
   return text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]).includes("{{");
@@ -248,31 +248,31 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
-/** What JSON.parse does not report: a key that is written twice, and where list items begin. */
+/** What JSON.parse does not report: duplicate keys, and where list items begin. */
 interface JsonLines {
   readonly duplicate?: { readonly key: string; readonly line: number } | undefined;
   /** The lines of the items of the outermost object's `items`, from 1. */
   readonly itemLines: readonly number[];
 }
 
-/** An object or a list that is open at a place in the text. */
+/** An object or list that is open at a position in the text. */
 interface Open {
-  /** The keys so far of an object; undefined for a list. */
+  /** The object's keys so far; undefined for a list. */
   readonly keys: Set<string> | undefined;
-  /** The key, or the index, of the value that comes next or is being read. */
+  /** The key or index of the value that comes next or is being read. */
   step: string | number;
 }
 
 interface JsonVisitor {
-  /** An object or a list begins inside those that are open. */
+  /** Called where an object or list begins inside the open ones. */
   readonly onOpen?: (bracket: "{" | "[", line: number, open: readonly Open[]) => void;
-  /** A key, as the last of those that are open shows it; gives whether the walk goes on. */
+  /** Called with a key, in the last of the open ones; returns whether to continue. */
   readonly onKey: (key: string, line: number, open: readonly Open[]) => "GoOn" | "Stop";
 }
 
 /**
  * Walks over JSON that is known to parse, to the end of its first value. It exists because
- * JSON.parse takes the last of two equal keys without a word, and gives no positions.
+ * JSON.parse silently takes the last of two equal keys, and gives no positions.
  */
 function walkJson(text: string, visitor: JsonVisitor): void {
   const open: Open[] = [];
@@ -306,7 +306,7 @@ function walkJson(text: string, visitor: JsonVisitor): void {
   }
 }
 
-/** Where the items of a list begin, and the first key that one object has twice. */
+/** Where the items of a list begin, and the first duplicate key of an object. */
 function scanJsonLines(text: string): JsonLines {
   const itemLines: number[] = [];
   let duplicate: JsonLines["duplicate"];
@@ -323,7 +323,9 @@ function scanJsonLines(text: string): JsonLines {
   return { duplicate, itemLines };
 }
 
-/** The line, from 1, of every field of a name, by its path as JSON: `["spec","replicas"]`. */
+/**
+ * The line, from 1, of every field with a given name, by its path as JSON: `["spec","replicas"]`.
+ */
 export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   walkJson(text, {
@@ -335,15 +337,15 @@ export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, 
   return found;
 }
 
-/** One of several JSON values in a text, and the line on which it begins. */
+/** One of several JSON values in a text, and the line where it begins. */
 export interface JsonPart {
   readonly text: string;
   readonly firstLine: number;
 }
 
 /**
- * Cuts JSON objects that stand one after the other, as some tools write and kubectl reads them.
- * What is no JSON is cut somewhere, and fails to parse there.
+ * Splits concatenated JSON objects, which some tools write and kubectl reads. Text that is not JSON
+ * is split somewhere, and fails to parse there.
  */
 function cutJsonValues(text: string): readonly JsonPart[] {
   const parts: JsonPart[] = [];
@@ -370,7 +372,7 @@ function isItem(open: readonly Open[]): boolean {
   return open.length === 2 && open[0]?.step === "items" && open[1]?.keys === undefined;
 }
 
-/** The index of the quote that closes the string opened at `from`; -1 where none does. */
+/** The index of the quote that closes the string opened at `from`; -1 if there is none. */
 function endOfString(text: string, from: number): number {
   let end = text.indexOf('"', from + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);

@@ -2,25 +2,26 @@ import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { joinTexts, type ParsedText, parseManifests } from "./parse-manifests.ts";
 
-/** A whole file, or some documents of one that begin at `firstLine`. */
+/** A whole file, or some of its documents, which begin at `firstLine`. */
 export interface TextPart {
   readonly file: string;
   readonly text: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly firstLine: number;
 }
 
 /**
- * Under this a thread costs more than it saves: it starts in some 100 ms, and parses 1 MB a second.
+ * For less text a thread costs more than it saves: it takes some 100 ms to start, and parses 1 MB a
+ * second.
  */
 const threadedFromChars = 1_500_000;
 
-/** A long file is cut at document marks into parts of about this size. */
+/** A long file is split at document markers into parts of about this size. */
 const partChars = 200_000;
 
 /**
- * Parses texts in the order given; parsing YAML is nearly all that an audit does, so much text is
- * parsed on all cores. One result a text.
+ * Parses texts in the given order, with one result per text. Parsing YAML is nearly all of an
+ * audit's work, so large inputs are parsed on all cores.
  */
 export async function parseMany(
   texts: readonly { readonly file: string; readonly text: string }[],
@@ -42,9 +43,9 @@ export async function parseMany(
 }
 
 /**
- * Cuts YAML where a line begins with `---`, which ends a document wherever it stands (YAML 1.2.2,
- * 9.1.2). Text with a directive is left whole, as a directive belongs to what follows its mark;
- * so is JSON.
+ * Splits YAML where a line begins with `---`, which ends a document anywhere (YAML 1.2.2, 9.1.2).
+ * Text with a directive is not split, since a directive belongs to the document after its marker;
+ * neither is JSON.
  */
 export function cutAtDocuments(file: string, text: string): readonly TextPart[] {
   if (text.length < 2 * partChars || /^%/m.test(text) || /^\s*[[{]/.test(text)) {
@@ -64,7 +65,10 @@ export function cutAtDocuments(file: string, text: string): readonly TextPart[] 
   return parts;
 }
 
-/** Where threads cannot be had (their code was not bundled, say), this one does all the work. */
+/**
+ * If no thread can be started (because its code was not bundled, for example), this one does all
+ * the work.
+ */
 async function parseOnThreads(
   parts: readonly TextPart[],
   threads: number,
@@ -84,7 +88,7 @@ async function parseOnThreads(
   return results.flat();
 }
 
-/** Small files travel together: a message to a thread and back costs as much as parsing one. */
+/** Small files are sent together: a message to a thread and back costs as much as parsing one. */
 function batchesOf(parts: readonly TextPart[]): readonly (readonly TextPart[])[] {
   const batches: TextPart[][] = [];
   let chars = Number.POSITIVE_INFINITY;
@@ -104,7 +108,7 @@ interface ParseWorker {
   stop(): Promise<unknown>;
 }
 
-/** One thread; `parse` is called again only after the last call has settled. */
+/** One thread; `parse` is called again only after the previous call has settled. */
 function startWorker(): ParseWorker {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const worker = new Worker(new URL(`./parse-worker.${extension}`, import.meta.url));

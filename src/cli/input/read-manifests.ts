@@ -11,7 +11,7 @@ import {
 } from "./parse-manifests.ts";
 import { parseMany } from "./parse-many.ts";
 
-/** A file as it was read: expected outcomes are values. */
+/** The result of reading a file: expected failures are values. */
 export type FileContent =
   | { readonly kind: "Text"; readonly text: string }
   | { readonly kind: "TooLarge"; readonly sizeBytes: number }
@@ -22,11 +22,11 @@ export interface DirEntry {
   readonly kind: "File" | "Directory";
 }
 
-/** The file system as the reading of manifests needs it. */
+/** The file system, as far as reading manifests needs it. */
 export interface ManifestFiles {
   /** Reads a text file of at most `limitBytes`. */
   readFile(path: string, limitBytes: number): Promise<FileContent>;
-  /** The entries of a directory; undefined where the path is none. */
+  /** The entries of a directory; undefined if the path is not one. */
   readDir(path: string): Promise<readonly DirEntry[] | undefined>;
   /** Reads standard input to its end, at most `limitBytes`. */
   stdin(limitBytes: number): Promise<FileContent>;
@@ -34,24 +34,24 @@ export interface ManifestFiles {
 
 export interface ReadManifests {
   readonly sources: readonly ManifestSource[];
-  /** One sentence each; all files are read before anybody complains. */
+  /** One sentence each; all files are read before any problem is reported. */
   readonly problems: readonly string[];
-  /** The same of files that could not be read at all. */
+  /** Likewise, for files that could not be read at all. */
   readonly unreadable: readonly string[];
-  /** Files without a document, and folders without a file. */
+  /** Files without documents, and folders without files. */
   readonly empty: readonly { readonly path: string; readonly kind: "File" | "Folder" }[];
-  /** Lists of one kind without an item, such as a `DaemonSetList`: that there is none is a fact. */
+  /** Lists of one kind without items, such as a `DaemonSetList`: an empty list is a fact too. */
   readonly emptyLists: readonly ManifestSource[];
-  /** Documents and items that are objects, but none of Kubernetes: where each begins. */
+  /** Documents and items that are objects but not Kubernetes objects, with where each begins. */
   readonly others: readonly string[];
-  /** What was passed over, one sentence each. */
+  /** What was skipped, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** A file of more is refused: nobody writes such a manifest, and it would not be read in time. */
+/** A longer file is refused: nobody writes such a manifest, and it would take too long to read. */
 export const fileLimitBytes = 64 * 1024 * 1024;
 
-/** What a server prints of a large cluster may be longer, up to what one text can hold. */
+/** A server's output for a large cluster may be longer, up to the longest possible string. */
 const valuesLimitBytes = 500 * 1024 * 1024;
 
 const manifestFile = /\.(ya?ml|json)$/i;
@@ -70,16 +70,16 @@ interface Found {
 }
 
 /**
- * Reads manifests from files, from directories with all below them, and from standard input (`-`).
- * Lists are taken apart. A file that is named twice is read once. `onFile` is called with how many
- * files were read before each.
+ * Reads manifests from files, from directories recursively, and from standard input (`-`). Lists
+ * are split into their items. A file that is named twice is read once. `onFile` is called before
+ * each file with the number of files read so far.
  */
 export async function readManifests(
   paths: readonly string[],
   options: {
     readonly files: ManifestFiles;
     readonly onFile?: (filesSoFar: number) => void;
-    /** Absent: Lines. */
+    /** Default: Lines. */
     readonly detail?: ReadDetail;
   },
 ): Promise<ReadManifests> {
@@ -122,17 +122,19 @@ export async function readManifests(
 }
 
 interface SourceText {
-  /** As it was named: `-` is standard input. */
+  /** As named on the command line: `-` is standard input. */
   readonly file: string;
   readonly text: string;
 }
 
-/** A file in a sentence. */
+/** A file's name within a sentence. */
 function nameOfFile(file: string): string {
   return file === "-" ? "standard input" : file;
 }
 
-/** Reads one file that must be there; the text, or the sentence that says why not. */
+/**
+ * Reads one file that must exist; returns its text, or a sentence that says why it cannot be read.
+ */
 export async function readText(
   file: string,
   files: ManifestFiles,
@@ -188,7 +190,7 @@ async function listFiles(options: {
   return listed;
 }
 
-/** Takes what one text holds into `found`. */
+/** Adds the contents of one text to `found`. */
 function takeText(found: Found, { file, text }: SourceText, parsed: ParsedText): void {
   found.problems.push(...parsed.problems);
   if (parsed.documents.length + parsed.problems.length === 0) {
@@ -223,7 +225,9 @@ function takeObject(found: Found, object: Placed): void {
   } else found.sources.push({ file, line, json: value, lineOf });
 }
 
-/** What a server has printed is an object of it, though whoever keeps it may have cut that off. */
+/**
+ * The output of a server is one of its objects, even if the fields that say so were removed later.
+ */
 function isVersioned({ apiVersion }: Fields, detail: ReadDetail): boolean {
   return detail === "Values" || typeof apiVersion === "string";
 }
@@ -237,12 +241,12 @@ function isList(value: Fields): value is List {
   return typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
 }
 
-/** A List whose items are none; nothing at all there is an empty list, as Go writes it. */
+/** A List whose items are not a list; missing items are an empty list, as Go writes it. */
 function isListWithoutList({ kind, items }: Fields): boolean {
   return kind === "List" && items !== undefined && items !== null && !Array.isArray(items);
 }
 
-/** The items of a `DeploymentList` need not say that they are Deployments; those of a `List` do. */
+/** Items of a `DeploymentList` need not state their kind; those of a `List` must. */
 function takeItems(
   found: Found,
   { object, list }: { readonly object: Placed; readonly list: List },
@@ -265,12 +269,12 @@ function takeItems(
   });
 }
 
-/** The line, from 1, of a field in its file; undefined where nothing of it is written. */
+/** The line, from 1, of a field in its file; undefined if no part of its path is written there. */
 type LineOfField = (pointer: FieldPointer) => number | undefined;
 
 /**
- * Finds the lines of fields of a document that was parsed from `text` before. Only a refusal asks,
- * so that the text is read a second time then, and no line is kept for the others.
+ * Finds the lines of fields in a document that was parsed from `text` before. Only a refusal needs
+ * them, so the text is then parsed a second time, and no lines are kept for the others.
  */
 export function fieldLines(
   text: string,
@@ -297,7 +301,7 @@ function findInYaml(text: string): LineOfField {
   return (pointer) => document?.lineOf(pointer);
 }
 
-/** A field that is missing is named by the nearest one around it. */
+/** A missing field is reported at the nearest one around it. */
 function findInJson(text: string): LineOfField {
   const byName = new Map<string, ReadonlyMap<string, number>>();
   const find: LineOfField = (pointer) => {

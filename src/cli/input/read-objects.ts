@@ -11,15 +11,15 @@ export interface ReadObject {
   readonly object: KubeObject;
 }
 
-/** What a plan reads: one of these without items is half an answer, and no empty list. */
+/** The kinds that a plan reads: a list of one of these without items is incomplete, not empty. */
 const listOfFleet =
   /^(Node|Pod|PodDisruptionBudget|Namespace|DaemonSet|Departure|DeparturePolicy)List$/;
 
 /**
- * Reads what `kubectl get … -o json` (or yaml) wrote, from the same files, folders and standard
- * input as the audit. A list of one kind without items is given as it is. What the audit passes
- * over is refused here: a plan of half a fleet is another plan. Throws INPUT_UNREADABLE, and
- * INPUT_INVALID for what is no Kubernetes object, with file and line.
+ * Reads the output of `kubectl get … -o json` (or yaml) from the same files, folders and standard
+ * input as the audit. A list of one kind without items is returned as it is. What the audit skips
+ * is refused here: a plan of half a fleet is another plan. Throws INPUT_UNREADABLE, and
+ * INPUT_INVALID with file and line for anything that is not a Kubernetes object.
  */
 export async function readObjects(
   paths: readonly string[],
@@ -37,7 +37,7 @@ export async function readObjects(
   return objects;
 }
 
-/** As a pipe from a kubectl that has failed: no fleet is not the same as an empty one. */
+/** Such as the pipe of a kubectl that failed: a missing fleet is not an empty one. */
 function incomplete({ empty, others }: ReadManifests): readonly string[] {
   const output = "expected the output of kubectl get -o json";
   return [
@@ -91,7 +91,7 @@ const everyObject: Readonly<Record<string, Expectation>> = {
   "metadata.annotations": fields,
 };
 
-/** The fields that a plan depends on: read wrongly, each of them would change the plan. */
+/** The fields that the plan depends on: misreading any of them would change it. */
 const byKind: Readonly<Record<string, Readonly<Record<string, Expectation>>>> = {
   Node: {
     "spec.providerID": text,
@@ -135,9 +135,9 @@ const checksByKind = new Map(
 );
 
 /**
- * Refuses a file in which a field of an object is not what the API server would have written. One
- * odd field of a live cluster costs no plan; in a file it is a slip, and the plan would be another
- * one. Throws INPUT_INVALID with the file, the object and the field.
+ * Refuses a file in which a field of an object is not what the API server would have written. In a
+ * live cluster one odd field must not prevent a plan; in a file it is a mistake, and the plan would
+ * be another one. Throws INPUT_INVALID with the file, the object and the field.
  */
 export function checkObject({ file, object }: ReadObject): void {
   const checks = checksByKind.get(object.kind ?? "");
@@ -147,7 +147,7 @@ export function checkObject({ file, object }: ReadObject): void {
     refuse(file, `${object.kind}: metadata.name: found nothing, expected a text`);
   for (const { path, steps, wanted } of checks) {
     const value = valueAt(object, steps);
-    // Absent, or as `kubectl create --dry-run` writes what is absent.
+    // Absent, or written as `kubectl create --dry-run` writes absent values.
     if (value === undefined || value === null || wanted.isMet(value)) continue;
     const who = namespace === undefined ? name : `${namespace}/${name}`;
     const found = `found ${describeValue(value)}, expected ${wanted.what}`;

@@ -5,7 +5,7 @@ import type { PageView } from "../view-state.ts";
 export type NodeAct = "Hold" | "ReleaseHold" | "Depart" | "Withdraw";
 export type PolicyAct = "Freeze" | "Thaw";
 
-/** What may be done to a node now, by the caller's rights and by what the node is doing. */
+/** The actions available on a node now, by the caller's permissions and the node's state. */
 export function nodeActs(row: BoardRow, rights: BoardRights): readonly NodeAct[] {
   const isWithdrawable =
     row.departure !== null &&
@@ -14,7 +14,7 @@ export function nodeActs(row: BoardRow, rights: BoardRights): readonly NodeAct[]
     row.phase !== "RollingBack" &&
     (row.cause === "Manual" || (row.cause === "Planned" && row.state === "Leaving"));
   const canDepart = rights.createDepartures && rights.patchDepartures;
-  // A hold that ends can be given another end; one that has ended holds nothing any more.
+  // The end of a hold can be changed; a hold that has ended holds nothing.
   const isHoldable = row.hold === null || (row.hold.isOurs && row.hold.untilAt !== null);
   return [
     ...(rights.patchNodes && row.state !== "Leaving" && isHoldable ? (["Hold"] as const) : []),
@@ -55,7 +55,7 @@ interface PolicyActsProps {
   readonly view: PageView;
   readonly card: PolicyCard;
   readonly onAct: (act: PolicyAct, card: PolicyCard) => void;
-  /** What anybody may do. */
+  /** Actions that need no permission. */
   readonly children: VNode;
 }
 

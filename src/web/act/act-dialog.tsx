@@ -22,7 +22,7 @@ import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-t
 
 const commandId = "act-command";
 
-/** What the viewer has begun to do. */
+/** The action that the viewer has begun. */
 export type Intent =
   | { readonly kind: NodeAct; readonly row: BoardRow }
   | { readonly kind: PolicyAct; readonly card: PolicyCard };
@@ -33,7 +33,7 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-/** What it would do is worked out first, and done only when that has been seen. */
+/** The effect is computed first; the action is carried out only once the viewer has seen it. */
 export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const { words } = view;
   const dialog = useRef<HTMLDialogElement>(null);
@@ -42,17 +42,18 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const act = actOf(intent, times);
   const [look, setLook] = useState(0);
   const preview = usePreview({ act, look, words });
-  // A refused act is previewed again; confirming it then sends a new act.
+  // A refused action is previewed again; confirming it then sends a new one.
   const onRefused = (): void => setLook(look + 1);
   const [answer, send] = useSending({ act, look, preview, words, onRefused });
   useEffect(() => dialog.current?.showModal(), []);
-  // What had the focus goes when the act is done: the button that confirms, and the one that began.
+  // The focused elements disappear when the action is done: the confirm button, and the one that
+  // began it.
   useEffect(() => {
     if (answer?.kind === "Done") lastButton.current?.focus();
   }, [answer?.kind]);
   const closed = (): void => {
     onClose();
-    // Once the dialog is gone, and the focus with it.
+    // Once the dialog and its focus are gone.
     after(0, () => {
       if (!hasFocus()) focusOn("main");
     });
@@ -98,7 +99,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   );
 }
 
-/** As the node is now: somebody else may have held it since this was begun. */
+/** The node's present state: somebody else may have held it since this action was begun. */
 function HeldAlready({ view, row }: { readonly view: PageView; readonly row: BoardRow }) {
   const now = view.picture.rows.find(({ id }) => id === row.id);
   return now === undefined ? null : <HoldNote view={view} row={now} />;
@@ -159,12 +160,12 @@ type Previewing =
 
 interface Looking {
   readonly act: BoardAct | undefined;
-  /** Counts how often it has been looked at. */
+  /** The number of previews so far. */
   readonly look: number;
   readonly words: Words;
 }
 
-/** What was found of another act than the one that is chosen now is not shown, nor confirmed. */
+/** A preview of another action than the chosen one is neither shown nor confirmed. */
 function usePreview({ act, look, words }: Looking): Previewing {
   const [heard, setHeard] = useState<{ readonly of: string; readonly found: Previewing }>();
   const text = act === undefined ? undefined : JSON.stringify(act);
@@ -200,14 +201,15 @@ interface Sending extends Looking {
 }
 
 /**
- * The key is of what is shown: pressed twice, or sent again where no answer came, it is done once.
+ * The key belongs to what is shown: if the button is pressed twice, or the request is repeated
+ * because no answer came, the action is done once.
  */
 function useSending({ act, look, preview, words, onRefused }: Sending) {
   const text = JSON.stringify(act);
   const seen = preview.kind === "Shown" ? preview.preview.seen : "";
   const key = useMemo(newKey, [text, look]);
   const [answer, setAnswer] = useState<Sent | undefined>(undefined);
-  // An answer is about what was chosen then.
+  // The answer is about what was chosen at that time.
   useEffect(() => setAnswer(undefined), [text]);
   const send = (): void => {
     setAnswer({ kind: "Sending", says: "" });
@@ -273,8 +275,8 @@ interface FieldProps {
 }
 
 /**
- * While it is being typed its value is empty: what is set then leaves the typing as it is. A
- * browser tells of no input before the value is another; that half of it is there shows by the key.
+ * While the user types, the field's value is empty: the page must not overwrite it. A browser sends
+ * no input event until the value is complete; only the keys show that half of it is there.
  */
 function TimeField({ name, at, onChange }: FieldProps): VNode {
   const read = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
@@ -295,7 +297,7 @@ function TimeField({ name, at, onChange }: FieldProps): VNode {
   );
 }
 
-/** So that a choice stays the same from one second to the next. */
+/** So that a choice does not change from one second to the next. */
 function minute(at: number): number {
   return Math.floor(at / 60_000) * 60_000;
 }

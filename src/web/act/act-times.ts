@@ -2,16 +2,18 @@ import { instantOfLocal, isSameDay, nextHour } from "../browser.ts";
 import type { Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 
-/** An instant; null: now, or for good; or a day and a time that are still being typed. */
+/** An instant; null for "now" or "for good"; or a day and time that are still being typed. */
 export type Chosen = number | null | "Unfinished";
 
 export interface Times {
-  /** When to begin, or until when. */
+  /** When to begin, or until when to hold. */
   readonly at: Chosen;
   readonly by: Chosen;
 }
 
-/** What stands in a field for a day and a time. Half a time is none: it is not left out either. */
+/**
+ * The contents of a field for a day and a time. A partial time is not valid, but not empty either.
+ */
 export function chosenIn(field: {
   readonly value: string;
   readonly validity: { readonly badInput: boolean };
@@ -19,7 +21,7 @@ export function chosenIn(field: {
   return field.validity.badInput ? "Unfinished" : (instantOfLocal(field.value) ?? null);
 }
 
-/** Undefined until both are whole, and a freeze has its end: one without would be none. */
+/** Undefined until both are complete; a freeze must have an end. */
 export function wholeTimes(
   kind: NodeAct | PolicyAct,
   { at, by }: Times,
@@ -28,7 +30,7 @@ export function wholeTimes(
   return kind === "Freeze" && at === null ? undefined : { at, by };
 }
 
-/** The next two that people mean; at night the coming morning is that of the same day. */
+/** The next two times that people usually mean; at night "tomorrow morning" is still today. */
 export function mornings(now: number, words: Words): readonly (readonly [string, number])[] {
   const next = nextHour(now, 9);
   return [

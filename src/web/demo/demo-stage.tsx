@@ -16,8 +16,8 @@ import { type DemoWords, demoWords } from "./demo-words.ts";
 const againMs = 1000;
 
 /**
- * The two fleets as the demo tells them while the page is seen; undefined until the first word. A
- * browser has six connections to a server for all of its tabs: a hidden one keeps none.
+ * The two fleets as the demo sends them while the page is visible; undefined until the first
+ * message. A browser has six connections to a server for all of its tabs: a hidden page keeps none.
  */
 function useDemo(): DemoPicture | undefined {
   const [picture, setPicture] = useState<DemoPicture | undefined>(undefined);
@@ -49,7 +49,7 @@ function useDemo(): DemoPicture | undefined {
   return picture;
 }
 
-/** What comes of it is shown by the next picture; a demo that is gone is told of by the board. */
+/** The next update shows the effect; if the demo has ended, the board says so. */
 function pressKey(key: DemoKey): void {
   postJson("/api/demo/key", { key }).catch(() => undefined);
 }
@@ -57,8 +57,8 @@ function pressKey(key: DemoKey): void {
 const takers = "input, textarea, select, dialog, svg";
 
 /**
- * The keys of the demo, while nothing else on the page has the keyboard: a field that is written
- * in, a dialog, or a button that a space presses.
+ * The demo's keys, unless another element has the keyboard focus: a text field, a dialog, or a
+ * button that the space bar presses.
  */
 function useDemoKeys(): void {
   useEffect(() => {
@@ -90,7 +90,7 @@ interface BarsProps {
 const lifeMs = 24 * 3_600_000;
 const [step, width, height] = [10, 8, 40];
 
-/** A bar a machine, as high as it is old; the shapes say by themselves what the colours say. */
+/** One bar per machine, as high as its age; the shapes carry the same meaning as the colours. */
 function MachineBars({ words, now, bars }: BarsProps): VNode {
   const inOrder = bars.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const counted = (...states: readonly MachineBar["state"][]): number =>
@@ -147,7 +147,7 @@ interface Shown {
   readonly picture: DemoPicture;
 }
 
-/** What the demo is there to show: one fate, of a fleet without Lastcall and of one with it. */
+/** The point of the demo: the same course of a fleet without Lastcall and with it. */
 export function DemoStage({ view }: { readonly view: PageView }): VNode {
   const picture = useDemo();
   const words = demoWords[view.language];
@@ -298,7 +298,7 @@ function Pods({ pods, ...side }: Side): VNode {
 }
 
 /**
- * The time from the notice until the power goes, filled from when the pod was told to terminate
+ * The time from the notice until the machine is off, filled from when the pod was told to terminate
  * until it had; the line is the shutdown.
  */
 function PodBar({

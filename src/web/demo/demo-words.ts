@@ -2,7 +2,7 @@ import { type Moment, type Story, storyText } from "../../board/demo-picture.ts"
 import { instant } from "../../core/time/time.ts";
 import { type Language, spanText } from "../words/words.ts";
 
-/** The words of the demo's stage, which no other board needs. */
+/** Texts of the demo's stage, which no other board needs. */
 export interface DemoWords {
   readonly title: string;
   readonly withLastcall: string;
@@ -36,9 +36,9 @@ export interface DemoWords {
   readonly keys: string;
   readonly paused: string;
   readonly moments: Readonly<Record<Moment, string>>;
-  /** What a drawing of machines shows. */
+  /** What a chart of machines shows. */
   readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
-  /** Nodes that no bar stands for. */
+  /** Nodes without a bar. */
   readonly more: (nodes: number) => string;
   readonly story: (story: Story, now: number) => string;
 }

@@ -1,4 +1,4 @@
-/** What all pictures of a drain have: the clock above, and a pod beside each bar. */
+/** What all charts of a drain have: the time axis above, and a pod next to each bar. */
 
 import type { NodeDeparture, NodePage, PodRecord, ShownDrain } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
@@ -11,7 +11,7 @@ import { momentText, secondsText, spanText } from "../words/words.ts";
 
 interface TableProps {
   readonly view: PageView;
-  /** The seconds of the clock. */
+  /** The seconds of the axis. */
   readonly most: number;
   /** What the last column counts. */
   readonly counted: string;
@@ -45,7 +45,7 @@ interface RowProps {
   readonly bars: ComponentChildren;
   /** In the last column. */
   readonly count: ComponentChildren;
-  /** What the bars mean, below them. */
+  /** The legend below the bars. */
   readonly children: ComponentChildren;
 }
 
@@ -79,7 +79,7 @@ function Ruler({ view, most }: { readonly view: PageView; readonly most: number 
   );
 }
 
-/** Of the clock's length. */
+/** As shares of the axis. */
 function shareOf(seconds: number, most: number): string {
   return `${Math.min(100, Math.max(0, (100 * seconds) / most))}%`;
 }
@@ -89,7 +89,7 @@ interface HappenedProps {
   readonly departure: NodeDeparture;
 }
 
-/** What each pod was to get, outlined, and what it took, filled, on the clock of the drain. */
+/** What each pod was to get, outlined, and what it took, filled, on the time axis of the drain. */
 function Happened({ view, departure }: HappenedProps): VNode | null {
   const { words, now, language } = view;
   const { record, past } = departure;
@@ -128,7 +128,7 @@ interface HappenedBarProps {
   readonly loss: PodLoss | undefined;
   readonly most: number;
   readonly since: (at: number) => number;
-  /** Of what has not ended. */
+  /** For pods that have not ended. */
   readonly until: number;
 }
 
@@ -171,7 +171,7 @@ function HappenedBar({ view, pod, record, loss, most, since, until }: HappenedBa
   );
 }
 
-/** The pods of a node as bars on the clock of its drain: one choice of notice at a time. */
+/** The pods of a node as bars on the time axis of its drain, for one choice of notice at a time. */
 export function DrainBars({
   view,
   page,
@@ -183,7 +183,8 @@ export function DrainBars({
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const drains = page.drains.map((drain) => ({ drain, name: nameOf(drain, view) }));
   const seen = page.departures.find(({ record }) => record !== null);
-  // While it leaves, and when it is gone, that comes first; of a former node of the name last.
+  // While the node leaves and after it has gone, that departure comes first, and those of earlier
+  // nodes with its name last.
   const isFirst = seen?.isLive === true || drains.length === 0;
   const happened = seen === undefined ? [] : [{ drain: undefined, name: words.drainHappened }];
   const all = isFirst ? [...happened, ...drains] : [...drains, ...happened];
@@ -271,7 +272,7 @@ interface BarProps {
 function Bar({ view, pod, most, isTerminating }: BarProps): VNode {
   const { words, language } = view;
   const share = (seconds: number): string => shareOf(seconds, most);
-  /** What lies past the end of the clock is not drawn. */
+  /** Anything beyond the end of the axis is not drawn. */
   const within = (seconds: number): string => share(Math.min(seconds, most - startSeconds));
   const { startSeconds, graceSeconds, wantedGraceSeconds, forceAtSeconds, action, cut } = pod;
   const isHeld = action === "Block" || action === "Wait";

@@ -67,7 +67,7 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
 interface GoneProps {
   readonly view: PageView;
   readonly name: string;
-  /** Whether it was there once. */
+  /** Whether the node ever existed. */
   readonly isKnown: boolean;
 }
 
@@ -114,12 +114,12 @@ interface Wanted {
   readonly connection: ClusterConnection["kind"];
 }
 
-/** What could not be had is asked for again after so long, as a right that is missing is. */
+/** How soon to retry what could not be read, such as after a missing permission. */
 const againMs = 20_000;
 
 /**
- * Asked for again whenever its row has changed, in a drain with every pod that goes; when the
- * cluster is back; and when the page is seen again.
+ * Requested again whenever its row has changed, which in a drain is with every pod that leaves;
+ * when the cluster is back; and when the page is visible again.
  */
 function useNodePage({ name, row, connection }: Wanted): Fetched {
   const [fetched, setFetched] = useState<Fetched>({ kind: "None" });
@@ -132,7 +132,7 @@ function useNodePage({ name, row, connection }: Wanted): Fetched {
     const seen = (): void => {
       if (!document.hidden) again();
     };
-    // Without an answer what is shown stays.
+    // Without an answer, what is shown stays.
     const hear = (found?: Fetched): void => {
       if (isOver) return;
       if (found !== undefined) setFetched(found);
@@ -248,7 +248,7 @@ function Actions({ view, page }: { readonly view: PageView; readonly page: NodeP
   );
 }
 
-/** A step is named by the phase that it began, or by the reason that was found in it. */
+/** A step is named by the phase that it began, or by the reason given in it. */
 function stepWords(step: string, { words, language }: PageView): string {
   const phases: Readonly<Record<string, string>> = words.phases;
   const reasons: Readonly<Record<string, Readonly<Record<Language, string>>>> = reasonWords;

@@ -34,7 +34,7 @@ export function PolicyStanding({ view, card }: StandingProps): VNode {
   );
 }
 
-/** Three bars on one scale: what was asked for, what there is, and what there could be at best. */
+/** Three bars on one scale: the spacing requested, the actual one, and the best possible. */
 function Spacing({ view, card }: StandingProps): VNode | null {
   const { words, language } = view;
   const all = [

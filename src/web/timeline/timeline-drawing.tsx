@@ -6,7 +6,7 @@ import { clockText, dayText } from "../words/words.ts";
 import { type Lane, LaneLine, laneHeight, type Scale, xOf } from "./timeline-lane.tsx";
 
 export const hourMs = 3_600_000;
-/** So much of the time that is shown has passed already. */
+/** The share of the visible time span that is in the past. */
 export const behindShare = 1 / 8;
 const headHeight = 40;
 const zoneHeight = 26;
@@ -15,11 +15,11 @@ interface Drawing {
   readonly view: PageView;
   readonly rows: readonly BoardRow[];
   readonly hours: number;
-  /** The rows as they are, where others are supposed. */
+  /** The actual rows, if the drawing shows supposed ones. */
   readonly before?: readonly BoardRow[] | undefined;
 }
 
-/** A lane a node, by zone. */
+/** One lane per node, by zone. */
 export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const { words, now } = view;
   const [box, { width, zoom }] = useRoom();
@@ -52,7 +52,7 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
           height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="application"
-          // As SVG spells it: attributes of its elements keep their case.
+          // SVG attribute names are case-sensitive.
           tabindex={0}
           aria-label={`${words.drawing}. ${words.focusHint}`}
           aria-describedby="lane-why"
@@ -94,7 +94,7 @@ interface CaptionProps {
   readonly row: BoardRow | undefined;
 }
 
-/** Why the node that is pointed at leaves then. */
+/** Why the node under the pointer leaves at that time. */
 function Caption({ view, row }: CaptionProps): VNode {
   return (
     <figcaption id="lane-why" aria-live="polite">
@@ -118,9 +118,9 @@ export function waveText({ wave, policy }: BoardRow, { words, picture }: PageVie
 }
 
 interface Room {
-  /** In the drawing's own pixels. */
+  /** In the drawing's own units. */
   readonly width: number;
-  /** How many of the page's pixels one of these is: on a wall the letters of the page grow. */
+  /** Page pixels per unit: on a wall display the page's text grows. */
   readonly zoom: number;
 }
 
@@ -150,10 +150,10 @@ interface SeenSpan {
   readonly bottom: number;
 }
 
-/** Lanes are drawn so far above and below what is seen, so that scrolling shows no gap. */
+/** Lanes are drawn this far above and below the visible part, so that scrolling shows no gap. */
 const spareHeight = 480;
 
-/** Which part of the drawing is on the screen, in steps: far lanes are not drawn. */
+/** The visible part of the drawing, in steps: lanes far outside are not drawn. */
 function useSeen(box: { readonly current: HTMLElement | null }, zoom: number): SeenSpan {
   const [seen, setSeen] = useState<SeenSpan>({ top: 0, bottom: 2 * spareHeight });
   useLayoutEffect(() => {
@@ -169,7 +169,7 @@ function useSeen(box: { readonly current: HTMLElement | null }, zoom: number): S
       );
     };
     measure();
-    // What stands above it may grow.
+    // What is above it may grow.
     const observer = new ResizeObserver(measure);
     observer.observe(document.body);
     addEventListener("scroll", measure, { passive: true });
@@ -187,11 +187,11 @@ function isSeen({ top }: Lane, seen: SeenSpan): boolean {
   return top + laneHeight >= seen.top && top - zoneHeight <= seen.bottom;
 }
 
-/** The arrow keys go on past the end of the screen. */
+/** The arrow keys continue past the end of the screen. */
 function showLane(box: HTMLElement | null, lane: Lane | undefined, zoom: number): void {
   if (box === null || lane === undefined) return;
   const top = box.getBoundingClientRect().top + lane.top * zoom;
-  // The sentence below the drawing stays on the screen, and covers what is behind it.
+  // The sentence below the drawing stays on screen, over what is behind it.
   const room = innerHeight - 5 * laneHeight * zoom;
   if (top < 0) scrollBy(0, top - zoneHeight * zoom);
   else if (top > room) scrollBy(0, top - room);

@@ -16,7 +16,7 @@ export interface Scale {
 export interface Lane {
   readonly row: BoardRow;
   readonly top: number;
-  /** Where it is the first of its zone. */
+  /** On the first lane of its zone. */
   readonly zone: string | undefined;
 }
 
@@ -35,7 +35,7 @@ interface ShadesProps {
   readonly top: number;
 }
 
-/** When the node's own policy lets nothing start. */
+/** When the node's policy allows no start. */
 function Shades({ spans, scale, top }: ShadesProps): VNode {
   return (
     <g aria-hidden="true">
@@ -63,7 +63,7 @@ interface WaveProps {
   readonly top: number;
 }
 
-/** The waves of the node's policy; its own has its number. */
+/** The waves of the node's policy; its own wave shows its number. */
 function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
   return (
     <g aria-hidden="true">
@@ -92,7 +92,7 @@ interface LaneProps {
   readonly spans: readonly ClosedSpan[];
   readonly waves: readonly WaveSpan[];
   readonly scale: Scale;
-  /** When it leaves as things are, where something else is supposed. */
+  /** When it actually leaves, if the drawing shows something supposed. */
   readonly ghostAt: number | null;
   readonly isPicked: boolean;
   readonly onPick: () => void;
@@ -160,7 +160,7 @@ interface MarkProps {
   readonly isLeaving: boolean;
 }
 
-/** An arrow of what is leaving: its colour alone says that to few. */
+/** An arrow marks what is leaving: not everybody can tell the colours apart. */
 function DepartMark({ x, y, isPicked, isLeaving }: MarkProps): VNode {
   const size = isPicked ? 7 : 5.5;
   return isLeaving ? (
@@ -173,7 +173,7 @@ function DepartMark({ x, y, isPicked, isLeaving }: MarkProps): VNode {
   );
 }
 
-/** The end of a name tells it from its neighbours. */
+/** Names differ at their ends. */
 function shortened(name: string, space: number): string {
   const most = Math.floor(space / 7.4);
   return name.length <= most ? name : `…${name.slice(1 - most)}`;

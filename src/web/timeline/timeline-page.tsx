@@ -11,7 +11,7 @@ import { PolicyStanding } from "./policy-standing.tsx";
 import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
 
 const spans = [12, 24, 48] as const;
-/** More lanes than that are no picture any more; the filter narrows them down. */
+/** More lanes than this cannot be read; the filter reduces them. */
 const mostLanes = 400;
 
 interface TimelineProps {
@@ -94,7 +94,7 @@ interface CardsProps extends TimelineProps {
 
 function Cards({ view, onAct, asked, onAsk }: CardsProps): VNode | null {
   const { words, picture } = view;
-  // Which policies there are may be unknown: the page says elsewhere which right is missing.
+  // The policies may be unknown: the page says elsewhere which permission is missing.
   if (picture.policies.length === 0 && !hasNoPolicy(picture)) return null;
   return (
     <section aria-label={words.policy} class="cards">

@@ -6,29 +6,31 @@ import { cronProblem } from "../../core/limits/windows.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isLastcallError } from "../../errors.ts";
 
-/** What came of a text that was put in the place of a policy. */
+/** The result of a text put in place of a policy. */
 export type WhatIfResult =
   | {
       readonly kind: "Planned";
       readonly picture: SupposedPicture;
       readonly warnings: readonly string[];
     }
-  /** Each `policy:line: field path: found, expected`; nothing is planned then. */
+  /** Each `policy:line: field path: found, expected`; then nothing is planned. */
   | { readonly kind: "Mistakes"; readonly mistakes: readonly string[] };
 
 export interface SupposedText {
-  /** The policy of the cluster that the text stands for. */
+  /** The policy in the cluster that the text replaces. */
   readonly policy: string;
   readonly text: string;
 }
 
-/** The policy as it is in the cluster; empty where it is gone. */
+/** The policy as it is in the cluster; empty if it no longer exists. */
 export function policyText({ policies }: WhatIfFacts, name: string): string {
   const found = policies.find(({ metadata }) => metadata.name === name);
   return found === undefined ? "" : printYaml(found);
 }
 
-/** The plan that the fleet would have if the text, one policy or several, stood for the policy. */
+/**
+ * The plan that the fleet would have with the text, one policy or several, in place of the policy.
+ */
 export function suppose(facts: WhatIfFacts, { policy, text }: SupposedText): WhatIfResult {
   try {
     const world = { cronProblem };
@@ -44,7 +46,7 @@ export function suppose(facts: WhatIfFacts, { policy, text }: SupposedText): Wha
   }
 }
 
-/** The plan that the fleet has: what a supposition is compared with. */
+/** The fleet's actual plan, for comparison. */
 export function presentPicture(facts: WhatIfFacts): SupposedPicture {
   return supposedPicture(facts, sorted(clusterPolicies(facts)));
 }

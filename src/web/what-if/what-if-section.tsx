@@ -4,14 +4,14 @@ import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useRef, useState, type VNode } from "../preact.ts";
 import type { WhatIf, WhatIfProps } from "./what-if.tsx";
 
-/** The plan of the fleet moves with the time: facts that are older are asked for again. */
+/** The plan changes with time: older facts are requested again. */
 const staleMs = 600_000;
 
 interface SectionProps extends WhatIfProps {
   readonly onClose: () => void;
 }
 
-/** Loads what plans the fleet, and the facts for it, only when somebody asks what if. */
+/** Loads the planner, and the facts for it, only when somebody opens the what-if. */
 export function WhatIfSection(props: SectionProps): VNode {
   const { view, card, onClose } = props;
   const { words } = view;

@@ -8,18 +8,18 @@ import { Sentence } from "../words/sentence.tsx";
 import { momentText } from "../words/words.ts";
 import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppose.ts";
 
-/** More moved departures than that are seen on the timeline. */
+/** With more moved departures than this, the timeline shows them better. */
 const mostMoved = 200;
 const yamlId = "what-if-yaml";
 
 export interface WhatIfProps {
   readonly view: PageView;
   readonly card: PolicyCard;
-  /** Undefined where nothing else than what is so is supposed. */
+  /** Undefined if nothing is supposed. */
   readonly onSuppose: (supposed: SupposedPicture | undefined) => void;
 }
 
-/** The policy's text beside the timeline, and what its plan would be. */
+/** The policy's text next to the timeline, and the plan that it would give. */
 export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VNode {
   const { view, card, facts, onSuppose } = props;
   const { words, language, now } = view;
@@ -30,7 +30,7 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
   const made = useMemo(() => supposed(facts, card.name, text), [facts, card.name, text]);
   const picture = made.kind === "Planned" ? made.picture : undefined;
   const isEdited = text !== written;
-  // Before the browser paints, so that the text and its plan are seen at once.
+  // Before the browser paints, so that the text and its plan appear together.
   useLayoutEffect(() => onSuppose(isEdited ? picture : undefined), [picture, isEdited]);
   useEffect(() => () => onSuppose(undefined), []);
   const moved = picture === undefined ? [] : movedRows(present.rows, picture.rows);
@@ -119,11 +119,11 @@ function Answer({ view, made }: { readonly view: PageView; readonly made: WhatIf
 
 interface MovedRow {
   readonly row: BoardRow;
-  /** Null where none was planned. */
+  /** Null if none was planned. */
   readonly before: number | null;
 }
 
-/** By when they would leave; those that would have no departure any more come last. */
+/** By when they would leave; those that would no longer have a departure come last. */
 function movedRows(present: readonly BoardRow[], rows: readonly BoardRow[]): readonly MovedRow[] {
   const before = new Map(present.map(({ id, departAt }) => [id, departAt]));
   return rows

@@ -223,7 +223,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
 ];
 
-/** How much a budget lets leave, as a forecast names it. */
+/** How many pods a budget lets leave, as a forecast says it. */
 export const budgetTitles: readonly (readonly [english: RegExp, japanese: string])[] = [
   [/^(\d+) an hour$/, "一時間に $1 台"],
   [/^(\d+) nodes at once$/, "同時に $1 台"],

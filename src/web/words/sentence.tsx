@@ -1,4 +1,4 @@
-/** The core's sentences in the language of the page; what is none of them stays as it is. */
+/** The core's sentences in the page's language; any other text is shown unchanged. */
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import { phaseEvents } from "../../core/departure/ledger.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
@@ -12,8 +12,8 @@ import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts
 import { type Language, momentText, spanText } from "./words.ts";
 
 /**
- * How a sentence of the core is recognized: the core itself is asked for it, with these marks in
- * the place of what it speaks of.
+ * How a sentence of the core is recognized: the core itself writes it, with these marks in place of
+ * its facts.
  */
 const marks = {
   node: "\uE000",
@@ -41,7 +41,10 @@ interface Pattern {
 const changes =
   "(?:; moved from (?<movedFrom>\\S+Z))?(?:; it will be held back by about (?<wait>\\S+))?";
 
-/** An English sentence with marks as a pattern of all like it; each fact is a group. */
+/**
+ * Turns an English sentence with marks into a pattern for all sentences like it; each fact is a
+ * group.
+ */
 function patternOf(sentence: string, japanese: string, suffix = ""): Pattern {
   let text = sentence.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   for (const [name, at] of Object.entries(instants)) {
@@ -61,7 +64,9 @@ function grouped(
   return text.replace(mark, `(?<${name}>${what})`).replaceAll(mark, `\\k<${name}>`);
 }
 
-/** Every choice of these facts, the fewest first: what says least is the surest to be met whole. */
+/**
+ * Every combination of these facts, the fewest first: the shortest sentences match most reliably.
+ */
 function choices<T extends object>(facts: T): readonly Partial<T>[] {
   let all: Partial<T>[] = [{}];
   for (const [name, value] of Object.entries(facts)) {
@@ -97,7 +102,7 @@ function makePatterns(): readonly Pattern[] {
   for (const [reason, japanese] of Object.entries(notPlanned) as [Reason, string][]) {
     all.push(patternOf(explainPlan(reason, { node, policy, detail }), japanese));
   }
-  // The core writes what stands there; a mark stands in the place of a number here.
+  // The core writes this text; here a mark replaces a number.
   const grace = { graceSeconds, wantedGraceSeconds } as object as Readonly<
     Record<"graceSeconds" | "wantedGraceSeconds", number>
   >;
@@ -111,10 +116,10 @@ function makePatterns(): readonly Pattern[] {
 
 let patterns: readonly Pattern[] | undefined;
 const known = new Map<string, string>();
-/** So many sentences are remembered; a fleet of thousands is looked at a page at a time. */
+/** The size of the cache; a fleet of thousands is viewed page by page. */
 const mostKnown = 2000;
 
-/** Longer than any sentence of the core; what a cluster says at length is not searched for one. */
+/** Longer than any sentence of the core: longer texts from a cluster are not searched for one. */
 const longest = 1500;
 
 export function translated(text: string, language: Language): string {
@@ -134,7 +139,7 @@ function sentence(text: string): string {
   return found === undefined ? text : `${found}${isWhole ? "。" : ""}`;
 }
 
-/** In a timeline the event stands before its sentence, as in `Due: n1 is leaving now.` */
+/** In a timeline the event precedes its sentence, as in `Due: n1 is leaving now.` */
 function afterEvent(text: string): string | undefined {
   const [, event = "", rest = ""] = /^([A-Z][A-Za-z]+): (.+)$/s.exec(text) ?? [];
   const isEvent = phaseEvents.some((one) => one === event);
@@ -166,7 +171,7 @@ function detailOf(detail: string): string {
   return phrase(detail) ?? heldPods(detail) ?? detail;
 }
 
-/** What holds a drain up: pods by name, each with what the core or the cluster says of it. */
+/** What holds up a drain: pods by name, each with what the core or the cluster says about it. */
 function heldPods(detail: string): string | undefined {
   if (!/^\S+\/\S+: /.test(detail)) return undefined;
   const parts = detail.split("; ").map((part) => {
@@ -195,7 +200,7 @@ function titled(of: typeof phrases, group: string): string | undefined {
 
 type Facts = Readonly<Record<string, string | undefined>>;
 
-/** A part in brackets whose fact is not there is left out; a fact is told once. */
+/** A bracketed part whose fact is missing is omitted; a fact is given once. */
 function filled(japanese: string, facts: Facts): string {
   const told = new Set<string>();
   const fill = (part: string): string =>
@@ -213,15 +218,15 @@ function filled(japanese: string, facts: Facts): string {
 
 const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
-/** `15m59s350ms`: of more than one part, or of milliseconds; a name is hardly ever one. */
+/** `15m59s350ms`: with more than one part, or milliseconds; hardly ever a name. */
 const durations =
   /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/g;
 
-/** One of a single part, where the sentences of the core have nothing but a duration. */
+/** One with a single part, where the core's sentences have only durations. */
 const spans =
   /(?<=(?:at least|instead of|by about|to end|最小で|でなく|時間帯が|約) )\d+[hms](?![\w.-])/g;
 
-/** The core's writtenInstants are UTC to the millisecond; people read their own clock. */
+/** The core writes instants in UTC to the millisecond; people read their own clock. */
 export function withLocalTimes(
   text: string,
   about: { readonly now: number; readonly language: Language },
@@ -237,7 +242,7 @@ export function withLocalTimes(
   return local.replaceAll(durations, inWords).replaceAll(spans, inWords);
 }
 
-/** A sentence of the core as people read it: in their language, on their clock. */
+/** A sentence of the core for the viewer: in their language, on their clock. */
 export function readable(
   text: string,
   about: { readonly now: number; readonly language: Language },
@@ -251,7 +256,7 @@ interface SentenceProps {
   readonly class?: string;
 }
 
-/** A sentence of the core or the cluster, as text whatever is in it; the exact one is its title. */
+/** A sentence of the core or the cluster, always as text; its title is the exact original. */
 export function Sentence({ text, view, class: name = "why" }: SentenceProps): VNode {
   return (
     <span class={name} dir="auto" title={text}>

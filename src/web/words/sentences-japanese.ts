@@ -1,12 +1,12 @@
 /**
- * The core's sentences in Japanese. `{fact}` is what the core's own sentence speaks of; a part in
- * brackets is left out where it speaks of none. A test holds each to the core's.
+ * The core's sentences in Japanese. `{fact}` stands for a fact of the core's own sentence; a
+ * bracketed part is omitted if it has none. A test compares each with the core's.
  */
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 
-/** To be read after the name of the node, as in `core/reason/reason.ts`. */
+/** Follows the name of the node, as in `core/reason/reason.ts`. */
 export const explained: Readonly<Record<Reason, string>> = {
   Spaced: "は {at} に、計画が許す限り他と離れて出発します",
   DeadlineBeatsWindow: "は期限の {deadlineAt} に出発します。それより早く許された時刻がありません",
@@ -78,7 +78,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   DryRun: "は今出発するところですが、ドライランです",
 };
 
-/** Why a node is to leave when it does, whole, as in `core/plan/plan-report.ts`. */
+/** Why a node leaves at its time, as a whole sentence, as in `core/plan/plan-report.ts`. */
 export const planned: Readonly<Record<PlannedReason, string>> = {
   DeadlineBeatsWindow:
     "{node} は {departAt} に出発します。その時刻に開いた時間帯はありませんが、最早 {earliestAt} から期限 {deadlineAt} までに許された時刻がありません（起動 {bornAt}、{bornFrom}による）",
@@ -90,7 +90,7 @@ export const planned: Readonly<Record<PlannedReason, string>> = {
     "{node} はポリシー {policy} の間隔に従い {departAt} に[時間帯 {window} で]出発します。最早 {earliestAt}、期限 {deadlineAt}（起動 {bornAt}、{bornFrom}による）",
 };
 
-/** Why a node has no planned departure, whole. */
+/** Why a node has no planned departure, as a whole sentence. */
 export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
   NoPolicy: "{node} を対象とするポリシーはありません",
   PolicyInvalid: "{node} を対象とするかもしれないポリシーを読み取れません: {detail}",
@@ -111,7 +111,7 @@ export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
   Started: "{node} はすでに出発中です: 出発 {detail}",
 };
 
-/** To be read after the name of a pod, as in `core/drain-plan/drain-plan-report.ts`. */
+/** Follows the name of a pod, as in `core/drain-plan/drain-plan-report.ts`. */
 export const drained: Readonly<Record<DrainReason, string>> = {
   DaemonSet: "DaemonSet がすぐにこのノードに作り直すため対象外",
   Mirror: "kubelet だけが終了できる静的 Pod のため対象外",

@@ -1,4 +1,4 @@
-/** The words of the page in each language; the types hold the languages to the same list. */
+/** The texts of the page in each language; types ensure that all languages have all of them. */
 import type { ActionState, Outcome, Phase } from "../../core/departure/departure.ts";
 import type { Cause } from "../../core/policy/action.ts";
 
@@ -43,7 +43,7 @@ export interface Words {
   readonly nowWord: string;
   readonly heldBackTo: (time: string) => string;
   readonly holdUntil: (time: string) => string;
-  /** Who holds a node, since when and until when, each as far as it is known. */
+  /** Who holds a node, and from when until when, as far as known. */
   readonly heldBy: (by: string | null, since: string | null, until: string | null) => string;
   readonly filter: string;
   readonly filterHint: string;
@@ -205,7 +205,7 @@ function rounded(ms: number, to: number): number {
   return Math.round(ms / to) * to;
 }
 
-/** Foreign text within a sentence, whose direction ends with it (FSI and PDI of Unicode). */
+/** Foreign text within a sentence, with its own text direction (FSI and PDI of Unicode). */
 export function isolated(text: string): string {
   return /^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`;
 }
@@ -216,7 +216,7 @@ export function secondsText(count: number, language: Language): string {
   return `${shown}${units[language][3]}`;
 }
 
-/** With a tenth of a second where it is a matter of seconds. */
+/** With tenths of a second for short durations. */
 export function fineSpanText(ms: number, language: Language): string {
   return ms < 10_000 ? secondsText(ms / 1000, language) : spanText(ms, language);
 }
@@ -256,7 +256,7 @@ export interface Speech {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** `key` tells the options from any others. */
+/** `key` distinguishes these options from others. */
 function format(
   key: string,
   language: Language,
@@ -270,10 +270,10 @@ function format(
 }
 
 const minuteTexts = new Map<string, string>();
-/** So many are kept: what is drawn every second changes its text once a minute at most. */
+/** The size of the cache: what is rendered every second changes its text at most once a minute. */
 const mostTexts = 20_000;
 
-/** The same for every instant of a minute. */
+/** The same for all instants of a minute. */
 function perMinute(key: string, at: number, write: (at: number) => string): string {
   const whole = `${key}${Math.floor(at / minuteMs)}`;
   const found = minuteTexts.get(whole);
@@ -284,7 +284,7 @@ function perMinute(key: string, at: number, write: (at: number) => string): stri
   return text;
 }
 
-/** `21:04`, on the clock of the viewer. */
+/** `21:04`, on the viewer's clock. */
 export function clockText(at: number): string {
   return perMinute("", at, (instant) =>
     format("clock", "en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(instant),
@@ -309,13 +309,13 @@ export function dayText(at: number, language: Language): string {
   );
 }
 
-/** With the day where it is another than today's. */
+/** With the day if it is not today. */
 export function momentText(at: number, now: number, language: Language): string {
   const day = dayText(at, language);
   return day === dayText(now, language) ? clockText(at) : `${day} ${clockText(at)}`;
 }
 
-/** `UTC+9`: of the times on the page. */
+/** `UTC+9`: the zone of the page's times. */
 export function zoneText(at: number, language: Language): string {
   const found = format("zone", language, { timeZoneName: "shortOffset" })
     .formatToParts(at)
