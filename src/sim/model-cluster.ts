@@ -35,11 +35,13 @@ export interface ModelCluster {
   readonly api: ModelApi;
   readonly cloud: ModelCloud;
   readonly kubelet: Kubelet;
-  /** Ends everything that waits for time. */
+  /** Ends everything that waits on the clock. */
   readonly stop: () => void;
 }
 
-/** Starts a cluster whose machines are up; the same seed on a virtual clock is the same run. */
+/**
+ * Starts a cluster whose machines are up; with a virtual clock, the same seed gives the same run.
+ */
 export function startModelCluster(options: ModelClusterOptions): ModelCluster {
   const { clock, seed, historyLimit } = options;
   const history = historyLimit === undefined ? {} : { historyLimit };
@@ -63,9 +65,8 @@ interface RunningControllers {
 }
 
 /**
- * Starts what a control plane runs besides its API server: scheduler, kubelets, the controllers
- * of workloads, budgets, Nodes, owners and namespaces. They take no time but what the clock gives
- * to programs, and need nobody to run them.
+ * Starts what a control plane runs besides its API server: scheduler, kubelets, the controllers of
+ * workloads, budgets, Nodes, owners and namespaces. They run on the clock's timers alone.
  */
 export function startControllers(context: ApiContext): RunningControllers {
   const loop = new ControllerLoop(context);

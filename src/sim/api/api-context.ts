@@ -4,7 +4,7 @@ import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import type { ModelStore } from "./store/object-store.ts";
 
-/** What every part of the model API works with. */
+/** What every part of the model API needs. */
 export interface ApiContext {
   readonly store: ModelStore;
   readonly registry: ResourceRegistry;
@@ -18,7 +18,7 @@ let lastText = "";
 /** An instant as Kubernetes writes it: whole seconds, `2026-11-20T00:00:00Z`. */
 export function timestamp(at: Instant): string {
   const second = Math.floor(at / 1000);
-  // Most writes of a run fall into the second of the write before.
+  // Most writes of a run happen in the same second as the write before.
   if (second !== lastSecond) {
     lastSecond = second;
     lastText = `${formatInstant(instant(second * 1000)).slice(0, 19)}Z`;
@@ -34,7 +34,7 @@ export function randomUid(context: Pick<ApiContext, "rng">): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
 }
 
-/** The letters of generated names: no vowels, so that no words come out, and no 0, 1 or 3. */
+/** The letters of generated names: no vowels, so that no words come out, and neither 0, 1 nor 3. */
 const nameLetters = "bcdfghjklmnpqrstvwxz2456789";
 
 /** `web-` becomes `web-x7k2p`. Source: apiserver `pkg/storage/names/generate.go`. */
@@ -46,7 +46,7 @@ export function generatedName(context: Pick<ApiContext, "rng">, base: string): s
   return name;
 }
 
-/** A path below `/api` or `/apis`, taken apart; `name` is absent for a collection. */
+/** A parsed path below `/api` or `/apis`; `name` is absent for a collection. */
 export interface ResourcePath {
   /** `v1` or `group/version`. */
   readonly apiVersion: string;
@@ -56,7 +56,7 @@ export interface ResourcePath {
   readonly subresource: string | undefined;
 }
 
-/** Takes a request path apart; undefined where it names no resource. */
+/** Parses a request path; undefined if it names no resource. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const parts = path.split("/");
   if (parts[1] === "api" && parts.length > 3) return withResource(parts[2] ?? "", parts.slice(3));
@@ -64,7 +64,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   return withResource(`${parts[2]}/${parts[3]}`, parts.slice(4));
 }
 
-/** `namespaces/x/pods` is inside a namespace; `namespaces/x` and `namespaces/x/status` are not. */
+/** `namespaces/x/pods` is namespaced; `namespaces/x` and `namespaces/x/status` are not. */
 function withResource(apiVersion: string, rest: string[]): ResourcePath | undefined {
   if (rest[0] === "namespaces" && rest.length > 2 && !isNamespaceSubresource(rest[2])) {
     return withName({ apiVersion, namespace: decode(rest[1]), rest: rest.slice(2) });

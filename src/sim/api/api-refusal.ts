@@ -22,8 +22,8 @@ interface RefusalOptions {
 }
 
 /**
- * An answer on its way out: thrown inside the model and given back by `ModelApi.send`. It is no
- * Error, because a 404 or a 429 is an answer and not a fault, and a stack would cost more than
+ * An answer on its way out: thrown inside the model and returned by `ModelApi.send`. It is not an
+ * Error, because a 404 or 429 is an answer and not a fault, and a stack trace would cost more than
  * the request. Texts and reasons are those of k8s.io/apimachinery `pkg/api/errors`.
  */
 export class ApiRefusal {
@@ -39,7 +39,7 @@ export class ApiRefusal {
   }
 }
 
-/** A Status object of the kind Failure. */
+/** A Status object for a failure. */
 export function statusOf(parts: RefusalOptions): object {
   return Object.freeze({
     kind: "Status",
@@ -53,7 +53,7 @@ export function statusOf(parts: RefusalOptions): object {
   });
 }
 
-/** What was asked about: `details` of most refusals. */
+/** The object that the request was about: `details` of most refusals. */
 interface RefusedObject {
   readonly type: { readonly group: string; readonly plural: string; readonly kind: string };
   readonly name: string;
@@ -89,7 +89,7 @@ export function conflict(target: RefusedObject, why: string): ApiRefusal {
   return new ApiRefusal({ code: 409, reason: "Conflict", message, details: detailsOf(target) });
 }
 
-/** The text by which clients know that they wrote from an old read. */
+/** The text by which clients know that they wrote from a stale read. */
 export const staleWrite =
   "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -107,7 +107,7 @@ export function badRequest(message: string): ApiRefusal {
   return new ApiRefusal({ code: 400, reason: "BadRequest", message });
 }
 
-/** 422 with one cause a field, as `errors.NewInvalid` writes it. */
+/** 422 with one cause per field, as `errors.NewInvalid` writes it. */
 export function invalid(target: RefusedObject, causes: readonly StatusCause[]): ApiRefusal {
   const { group, kind } = target.type;
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
@@ -118,7 +118,7 @@ export function invalid(target: RefusedObject, causes: readonly StatusCause[]): 
   return new ApiRefusal({ code: 422, reason: "Invalid", message, details });
 }
 
-/** What the server says of a JSON patch that does not apply, a failed `test` included. */
+/** The server's message for a JSON patch that does not apply, including a failed `test`. */
 export function patchRefused(): ApiRefusal {
   const message = "the server rejected our request due to an error in our request";
   return new ApiRefusal({ code: 422, reason: "Invalid", message, details: {} });

@@ -29,14 +29,17 @@ interface CrdVersion {
   readonly selectableFields?: readonly { readonly jsonPath: string }[];
 }
 
-/** What a CustomResourceDefinition serves: one type a served version, all of one storage. */
+/**
+ * The types that a CustomResourceDefinition serves: one per served version, all with one storage.
+ */
 export function customTypes(crd: ModelObject): readonly ResourceType[] {
   const spec = crd.spec as CrdSpec;
   return spec.versions.filter((version) => version.served).map((one) => typeOf(spec, one));
 }
 
 /**
- * Fills names in and establishes the definition at once, which a real server does a moment later.
+ * Defaults the names and establishes the definition at once, which a real server does a moment
+ * later.
  */
 export function establish(context: ApiContext, crd: Fields): Fields {
   const spec = crd.spec as CrdSpec;
@@ -61,7 +64,7 @@ export function establish(context: ApiContext, crd: Fields): Fields {
   return { ...crd, spec: { ...spec, names, conversion }, status };
 }
 
-/** What is wrong with a definition, as far as the model looks. */
+/** What is invalid in a definition, as far as the model checks. */
 export function crdCauses(crd: Fields): readonly StatusCause[] {
   const spec = fieldsOf(crd.spec);
   const names = fieldsOf(spec.names);

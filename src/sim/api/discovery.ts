@@ -3,7 +3,7 @@ import { fieldsOf } from "../../core/json/json-field.ts";
 import { apiVersionOf, type ResourceRegistry, type ResourceType } from "./resource-registry.ts";
 import { isScalable } from "./write/update-object.ts";
 
-/** The version that the model behaves like. */
+/** The version whose behaviour the model follows. */
 const modelVersion = Object.freeze({
   major: "1",
   minor: "36",
@@ -21,7 +21,7 @@ const modelVersion = Object.freeze({
  * paths.
  */
 export function discover(registry: ResourceRegistry, path: string): KubeAnswer | undefined {
-  // Longer paths are resources; most requests are, and shall not pay for this.
+  // Longer paths are resources; most requests are, and should not pay for these checks.
   if (segmentCount(path) > 3) return undefined;
   const parts = path.split("/").filter((part) => part !== "");
   const [first, second, third] = parts;
@@ -51,7 +51,7 @@ const coreVersions = Object.freeze({
   serverAddressByClientCIDRs: [],
 });
 
-/** Kinds that are served for one verb only, and so have no ResourceType. */
+/** Kinds that are served for one verb only, and therefore have no ResourceType. */
 const accessReviews = Object.freeze(
   ["SelfSubjectAccessReview", "SelfSubjectRulesReview"].map((kind) => ({
     name: `${kind.toLowerCase()}s`,
@@ -146,8 +146,8 @@ const eviction = {
 };
 
 /**
- * `/openapi/v2`, which old and some new parts of kubectl want in protobuf: a document with nothing
- * in it but its version (field 1, the text `2.0`), so that kubectl checks nothing on its side.
+ * `/openapi/v2`, which old and some newer parts of kubectl request as protobuf: a document that
+ * holds only its version (field 1, the text `2.0`), so that kubectl validates nothing itself.
  */
 export const openApiV2 = Object.freeze({
   contentType: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
@@ -155,8 +155,8 @@ export const openApiV2 = Object.freeze({
 });
 
 /**
- * So much of `/openapi/v3` that kubectl sees that the server validates fields itself, and that
- * `kubectl explain` knows the kinds of Lastcall by their definitions; undefined for other paths.
+ * As much of `/openapi/v3` as kubectl needs to see that the server validates fields itself, and for
+ * `kubectl explain` of Lastcall's kinds; undefined for other paths.
  */
 export function openApi(registry: ResourceRegistry, path: string): object | undefined {
   if (path === "/openapi/v3") return { paths: pathsOf(registry) };
@@ -195,7 +195,7 @@ function nameOf({ group, version, kind }: ResourceType): string {
   return [reversed, version, kind].filter((part) => part !== "").join(".");
 }
 
-/** The kinds of Kubernetes itself have none in the model, which explain says where it is asked. */
+/** The model has no schemas of the built-in kinds, and says so to explain. */
 function schemaOf(type: ResourceType): object {
   const { group, version, kind } = type;
   const gvks = { "x-kubernetes-group-version-kind": [{ group, version, kind }] };
@@ -221,7 +221,7 @@ function operationOf(type: ResourceType): object {
   return { patch: { parameters, responses, ...gvk } };
 }
 
-/** Everybody may do everything in the model. */
+/** In the model everybody may do everything. */
 const reviews: Readonly<Record<string, { readonly kind: string; readonly status: object }>> = {
   [`/apis/${accessReviewVersion}/subjectaccessreviews`]: {
     kind: "SubjectAccessReview",
@@ -241,7 +241,7 @@ const reviews: Readonly<Record<string, { readonly kind: string; readonly status:
   },
 };
 
-/** What `kubectl auth can-i` asks; undefined for any other request. */
+/** The review that `kubectl auth can-i` sends; undefined for any other request. */
 export function answerReview({ method, path, body }: KubeRequest): KubeAnswer | undefined {
   const review = method === "POST" ? reviews[path] : undefined;
   if (review === undefined) return undefined;

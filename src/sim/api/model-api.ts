@@ -24,7 +24,7 @@ import { createObject } from "./write/create-object.ts";
 interface ModelApiOptions {
   readonly clock: Clock;
   readonly rng: Rng;
-  /** How many changes of each kind a watch can catch up on; 10,000 where absent. */
+  /** How many changes of each kind are kept for watches to catch up on; default 10,000. */
   readonly historyLimit?: number;
 }
 
@@ -32,12 +32,12 @@ const crdStorage = "customresourcedefinitions.apiextensions.k8s.io";
 
 /**
  * A Kubernetes API server in memory, without its controllers: the kinds, verbs, answers and
- * refusals that Lastcall and kubectl meet. Objects are frozen to the bottom and shared.
- * Held to `test/contract/kube-api.contract.ts`, which real servers pass too; what it does not do
- * (CEL, managed fields, webhooks, authorization) is declared there.
+ * refusals that Lastcall and kubectl use. Objects are deeply frozen and shared. Held to
+ * `test/contract/kube-api.contract.ts`, which real servers pass too; what it does not do (CEL,
+ * managed fields, webhooks, authorization) is declared there.
  */
 export class ModelApi implements KubeApi {
-  /** For the model's own controllers, which work past the wire. */
+  /** For the model's own controllers, which do not go through HTTP. */
   readonly context: ApiContext;
   readonly #lister: ObjectLister;
   readonly #faults = new FaultPlan();
@@ -61,7 +61,7 @@ export class ModelApi implements KubeApi {
     return this.#fail(sent, fault);
   }
 
-  /** Answers a request at once; what `send` does, without a promise and without faults. */
+  /** Answers a request synchronously, as `send` does, but without injected faults. */
   handle(request: KubeRequest): KubeAnswer {
     try {
       return this.#dispatch(request);
@@ -90,12 +90,12 @@ export class ModelApi implements KubeApi {
     return queue;
   }
 
-  /** The next requests that fit fail so. */
+  /** Makes the next matching requests fail. */
   failNext(fault: Fault): void {
     this.#faults.add(fault);
   }
 
-  /** Forgets the history: a watch from before now and a list under way in pages answer 410. */
+  /** Drops the history: watches from before now and lists under way in pages are answered 410. */
   compactHistory(): void {
     this.context.store.compact();
     this.#lister.forget();
@@ -141,7 +141,7 @@ export class ModelApi implements KubeApi {
     );
   }
 
-  /** Serves what a definition defines as long as it is there, and drops its objects after. */
+  /** Serves the types of a definition as long as it exists, and drops their objects afterwards. */
   #serve(change: StoredChange): void {
     const { registry, store } = this.context;
     for (const type of change.previous ? customTypes(change.previous) : []) registry.remove(type);
@@ -172,27 +172,27 @@ function withName(
   return { ...query, fieldSelector: fields.join(",") };
 }
 
-/** Which requests shall fail; a field that is absent fits any. */
+/** Which requests fail; an absent field matches any. */
 interface FaultMatch {
   readonly method?: KubeMethod | "WATCH";
-  /** A part of the path, or a pattern of it. */
+  /** A part of the path, or a pattern for it. */
   readonly path?: string | RegExp;
 }
 
 /**
- * What happens to a request that fits. `Drop`: it is lost before the server saw it.
- * `DropAnswer`: the server did it, and the connection broke before the answer came back.
+ * What happens to a matching request. `Drop`: it is lost before it reaches the server.
+ * `DropAnswer`: the server carried it out, and the connection broke before the answer arrived.
  */
 type FaultEffect = KubeAnswer | "Drop" | "DropAnswer";
 
 export interface Fault {
   readonly match: FaultMatch;
   readonly answer: FaultEffect;
-  /** How many fitting requests fail; one where absent. */
+  /** How many matching requests fail; default one. */
   readonly times?: number;
 }
 
-/** The faults that are still to come, in the order in which they were added. */
+/** The remaining faults, in the order in which they were added. */
 class FaultPlan {
   readonly #waiting: { fault: Fault; left: number }[] = [];
 
@@ -200,7 +200,7 @@ class FaultPlan {
     this.#waiting.push({ fault, left: fault.times ?? 1 });
   }
 
-  /** The fault that candidates this request, if any; it is used up by it. */
+  /** The fault that matches this request, if any; it counts as used. */
   take(request: { method: KubeMethod | "WATCH"; path: string }): FaultEffect | undefined {
     if (this.#waiting.length === 0) return undefined;
     const at = this.#waiting.findIndex(({ fault }) => fits(fault.match, request));
@@ -222,7 +222,7 @@ function fits(match: FaultMatch, request: { method: string; path: string }): boo
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/** What every cluster has from its first second: four namespaces and two priority classes. */
+/** What every cluster has from the start: four namespaces and two priority classes. */
 function seedCluster(context: ApiContext): void {
   const namespaceType = context.registry.find("v1", "namespaces");
   const classType = context.registry.find("scheduling.k8s.io/v1", "priorityclasses");

@@ -23,7 +23,7 @@ import {
   writeScale,
 } from "./write/update-object.ts";
 
-/** A request to a known kind. */
+/** A request to a served kind. */
 interface ResourceRequest {
   readonly context: ApiContext;
   readonly lister: ObjectLister;
@@ -32,7 +32,7 @@ interface ResourceRequest {
   readonly path: ResourcePath;
 }
 
-/** Answers a request; throws `ApiRefusal` for every answer that is a Status of failure. */
+/** Answers a request; throws `ApiRefusal` for every failure. */
 export function handleResource(at: ResourceRequest): KubeAnswer {
   checkScope(at);
   if (at.path.name === undefined) return handleCollection(at);
@@ -82,8 +82,8 @@ function handleSubresource(at: ResourceRequest): KubeAnswer {
 }
 
 /**
- * A namespaced kind is written and read by name inside a namespace only, a cluster-scoped one
- * outside.
+ * Objects of namespaced kinds are written and read by name inside a namespace only, those of
+ * cluster-scoped kinds outside.
  */
 function checkScope({ type, path, request }: ResourceRequest): void {
   if (!type.namespaced && path.namespace !== undefined) throw noSuchResource();
@@ -133,13 +133,13 @@ function create(at: ResourceRequest): KubeAnswer {
   return answer(at, object, 201);
 }
 
-/** Events are stored as core v1, whichever of their two groups they are written by. */
+/** Events are stored as core v1, whichever of their two groups they were written with. */
 function storedType({ context, type }: ResourceRequest): ResourceType {
   if (type.group !== "events.k8s.io") return type;
   return context.registry.find("v1", "events") ?? type;
 }
 
-/** A Kubernetes body that is no JSON object is refused before anything reads it. */
+/** A Kubernetes body that is not a JSON object is refused before anything reads it. */
 function bodyOf({ request, type }: ResourceRequest): Fields {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {

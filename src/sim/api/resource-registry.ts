@@ -3,7 +3,7 @@ import type { ModelObject } from "./store/model-object.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
- * Events are kept as core v1 and read as `events.k8s.io/v1` under other names of the same fields,
+ * Events are stored as core v1 and read as `events.k8s.io/v1` with other names for the same fields,
  * as the server converts them. Source: kubernetes `pkg/apis/events/v1/conversion.go`.
  */
 const newNames: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ const oldNames: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(newNames).map(([before, after]) => [after, before]),
 );
 
-/** A stored object as the clients of `type` read it. */
+/** A stored object as clients of `type` read it. */
 export function present(object: ModelObject, type: ResourceType): ModelObject {
   const apiVersion = apiVersionOf(type);
   if (object.apiVersion === apiVersion) return object;
@@ -28,7 +28,7 @@ export function present(object: ModelObject, type: ResourceType): ModelObject {
   return Object.freeze({ ...renamed(object, newNames), apiVersion }) as ModelObject;
 }
 
-/** What a client of `type` wrote, as it is stored. */
+/** An object that a client of `type` wrote, in its stored form. */
 export function ingest(body: Fields, type: ResourceType): Fields {
   if (type.group !== "events.k8s.io") return body;
   return Object.freeze({ ...renamed(body, oldNames), apiVersion: "v1" });
@@ -39,7 +39,7 @@ function renamed(object: Fields, names: Readonly<Record<string, string>>): Field
   return Object.fromEntries(entries.map(([field, value]) => [names[field] ?? field, value]));
 }
 
-/** One served kind of one group and version. */
+/** One kind served in one group and version. */
 export interface ResourceType {
   /** Empty for the core group. */
   readonly group: string;
@@ -50,26 +50,24 @@ export interface ResourceType {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** Objects of one storage are the same objects, whatever group and version they are read by. */
+  /** Types with one storage share their objects, whatever group and version they are read in. */
   readonly storage: string;
   readonly traits: ResourceTraits;
   /** Set for kinds that a CustomResourceDefinition serves. */
   readonly custom?: CustomResourceTraits | undefined;
 }
 
-/** How the server treats a kind, as its `strategy.go` says. */
+/** How the server handles a kind, by its `strategy.go`. */
 interface ResourceTraits {
-  /** `/status` exists: writes to the object leave the status alone, and the reverse. */
+  /** `/status` exists: writes to the object do not change its status, and the reverse. */
   readonly statusSubresource: boolean;
-  /**
-   * What a create request says in `status` is kept; so it is for Nodes, which kubelets register.
-   */
+  /** The `status` in a create request is kept, as for Nodes, which kubelets register. */
   readonly statusOnCreate: boolean;
-  /** `metadata.generation` counts the changes of what is wanted. */
+  /** `metadata.generation` counts the changes of the desired state. */
   readonly generation: boolean;
-  /** PUT without a resourceVersion is taken (`AllowUnconditionalUpdate`). */
+  /** PUT without a resourceVersion is accepted (`AllowUnconditionalUpdate`). */
   readonly unconditionalUpdate: boolean;
-  /** PUT of a name that does not exist creates it (`AllowCreateOnUpdate`). */
+  /** PUT to a name that does not exist creates the object (`AllowCreateOnUpdate`). */
   readonly createOnUpdate: boolean;
   /** DELETE answers with the object, not with a Status (`ReturnDeletedObject`). */
   readonly returnsDeleted: boolean;
@@ -252,7 +250,7 @@ function builtIn(group: string, entry: BuiltIn): ResourceType {
   });
 }
 
-/** The kinds that are served now; CustomResourceDefinitions add to it and take away. */
+/** The kinds that are served now; CustomResourceDefinitions add and remove them. */
 export class ResourceRegistry {
   readonly #types = new Map<string, ResourceType>();
 
@@ -276,7 +274,7 @@ export class ResourceRegistry {
     return this.all().find((type) => type.kind === kind && apiVersionOf(type) === apiVersion);
   }
 
-  /** In the order in which they came to be served. */
+  /** In the order in which they were added. */
   all(): readonly ResourceType[] {
     return [...this.#types.values()];
   }

@@ -2,7 +2,7 @@ import { type Fields, isFields } from "../../core/json/json-field.ts";
 import type { StatusCause } from "./api-refusal.ts";
 import { jsonEqual } from "./store/model-object.ts";
 
-/** The parts of a CRD's `openAPIV3Schema` that the model obeys; CEL rules are not evaluated. */
+/** The parts of a CRD's `openAPIV3Schema` that the model supports; CEL rules are not evaluated. */
 export interface StructuralSchema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, StructuralSchema>>;
@@ -24,7 +24,7 @@ export interface StructuralSchema {
   readonly "x-kubernetes-int-or-string"?: boolean;
 }
 
-/** What became of a value: without unknown fields, with defaults; and what is wrong with it. */
+/** The resulting value, pruned and defaulted, and its validation errors. */
 interface SchemaOutcome {
   readonly value: unknown;
   readonly unknownFields: readonly string[];
@@ -37,8 +37,8 @@ interface Findings {
 }
 
 /**
- * Prunes, defaults and validates a value, with the causes that the server would name.
- * Source: k8s.io/apiextensions-apiserver `pkg/apiserver/schema` and `pkg/apiserver/validation`.
+ * Prunes, defaults and validates a value, with the causes that the server would return. Source:
+ * k8s.io/apiextensions-apiserver `pkg/apiserver/schema` and `pkg/apiserver/validation`.
  */
 export function applySchema(
   value: unknown,
@@ -131,7 +131,7 @@ function hasType(value: unknown, schema: StructuralSchema): boolean {
     case "boolean":
       return typeof value === schema.type;
     default:
-      // A schema without a type takes anything.
+      // A schema without a type accepts anything.
       return true;
   }
 }

@@ -17,14 +17,14 @@ interface ModelAgentsOptions {
   readonly cluster: ModelCluster;
   readonly clock: Clock;
   readonly seed: number;
-  /** How long a preemption leaves a machine until it is shut down. */
+  /** The time from a preemption notice until the machine shuts down. */
   readonly noticeMs: Millis;
   readonly log: Log;
 }
 
 /**
  * The real agent on every machine of a model cluster, from when its Node is registered until its
- * power is off. Resolves when the signal aborts and all have stopped; rejects if one fails.
+ * power is off. Resolves once the signal has aborted and all have stopped; rejects if one fails.
  */
 export async function runAgents(options: ModelAgentsOptions, signal: AbortSignal): Promise<void> {
   const { cloud } = options.cluster;
@@ -70,7 +70,7 @@ async function runAgent(
     findSource: () => Promise.resolve(source),
     reporter: new NoticeReporter({ api, identify, log }),
     health: new AgentHealth(clock),
-    // A chance of its own, so that no agent changes what another one draws.
+    // A random stream of its own, so that agents do not change each other's draws.
     rng: seededRng(hashOf(`${seed}|${id}|agent`)),
     metrics: { count: () => {} },
     ...{ clock, log, dryRun: false },
@@ -94,10 +94,10 @@ const channel = "gcp/preempted";
 interface ModelNoticeOptions {
   readonly cloud: ModelCloud;
   readonly clock: Clock;
-  /** The machine that listens, by its id: another one may get its name. */
+  /** The id of the listening machine: another one may get its name. */
   readonly machineId: string;
   readonly name: string;
-  /** How long a preemption leaves a machine, as its owner has written in its metadata. */
+  /** The notice period of a machine, as its owner has set it in its metadata. */
   readonly noticeMs: Millis;
 }
 

@@ -40,7 +40,7 @@ export interface ModelCloudOptions {
   readonly seed: number;
   readonly groups: readonly MachineGroup[];
   readonly timings?: Partial<CloudTimings>;
-  /** When preemptible machines are taken; the observed distribution where absent. */
+  /** When preemptible machines are taken; default: by the observed distribution. */
   readonly preemptions?: PreemptionModel;
   readonly shutdownGrace?: ShutdownGrace;
   /**
@@ -54,19 +54,19 @@ interface Slot {
   readonly name: string;
   readonly group: MachineGroup;
   machine: ModelMachine;
-  /** The group does not make another machine when this one is gone. */
+  /** The group does not replace this machine. */
   closed: boolean;
 }
 
-/** The oldest a machine is at the start of a run whose launch times are spread. */
+/** The greatest age of a machine at the start of a run with spread launch times. */
 const oldestAtStart = hours(20);
 
-/** By then every preemptible machine is gone; the notice comes before. */
+/** By this age every preemptible machine is gone; the notice comes earlier. */
 const longestLife = millis(hours(24) + minutes(50));
 
 /**
  * Machines behind the Nodes of a model cluster, in managed groups: they launch, boot, register, are
- * preempted with a notice or released on request, and their groups make them again under the same
+ * preempted with a notice or released on request, and their groups recreate them under the same
  * name with another id. Held to the contract suites of its seams and to
  * `test/sim/cloud/model-cloud.test.ts`.
  */
@@ -94,7 +94,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#grace = options.shutdownGrace ?? gkeShutdownGrace;
   }
 
-  /** Makes all groups full; their machines are up and registered at once. */
+  /** Fills all groups; their machines are up and registered at once. */
   start(): void {
     for (const group of this.#options.groups) {
       for (let index = 0; index < group.size; index += 1) this.#open(group, "Registered");
@@ -105,7 +105,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#timers.stop();
   }
 
-  /** Calls the listener at every event of a machine; gives back how to unsubscribe it. */
+  /** Calls the listener at every event of a machine; returns the function that unsubscribes it. */
   subscribe(listener: (event: MachineEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -115,7 +115,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     return [...this.#slots.values()].map((slot) => slot.machine);
   }
 
-  /** The machine that has this name now. */
+  /** The machine that now has this name. */
   machine(name: string): ModelMachine | undefined {
     return this.#slots.get(name)?.machine;
   }
@@ -181,7 +181,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     return "kind" in found ? found : untilAborted(this.#letGo(found, request), signal);
   }
 
-  /** What is to go, or what ends the release instead. */
+  /** The machine to release, or the result that ends the release instead. */
   async #lastLooks(request: ReleaseRequest): Promise<Slot | ReleaseResult> {
     for (;;) {
       const found = this.#meant(request);
@@ -201,7 +201,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
     if (mode === "Delete") slot.closed = true;
     const gone = this.#whenGone(slot.machine.id).then(() => {
-      // Once it is done the machine itself answers: it is gone, or another has its place.
+      // When it is done, the machine shows it: it is gone, or another has its place.
       this.#releases.delete(requestId);
       return { kind: "Released" } as const;
     });
@@ -371,7 +371,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   }
 }
 
-/** The result, or the signal's reason as soon as it aborts; the work goes on either way. */
+/** The result, or the signal's reason as soon as it aborts; the work continues either way. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);

@@ -22,7 +22,7 @@ export interface MachineGroup {
   /** Such as `europe-west1-b`. */
   readonly zone: string;
   readonly size: number;
-  /** Preemptible machines are taken by the cloud; standard ones stay. */
+  /** The cloud takes preemptible machines; standard ones stay. */
   readonly price: "Preemptible" | "Standard";
   readonly machineType?: string;
   readonly capacity?: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface MachineGroup {
 
 type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
 
-/** One machine as it is now; a machine recreated under the same name has another id. */
+/** A machine as it is now; one that is recreated under the same name has another id. */
 export interface ModelMachine {
   readonly id: string;
   readonly name: string;
@@ -74,7 +74,7 @@ function nodeOf(machine: ModelMachine, at: string): object {
   };
 }
 
-/** What a kubelet says of its machine when it comes up. */
+/** What a kubelet reports about its machine when it starts. */
 function statusOf(machine: ModelMachine, at: string): object {
   const condition = (type: string, status: string, reason: string): object => ({
     type,
@@ -113,9 +113,8 @@ function nodeInfoOf(machine: ModelMachine): object {
 }
 
 /**
- * Registers the Node of a machine that came up. One whose Node object is still there comes back to
- * it: the same Node, with another bootID. A machine that was launched before the run has a Node of
- * its age.
+ * Registers the Node of a machine that came up. If its Node object still exists, the same Node gets
+ * another bootID. A machine launched before the run has a Node of its age.
  */
 export function registerNode(
   context: ApiContext,
@@ -137,7 +136,7 @@ export function registerNode(
   if (bootedAt < nowAt) nodes.put(withMeta(node, { creationTimestamp: timestamp(bootedAt) }));
 }
 
-/** The cloud's node controller takes a Node away whose machine is no more, and no other Node. */
+/** The cloud's node controller deletes a Node whose machine no longer exists, and no other Node. */
 export function forgetNode(context: ApiContext, node: ModelObject): void {
   const { name, uid } = node.metadata;
   const now = context.store.collection("nodes").get("", name);
@@ -147,7 +146,7 @@ export function forgetNode(context: ApiContext, node: ModelObject): void {
   }
 }
 
-/** An event of a machine, with the machine as it was right after. */
+/** An event of a machine, with the machine's state right after it. */
 export interface MachineEvent {
   readonly kind: "Launched" | "Registered" | "Noticed" | "Stopping" | "Gone";
   readonly at: Instant;
@@ -163,19 +162,19 @@ export interface CloudFault {
   readonly times?: number;
 }
 
-/** How long things take; each has a default that is usual on GKE. */
+/** Durations; the defaults are usual on GKE. */
 export interface CloudTimings {
   /** From the launch of a machine until its Node is registered and ready. */
   readonly boot: Millis;
-  /** From the loss of a machine until its group makes the next one. */
+  /** From the loss of a machine until its group creates the next one. */
   readonly recreate: Millis;
   /** From an order to stop until the machine is gone. */
   readonly stop: Millis;
-  /** From the notice of a preemption until the power goes. */
+  /** From the notice of a preemption until the power is off. */
   readonly notice: Millis;
   /** From the notice until the machine shuts down; 0 without `preemptionNoticeDuration`. */
   readonly beforeShutdown: Millis;
-  /** From the loss of a machine until its Node object is taken away. */
+  /** From the loss of a machine until its Node object is deleted. */
   readonly forgetNode: Millis;
 }
 
@@ -233,7 +232,7 @@ export interface PreemptionModel {
   endOf(slot: string, bornAt: Instant): MachineEnd | "Never";
 }
 
-/** Machines at their full price, which the cloud does not preempt. */
+/** Machines at full price, which the cloud does not preempt. */
 export const neverPreempted: PreemptionModel = Object.freeze({ endOf: () => "Never" as const });
 
 interface PreemptionCandidate {
@@ -260,8 +259,8 @@ export class EmpiricalPreemptions implements PreemptionModel {
   readonly #candidates = new Map<string, readonly PreemptionCandidate[]>();
 
   /**
-   * No machine is preempted before `noneBefore`: for a fleet of which only that is known. What
-   * comes after is as likely as it was, since candidates are independent of one another.
+   * No machine is preempted before `noneBefore`: for a fleet of which only that is known. Later
+   * preemptions are as likely as before, since candidates are independent of one another.
    */
   constructor(seed: number, { noneBefore = instant(0) }: { noneBefore?: Instant } = {}) {
     this.#seed = seed;
@@ -307,7 +306,7 @@ export class EmpiricalPreemptions implements PreemptionModel {
 
   #rng(name: string, day: number): () => number {
     const rng = seededRng(hashOf(`${this.#seed}|${name}|${day}`));
-    // Seeds that differ little give first numbers that differ little.
+    // Similar seeds give similar first numbers.
     rng();
     return rng;
   }
@@ -318,7 +317,7 @@ interface HazardStep {
   readonly perHour: number;
 }
 
-/** Between two ages of the table the hazard is taken as constant. */
+/** Between two ages of the table the hazard is constant. */
 const hazardSteps: readonly HazardStep[] = gcpPreemptibleLifetimes.survival
   .slice(1)
   .map(({ ageHours, share }, index) => {

@@ -3,7 +3,7 @@ import type { LabelRequirement, LabelSelector } from "../../core/cluster/placeme
 import type { PodPhase, Toleration } from "../../core/cluster/pod.ts";
 import type { ModelObject, OwnerReference } from "../api/store/model-object.ts";
 
-/** The objects that controllers work on, typed as far as a controller looks. */
+/** The objects that controllers work on, typed as far as controllers read them. */
 export interface PodObject extends ModelObject {
   readonly spec: PodSpec;
   readonly status: PodStatus;
@@ -97,7 +97,7 @@ export interface TemplateObject {
   readonly spec: PodSpec;
 }
 
-/** Whether a pod still counts for its owner: neither finished nor going. */
+/** Whether a pod still counts for its owner: neither finished nor terminating. */
 export function isActive(pod: PodObject): boolean {
   const { phase } = pod.status;
   const finished = phase === "Succeeded" || phase === "Failed";
@@ -109,7 +109,7 @@ export function conditionOf(object: ModelObject, type: string): Condition | unde
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** A Node that says nothing of its readiness is a Node of a test, and as good as ready. */
+/** A Node without a Ready condition belongs to a test and counts as ready. */
 export function readyOf(node: NodeObject): string {
   return conditionOf(node, "Ready")?.status ?? "True";
 }
@@ -149,7 +149,7 @@ export function splitKey(key: string): { readonly namespace: string; readonly na
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** Which way a share of pods is rounded to whole ones. */
+/** How a share of pods is rounded to a whole number. */
 type Rounding = "Up" | "Down";
 
 /**

@@ -21,13 +21,13 @@ export interface ModelController {
   readonly name: string;
   /** By storage: the keys to reconcile after a change. */
   readonly watches: Readonly<Record<string, (change: StoredChange) => readonly string[]>>;
-  /** Brings the cluster one step nearer to what is wanted for `key`. */
+  /** Brings the cluster one step closer to the desired state of `key`. */
   reconcile(key: string): void;
 }
 
 /**
- * Runs the controllers: a change enqueues keys, and a queued key is reconciled once the writer is
- * done, once, in the order of the queue. Controllers use the store and not the HTTP API.
+ * Runs the controllers: a change enqueues keys, and each queued key is reconciled once, in order,
+ * after the writer is done. Controllers use the store and not the HTTP API.
  */
 export class ControllerLoop {
   readonly context: ApiContext;
@@ -42,7 +42,7 @@ export class ControllerLoop {
     this.#timers = new Timers(context.clock);
   }
 
-  /** Starts a controller; objects that are there already are reconciled first. */
+  /** Starts a controller; existing objects are reconciled first. */
   add(controller: ModelController): void {
     for (const [storage, keysOf] of Object.entries(controller.watches)) {
       const collection = this.context.store.collection(storage);
@@ -64,7 +64,7 @@ export class ControllerLoop {
     void Promise.resolve().then(() => this.#flush());
   }
 
-  /** Enqueues a key after a span of time. */
+  /** Enqueues a key after a delay. */
   enqueueAfter(
     span: Millis,
     { controller, key }: { controller: ModelController; key: string },
@@ -72,7 +72,7 @@ export class ControllerLoop {
     this.after(span, () => this.enqueue(controller, key));
   }
 
-  /** Does something after a span of time, unless the loop is stopped by then. */
+  /** Calls a function after a delay, unless the loop is stopped by then. */
   after(span: Millis, act: () => void): void {
     this.#timers.after(span, act);
   }
@@ -93,7 +93,7 @@ export class ControllerLoop {
     return this.collection(storage).get(namespace, name) as T | undefined;
   }
 
-  /** Creates; a name that is taken or a namespace that is terminating is no error. */
+  /** Creates an object; a name that is taken or a terminating namespace is not an error. */
   create(parts: { type: ResourceType; namespace: string; body: unknown }): ModelObject | undefined {
     return this.#unlessRefused(() => createObject(this.context, parts));
   }
@@ -104,7 +104,7 @@ export class ControllerLoop {
     this.#unlessRefused(() => deleteObject(this.context, { type, namespace, name, options: rest }));
   }
 
-  /** Writes an object's new state past the server's rules, if anything differs. */
+  /** Writes an object's new state without the server's checks, if anything differs. */
   put(storage: string, object: ModelObject): ModelObject {
     return this.collection(storage).put(object);
   }
@@ -146,7 +146,7 @@ export class OwnerIndex {
     collection.subscribe((change) => this.#follow(change));
   }
 
-  /** In the order in which they came to be. */
+  /** In the order of their creation. */
   ownedBy(uid: string): readonly ModelObject[] {
     const owned = this.#byOwner.get(uid);
     return owned ? [...owned.values()] : [];
@@ -173,7 +173,7 @@ export class OwnerIndex {
   }
 }
 
-/** A kind of workload, and what it owns. */
+/** A kind of workload, and the kind of the objects that it owns. */
 interface WorkloadTraits {
   readonly kind: string;
   /** Where its objects are stored, such as `jobs.batch`. */
@@ -213,7 +213,7 @@ export abstract class WorkloadController implements ModelController {
     this.sync(workload, this.#owned.ownedBy(workload.metadata.uid));
   }
 
-  /** Brings what the workload owns one step nearer to its spec, and writes its status. */
+  /** Brings the workload's objects one step closer to its spec, and writes its status. */
   protected abstract sync(workload: WorkloadObject, owned: readonly ModelObject[]): void;
 
   protected writeStatus(workload: WorkloadObject, status: object): void {
@@ -222,7 +222,7 @@ export abstract class WorkloadController implements ModelController {
   }
 }
 
-/** The key of the controller of an object, where it is of the kind. */
+/** The key of an object's controller, if that is of the kind. */
 function ownerKeys(object: ModelObject, kind: string): readonly string[] {
   const owner = controllerOf(object);
   if (owner?.kind !== kind) return [];
@@ -254,7 +254,7 @@ export function podFromTemplate(
   };
 }
 
-/** A short name of a template's content, the same for the same content (FNV-1a). */
+/** A short hash of a template's content (FNV-1a). */
 export function templateHash(template: TemplateObject): string {
   let hash = 0x811c9dc5;
   for (const letter of JSON.stringify(template)) {

@@ -19,7 +19,8 @@ import { choosesNode, toleratesTaints } from "./scheduler.ts";
 const storage = "daemonsets.apps";
 
 /**
- * What every daemon tolerates. Source: kubernetes `pkg/controller/daemon/util/daemonset_util.go`.
+ * The tolerations of every daemon. Source: kubernetes
+ * `pkg/controller/daemon/util/daemonset_util.go`.
  */
 const daemonTolerations = [
   ...["not-ready", "unreachable"].map((one) => toleration(one, "NoExecute")),
@@ -28,7 +29,7 @@ const daemonTolerations = [
   ),
 ];
 
-/** Keeps one pod of each DaemonSet on each Node that it chooses, cordoned ones too. */
+/** Keeps one pod of each DaemonSet on each Node that it selects, including cordoned ones. */
 export class DaemonSetController extends WorkloadController {
   readonly #backoff: FailureBackoff;
 
@@ -64,7 +65,7 @@ export class DaemonSetController extends WorkloadController {
     this.loop.create({ type, namespace, body });
   }
 
-  /** Where daemons fail again and again, as on a machine that shuts down, each waits longer. */
+  /** If daemons fail repeatedly, as on a machine that shuts down, each waits longer. */
   #replaceFailed(set: WorkloadObject, pod: PodObject): void {
     const leftMs = this.#backoff.tryNow(`${set.metadata.uid}/${pod.spec.nodeName}`);
     if (leftMs === undefined) this.loop.delete(pod, { type: this.loop.type("v1", "pods") });
@@ -112,9 +113,9 @@ interface Entry {
 }
 
 /**
- * How long to leave something alone that failed again: a second at first, twice as long after each
- * failure, a quarter of an hour at most; forgotten after twice that.
- * Source: client-go `util/flowcontrol/backoff.go`, as the DaemonSet controller uses it.
+ * How long to wait after repeated failures: a second at first, doubled after each failure, at most
+ * a quarter of an hour; reset after twice that. Source: client-go `util/flowcontrol/backoff.go`, as
+ * the DaemonSet controller uses it.
  */
 class FailureBackoff {
   readonly #clock: Clock;
@@ -124,7 +125,7 @@ class FailureBackoff {
     this.#clock = clock;
   }
 
-  /** What is left to wait; undefined where a try may be made, which then counts as made. */
+  /** The remaining wait; undefined if a retry is allowed, which then counts as made. */
   tryNow(key: string): Millis | undefined {
     const nowMs = this.#clock.monotonic();
     const entry = this.#entries.get(key);

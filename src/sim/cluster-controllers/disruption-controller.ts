@@ -18,8 +18,8 @@ import {
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
 /**
- * An evicted pod that is not seen to go within this time counts again. Source: disruption.go,
- * DeletionTimeout.
+ * An evicted pod that does not begin to terminate within this time counts again. Source:
+ * disruption.go, DeletionTimeout.
  */
 const deletionTimeout = minutes(2);
 
@@ -36,8 +36,8 @@ interface Expectation {
 }
 
 /**
- * Writes the status of budgets: how many pods there should be, are healthy, and may go.
- * Source: kubernetes `pkg/controller/disruption/disruption.go`.
+ * Writes the status of budgets: how many pods are expected, healthy, and may be disrupted. Source:
+ * kubernetes `pkg/controller/disruption/disruption.go`.
  */
 export class DisruptionController implements ModelController {
   readonly name = "disruption";
@@ -85,7 +85,7 @@ export class DisruptionController implements ModelController {
     if (!jsonEqual(status, budget.status)) this.#loop.put(budgetStorage, { ...budget, status });
   }
 
-  /** Entries of pods that are neither gone, nor seen to go, nor overdue. */
+  /** Entries of pods that are neither gone, nor terminating, nor overdue. */
   #stillGoing(budget: BudgetObject, pods: readonly PodObject[]): Readonly<Record<string, string>> {
     const before = budgetStatus(budget).disruptedPods ?? {};
     const nowAt = this.#loop.context.clock.now();
@@ -124,7 +124,7 @@ export class DisruptionController implements ModelController {
     };
   }
 
-  /** The sum of what the owners of the pods want; pods without an owner count for nothing. */
+  /** The sum of the replicas that the pods' owners request; pods without an owner do not count. */
   #scaleOf(pods: readonly PodObject[]): number {
     const scales = new Map<string, number>();
     for (const pod of pods) {
@@ -167,7 +167,7 @@ function scaleChanged({ object, previous }: StoredChange): boolean {
   return replicas(object) !== replicas(previous);
 }
 
-/** Which pods each budget selects; kept up with every change, so that nothing is listed again. */
+/** The pods that each budget selects, updated at every change so that nothing is listed again. */
 class BudgetMembers {
   readonly #store: ModelStore;
   readonly #members = new Map<string, Map<string, PodObject>>();
@@ -183,7 +183,7 @@ class BudgetMembers {
     return this.#members.get(budgetKey)?.values() ?? [];
   }
 
-  /** The budgets that select the pod of a change, or did so before. */
+  /** The budgets that select the changed pod, or did before. */
   budgetsOf(change: StoredChange): readonly string[] {
     const { object, previous } = change;
     const keys: string[] = [];
@@ -221,7 +221,7 @@ class BudgetMembers {
   }
 }
 
-/** Selectors are frozen and shared, so one that did not change is the same object. */
+/** Selectors are frozen and shared, so an unchanged one is the same object. */
 function selectorOf(budget: ModelObject | undefined): unknown {
   return (budget?.spec as { selector?: unknown } | undefined)?.selector;
 }

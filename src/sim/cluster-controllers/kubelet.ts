@@ -10,17 +10,17 @@ import {
 } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
-/** How the programs in a model pod behave; written as annotations of the pod. */
+/** How a model pod's programs behave; written as annotations of the pod. */
 export const podBehaviour = {
-  /** Seconds from the binding until it runs and is ready; 5 where absent. */
+  /** Seconds from binding until it runs and is ready; default 5. */
   startSeconds: "model.lastcall.dev/start-seconds",
-  /** Seconds from SIGTERM until it exits, or `never`; 1 where absent. */
+  /** Seconds from SIGTERM until it exits, or `never`; default 1. */
   exitSeconds: "model.lastcall.dev/exit-seconds",
   /** Seconds from its start until it succeeds; for jobs. */
   runSeconds: "model.lastcall.dev/run-seconds",
 } as const;
 
-/** What the kubelet of a machine grants at a shutdown: regular pods first, critical ones after. */
+/** The grace periods of a kubelet at shutdown: regular pods first, then critical ones. */
 export interface ShutdownGrace {
   readonly regularSeconds: number;
   readonly criticalSeconds: number;
@@ -39,9 +39,9 @@ interface Running {
 }
 
 /**
- * The kubelets of all nodes: they start pods, stop them within their grace, and at a shutdown of
- * their machine stop all they have within the machine's. The machine of a Node that was never
- * booted or powered off counts as running.
+ * The kubelets of all nodes: they start pods, stop them within their grace periods, and at a
+ * shutdown of their machine stop all of them within the machine's. The machine of a Node that was
+ * never booted or powered off counts as running.
  */
 export class Kubelet implements ModelController {
   readonly name = "kubelet";
@@ -70,7 +70,7 @@ export class Kubelet implements ModelController {
   }
 
   /**
-   * The machine shuts down: the Node gets not ready, and pods are stopped group by group.
+   * The machine shuts down: the Node becomes not ready, and pods are stopped group by group.
    * Source: kubelet nodeshutdown_manager.go (platform facts 1.4).
    */
   shutDown(nodeName: string, grace: ShutdownGrace): void {
@@ -84,7 +84,7 @@ export class Kubelet implements ModelController {
     });
   }
 
-  /** The machine lost its power: its pods stay in the API as they were last reported. */
+  /** The machine lost power: its pods stay in the API as last reported. */
   powerOff(nodeName: string): void {
     this.#off.add(nodeName);
     this.#shuttingDown.delete(nodeName);
@@ -154,7 +154,7 @@ export class Kubelet implements ModelController {
     return { ...pod.status, phase: "Running", conditions, ...places, containerStatuses };
   }
 
-  /** SIGTERM, once; the program exits in its own time, and SIGKILL ends what does not. */
+  /** Sends SIGTERM once; the program exits in its own time, or SIGKILL ends it. */
   #terminate(pod: PodObject, known: Running | undefined): void {
     const nowAt = this.#loop.context.clock.now();
     const killAt = this.#killInstant(pod, known);
@@ -166,9 +166,7 @@ export class Kubelet implements ModelController {
     this.#loop.after(spanMs, () => this.#ifSame(pod, (now) => this.#remove(now)));
   }
 
-  /**
-   * A first grace is counted from when the kubelet sees it; one that is shortened names its end.
-   */
+  /** The first grace period counts from when the kubelet sees it; a shortened one names its end. */
   #killInstant(pod: PodObject, known: Running | undefined): Instant {
     const nowAt = this.#loop.context.clock.now();
     const graceSeconds = pod.metadata.deletionGracePeriodSeconds ?? 0;
@@ -200,7 +198,7 @@ export class Kubelet implements ModelController {
     this.#loop.after(seconds(stopSeconds), () =>
       this.#ifSame(pod, (now) => {
         if (this.#isOff(pod.spec.nodeName ?? "")) return;
-        // A pod that was deleted through the API goes; one that was not stays as Failed.
+        // A pod that was deleted through the API disappears; any other stays as Failed.
         if (now.metadata.deletionTimestamp !== undefined) this.#remove(now);
         else this.#fail(now);
       }),
@@ -244,14 +242,14 @@ export class Kubelet implements ModelController {
     this.#loop.put("nodes", { ...node, status: { ...node.status, conditions } });
   }
 
-  /** Calls `act` with the present state of the pod, unless another pod has its name now. */
+  /** Calls `act` with the current state of the pod, unless another pod now has its name. */
   #ifSame(pod: PodObject, act: (now: PodObject) => void): void {
     const now = this.#loop.get<PodObject>("pods", keyOf(pod));
     if (now && now.metadata.uid === pod.metadata.uid) act(now);
   }
 }
 
-/** A pod that waits for its first start, or was not ready when its machine came up again. */
+/** A pod that waits for its first start, or was not ready when its machine came back. */
 function isToStart(pod: PodObject): boolean {
   const { phase } = pod.status;
   return phase === "Pending" || (phase === "Running" && !isReady(pod));
@@ -268,7 +266,7 @@ export function isShuttingDown(node: NodeObject | undefined): boolean {
   return (node?.status.conditions ?? []).some(({ message }) => message === shuttingDown);
 }
 
-/** From SIGTERM until its program has ended by itself; a second where nobody says. */
+/** The time from SIGTERM until its program exits by itself; default one second. */
 export function exitSecondsOf(pod: PodObject): number {
   const text = pod.metadata.annotations?.[podBehaviour.exitSeconds];
   return text === "never" ? Number.POSITIVE_INFINITY : Number(text ?? 1);

@@ -21,13 +21,13 @@ const owners = [
   "jobs.batch",
 ];
 
-/** Storages whose objects other objects own. */
+/** Storages whose objects can be owners. */
 const dependents = [
   { storage: "pods", apiVersion: "v1", plural: "pods" },
   { storage: "replicasets.apps", apiVersion: "apps/v1", plural: "replicasets" },
 ] as const;
 
-/** Deletes what an owner leaves behind, in the background. */
+/** Deletes the dependents of a deleted owner, in the background. */
 export class GarbageCollector implements ModelController {
   readonly name = "garbage-collector";
   readonly watches = Object.fromEntries(
@@ -55,7 +55,7 @@ export class GarbageCollector implements ModelController {
   }
 }
 
-/** Pods of a terminating namespace take their grace, so it is looked at again. */
+/** Pods of a terminating namespace use their grace periods, so it is checked again. */
 const recheckAfter = seconds(1);
 
 /** Deletes the objects of a terminating namespace, and then the namespace. */
@@ -89,9 +89,9 @@ export class NamespaceController implements ModelController {
 const prefix = "node.kubernetes.io";
 
 /**
- * Writes the taints of a Node that is cordoned, not ready or unreachable, and makes the pods of a
- * Node not ready that is not ready itself.
- * Source: kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+ * Taints Nodes that are cordoned, not ready or unreachable, and marks the pods of Nodes that are
+ * not ready as not ready. Source: kubernetes
+ * `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
  */
 export class NodeLifecycleController implements ModelController {
   readonly name = "node-lifecycle";

@@ -18,13 +18,13 @@ import {
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
 /**
- * So many fitting nodes are compared; the real scheduler too scores a share of a large cluster.
+ * How many fitting nodes are compared; the real scheduler also scores a sample of a large cluster.
  */
 const comparedMax = 100;
 
 /**
- * Binds pods to a ready node that is neither cordoned nor tainted against them and has capacity;
- * spread over zones, then over nodes, then where the load is least.
+ * Binds pods to a ready node that is not cordoned, has no untolerated taint and has capacity;
+ * spreads them over zones, then over nodes, then by load.
  */
 export class Scheduler implements ModelController {
   readonly name = "scheduler";
@@ -37,7 +37,7 @@ export class Scheduler implements ModelController {
   };
   readonly #loop: ControllerLoop;
   readonly #cache: SchedulerCache;
-  /** Pods that found no place; looked at again whenever a node changes or a pod goes. */
+  /** Unschedulable pods; retried whenever a node changes or a pod leaves. */
   readonly #waiting = new Set<string>();
   /** Sorted by name; listed again when a Node is added or deleted. */
   #nodeNames: readonly string[] | undefined;
@@ -101,7 +101,7 @@ export class Scheduler implements ModelController {
     );
   }
 
-  /** Smaller is better, the first difference decides. */
+  /** Smaller is better; the first difference decides. */
   #score(node: NodeObject, { byNode, byZone }: Spread): readonly number[] {
     const load = this.#cache.loadOf(node.metadata.name);
     const cpuShare = load.cpu / (amountOf(node.status.allocatable?.cpu) || 1);
@@ -166,7 +166,7 @@ interface PlacedPod extends Load {
   readonly owner: string;
 }
 
-/** The requests of the pods on each node, and how the pods of each owner are spread. */
+/** The requests of the pods on each node, and the spread of each owner's pods. */
 class SchedulerCache {
   readonly #nodes: (name: string) => NodeObject | undefined;
   readonly #loads = new Map<string, Load>();
@@ -184,7 +184,7 @@ class SchedulerCache {
     return this.#loads.get(nodeName) ?? nothing;
   }
 
-  /** How the pods of the same owner are spread over nodes and zones. */
+  /** How pods of the same owner are spread over nodes and zones. */
   spreadOf(pod: ModelObject): Spread {
     const owner = controllerOf(pod)?.uid;
     const byNode = owner === undefined ? undefined : this.#spread.get(owner);
@@ -252,7 +252,7 @@ function zoneOfNode(node: NodeObject | undefined): string {
   return node?.metadata.labels?.[zoneLabel] ?? "";
 }
 
-/** Whether a pod's selector and required affinity choose the node. */
+/** Whether a pod's selector and required affinity match the node. */
 export function choosesNode(spec: PodSpec, node: NodeObject): boolean {
   const labels = node.metadata.labels ?? {};
   const selector = Object.entries(spec.nodeSelector ?? {});
@@ -262,7 +262,7 @@ export function choosesNode(spec: PodSpec, node: NodeObject): boolean {
   return terms === undefined || terms.some((term) => termFits(term, node));
 }
 
-/** Whether a pod may come to the node for all its taints; PreferNoSchedule does not keep it out. */
+/** Whether a pod tolerates the node's taints; PreferNoSchedule does not keep it away. */
 export function toleratesTaints(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[] | undefined,
@@ -297,7 +297,7 @@ function termFits(term: NodeTerm, node: NodeObject): boolean {
 const amounts = new Map<string, number>();
 const amountsKept = 10_000;
 
-/** What a quantity says, 0 where there is none; each placement asks for the same few texts. */
+/** The value of a quantity, 0 if absent; every placement parses the same few texts. */
 function amountOf(text: string | undefined): number {
   if (text === undefined) return 0;
   const before = amounts.get(text);

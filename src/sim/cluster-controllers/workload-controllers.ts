@@ -16,7 +16,7 @@ import {
   WorkloadController,
 } from "./controller-loop.ts";
 
-/** Keeps as many active pods as each ReplicaSet wants. */
+/** Keeps the number of active pods that each ReplicaSet requests. */
 export class ReplicaSetController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
     super(loop, pods, { kind: "ReplicaSet", storage: "replicasets.apps", owned: "pods" });
@@ -38,7 +38,7 @@ export class ReplicaSetController extends WorkloadController {
     }
   }
 
-  /** Those that serve nobody first, then the youngest. */
+  /** Pods that are not in service first, then the youngest. */
   #delete(active: readonly PodObject[], count: number): void {
     const order = active.toSorted(
       (a, b) =>
@@ -65,8 +65,8 @@ export class ReplicaSetController extends WorkloadController {
 const revisionLabel = "controller-revision-hash";
 
 /**
- * Keeps the pods `name-0` to `name-(n-1)`: in order one after the other, or all at once where the
- * set says Parallel; a new template replaces them from the last to the first.
+ * Keeps the pods `name-0` to `name-(n-1)`: in order one after the other, or all at once if the set
+ * says Parallel; a new template replaces them from the last to the first.
  */
 export class StatefulSetController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
@@ -81,7 +81,7 @@ export class StatefulSetController extends WorkloadController {
     if (this.#fill(set, byName)) this.#roll(set, byName);
   }
 
-  /** A pod that has failed keeps its name until somebody takes it away. */
+  /** A failed pod keeps its name until it is deleted. */
   #dropFinished(owned: readonly PodObject[]): void {
     for (const pod of owned) {
       const { phase } = pod.status;
@@ -96,7 +96,7 @@ export class StatefulSetController extends WorkloadController {
     }
   }
 
-  /** Creates what is missing; whether all pods are there and ready. */
+  /** Creates missing pods; returns whether all exist and are ready. */
   #fill(set: WorkloadObject, byName: ReadonlyMap<string, PodObject>): boolean {
     const parallel = set.spec.podManagementPolicy === "Parallel";
     let complete = true;
@@ -155,7 +155,7 @@ function ordinalOf(pod: PodObject): number {
   return Number(pod.metadata.name.slice(pod.metadata.name.lastIndexOf("-") + 1));
 }
 
-/** Runs pods until enough of them have succeeded; one that is lost is started again. */
+/** Runs pods until enough of them have succeeded; a lost one is restarted. */
 export class JobController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
     super(loop, pods, { kind: "Job", storage: "jobs.batch", owned: "pods" });
@@ -193,7 +193,7 @@ interface Rollout {
 }
 
 /**
- * Keeps a ReplicaSet of the newest template at full size, and shrinks the old ones no faster than
+ * Keeps a ReplicaSet of the latest template at full size, and shrinks the old ones no faster than
  * maxUnavailable and maxSurge allow. Source: kubernetes `pkg/controller/deployment/rolling.go`.
  */
 export class DeploymentController extends WorkloadController {
@@ -243,7 +243,7 @@ export class DeploymentController extends WorkloadController {
     if (grows) this.#scale(current, target);
   }
 
-  /** Counts desired replicas and not existing pods, or one step would be taken many times. */
+  /** Counts desired replicas and not existing pods, or one step would be repeated. */
   #shrinkOld({ deployment, current, old }: Rollout): void {
     const { wanted, unavailable } = limitsOf(deployment);
     const available = Number(current.status.availableReplicas ?? 0);
@@ -310,7 +310,7 @@ function limitsOf(deployment: WorkloadObject): {
     deployment.spec.strategy?.rollingUpdate ?? {};
   const surge = scaledValue(maxSurge, { total: wanted, rounding: "Up" });
   const unavailable = scaledValue(maxUnavailable, { total: wanted, rounding: "Down" });
-  // With both rounded to zero a rollout would never proceed.
+  // If both were rounded to zero, a rollout would never proceed.
   return { wanted, surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 

@@ -38,21 +38,21 @@ interface DemoWorldOptions {
   readonly clock: Clock;
   readonly seed: number;
   readonly nodes: number;
-  /** The CustomResourceDefinitions of Lastcall, as `lastcall setup crds` gives them. */
+  /** Lastcall's CustomResourceDefinitions, as `lastcall setup crds` prints them. */
   readonly definitions: readonly object[];
 }
 
-/** From the notice of a preemption until the machine shuts down, as its agent reports it. */
+/** From a preemption notice until the machine shuts down, as its agent reports it. */
 export const demoNoticeMs = seconds(120);
 
-/** As with `preemptionNoticeDuration` of 120 s; the shutdown takes the usual 30 s after it. */
+/** As with a `preemptionNoticeDuration` of 120 s; the shutdown takes the usual 30 s after it. */
 const demoTimings = { beforeShutdown: demoNoticeMs, notice: seconds(150) };
 
 const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
 
 /**
- * A fleet of preemptible machines in three zones with a shop running on it and a policy for it.
- * It does not depend on a controller: the same seed has the same preemptions with and without one.
+ * A fleet of preemptible machines in three zones, with a shop running on it and a policy for it. It
+ * does not depend on a controller: the same seed has the same preemptions with and without one.
  */
 export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   const { clock, seed, nodes, definitions } = options;
@@ -74,7 +74,7 @@ export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   return cluster;
 }
 
-/** As `deploy/base/placeholder-priority.yaml` has it, so that a policy may want room first. */
+/** As in `deploy/base/placeholder-priority.yaml`, so that a policy may make room first. */
 const placeholderPriority: DemoObject = {
   path: "/apis/scheduling.k8s.io/v1/priorityclasses",
   body: {
@@ -97,11 +97,11 @@ function groupsOf(nodes: number): readonly MachineGroup[] {
   }));
 }
 
-/** From the start until the first machine leaves as planned. */
+/** From the start until the first planned departure. */
 const untilFirst = minutes(10);
-/** Where so many are to leave one by one that there is no such age, they begin at this one. */
+/** If too many nodes are to leave one by one for that, they begin at this age. */
 const leastAge = hours(1);
-/** From the start until the cloud takes a machine before its time. */
+/** From the start until the cloud takes a machine early. */
 const untilPreemption = minutes(4);
 
 /**
@@ -127,7 +127,7 @@ function scheduleOf(world: DemoWorldOptions): {
       return minus(startAt, millis(age + (hashOf(`${seed}|${name}|birth`) % minutes(1))));
     },
     preemptions: {
-      // Of the machine that is there at the start; not of those that get its name.
+      // For the machine that exists at the start; not for its successors of the same name.
       endOf: (slot, bornAt) =>
         slot === preempted && bornAt < startAt
           ? { at: preemptedAt, because: "Preempted" }
@@ -141,16 +141,16 @@ function create(api: ModelApi, { path, body }: DemoObject): void {
   assert(status === 201, `the model takes what the demo creates at ${path}: ${status}`);
 }
 
-/** How many nodes of the demo may be out at once before another one starts to leave. */
+/** How many nodes of the demo may be unavailable before another one may start to leave. */
 const demoBudgetNodes = 2;
-/** A node's deadline is so long after its launch time: 24 h less the reserve. */
+/** A node's deadline in hours after its launch: 24 h less the reserve. */
 const demoLifetimeHours = 23.5;
 /** Departures are at least this far apart. */
 const demoSpacingMs = minutes(15);
 
 const hourMs = 3_600_000;
 
-/** The hour of the day (UTC) in which nobody may start to leave; some hours after the start. */
+/** The hour of the day (UTC) in which no departure may start, some hours after the start. */
 function quietHour(startAt: Instant): number {
   return (Math.floor(startAt / hourMs) + 5) % 24;
 }
@@ -182,7 +182,7 @@ function demoMayStart(startAt: Instant, at: Instant): boolean {
   return Math.floor(at / hourMs) % 24 !== quietHour(startAt);
 }
 
-/** What a run of the demo that began at `startAt` is held to. */
+/** The invariants of a run of the demo that began at `startAt`. */
 export function demoInvariants(startAt: Instant): readonly Invariant[] {
   return [
     startIsAllowed({
@@ -201,22 +201,22 @@ export function demoInvariants(startAt: Instant): readonly Invariant[] {
   ];
 }
 
-/** A workload of the demo: what it asks for, and how its programs behave. */
+/** A workload of the demo: its requests, and how its programs behave. */
 interface DemoWorkload {
   readonly name: string;
   readonly kind: "Deployment" | "StatefulSet";
-  /** Replicas in a fleet of 18 nodes, and the fewest in a small one. */
+  /** Replicas in a fleet of 18 nodes, and the minimum in a small one. */
   readonly replicas: number;
   readonly leastReplicas: number;
   readonly cpu: string;
   readonly graceSeconds: number;
   readonly startSeconds: number;
-  /** From SIGTERM until its program has ended by itself. */
+  /** From SIGTERM until its program exits by itself. */
   readonly exitSeconds: number;
   readonly budget?: { readonly maxUnavailable: number | string } | { readonly spare: number };
 }
 
-/** A shop: servers that end quickly, a database that takes its time, workers that take longer. */
+/** A shop: servers that stop quickly, a database that takes its time, workers that take longer. */
 const workloads: readonly DemoWorkload[] = [
   {
     ...{ name: "web", kind: "Deployment", replicas: 24, leastReplicas: 2, cpu: "250m" },
@@ -248,7 +248,7 @@ interface DemoObject {
 
 const namespace = "shop";
 
-/** What runs on the demo's fleet, in the order of creation. */
+/** The demo's workloads, in the order of creation. */
 function demoWorkloads(nodeCount: number): readonly DemoObject[] {
   return [
     { path: "/api/v1/namespaces", body: { metadata: { name: namespace } } },

@@ -9,11 +9,11 @@ import {
 import { exitSecondsOf, isShuttingDown } from "../cluster-controllers/kubelet.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 
-/** What became of one machine's pods from its notice on. Pods of DaemonSets are left out. */
+/** What happened to a machine's pods from its notice on, without pods of DaemonSets. */
 export interface NoticeTimeline {
   readonly node: string;
   readonly noticedAt: Instant;
-  /** When its power went. */
+  /** When its power was turned off. */
   readonly goneAt?: Instant;
   readonly pods: readonly PodTimeline[];
 }
@@ -22,18 +22,18 @@ interface PodTimeline {
   readonly name: string;
   /** When its deletion or its shutdown began. */
   readonly terminatingAt?: Instant;
-  /** When it had ended; absent for one that was running when the power went. */
+  /** When it had ended; absent if it was still running when the power went off. */
   readonly endedAt?: Instant;
-  /** It was ended before its program had. */
+  /** It was killed before its program had ended. */
   readonly isKilled?: true;
 }
 
 interface WatchedPod extends PodTimeline {
-  /** From SIGTERM until its program has ended by itself. */
+  /** From SIGTERM until its program exits by itself. */
   readonly exitMs: number;
 }
 
-/** Follows the pods of the machine that was noticed last, by the cloud and the pods alone. */
+/** Follows the pods of the machine with the latest notice, by the cloud and the pods alone. */
 export class NoticeWatch {
   readonly #cluster: ModelCluster;
   #timeline: NoticeTimeline | undefined;
@@ -61,12 +61,12 @@ export class NoticeWatch {
     }
     if (this.#timeline === undefined || machine.id !== this.#machineId) return;
     if (kind !== "Gone") return;
-    // What still runs when the power goes is killed by that.
+    // Whatever still runs when the power goes off is killed by it.
     this.#change((pod) => (pod.endedAt === undefined ? { ...pod, isKilled: true } : pod));
     this.#timeline = { ...this.#timeline, goneAt: at };
   }
 
-  /** The shutdown tells those that nobody has told before. */
+  /** The shutdown terminates the pods that were not told before. */
   #onNodeChange(node: NodeObject): void {
     const { node: name, goneAt } = this.#timeline ?? {};
     if (name !== node.metadata.name || goneAt !== undefined || !isShuttingDown(node)) return;

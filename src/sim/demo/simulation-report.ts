@@ -11,25 +11,26 @@ import { exitSecondsOf, gkeShutdownGrace, isShuttingDown } from "../cluster-cont
 import { type DepartureObject, departureStorage, type Violation } from "../invariants/invariant.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 
-/** What became of a fleet under one policy. */
+/** The outcome of a fleet under one policy. */
 export interface FleetCounts {
   /** Nodes that left as planned: every pod by eviction, in its own time, then the machine. */
   readonly plannedDepartures: number;
-  /** Machines that the cloud took, at its own time or at their 24 hours. */
+  /** Machines that the cloud took, at any time or at their 24 hours. */
   readonly preempted: number;
   /** Of these, the machines that had reached their 24 hours. */
   readonly preemptedAtLimit: number;
-  /** Departures in which a pod had to be deleted past its budget, or was left. */
+  /** Departures in which a pod was deleted against its budget, or was left behind. */
   readonly forced: number;
-  /** Departures that the end of a notice overtook with pods still on the node. */
+  /** Departures whose notice ran out with pods still on the node. */
   readonly expired: number;
   /**
-   * Pods that got less time to end than they ask for. DaemonSet pods are not counted, nor below.
+   * Pods that got less time to terminate than they ask for. Here and below, pods of DaemonSets are
+   * not counted.
    */
   readonly podsCut: number;
   /** Pods that were killed before their program had ended. */
   readonly podsLost: number;
-  /** Machines made for ones that went. */
+  /** Machines created to replace others. */
   readonly replacements: number;
   /** The most machines that the cloud took within one minute. */
   readonly largestLossIn60s: number;
@@ -45,7 +46,7 @@ interface PolicyRun {
 export interface SimulationFacts {
   readonly seed: number;
   readonly runs: number;
-  /** Nodes wanted times hours run, over all runs. */
+  /** Desired nodes times hours run, over all runs. */
   readonly nodeHours: number;
   readonly policies: readonly PolicyRun[];
   readonly violations: readonly Violation[];
@@ -53,7 +54,8 @@ export interface SimulationFacts {
 }
 
 /**
- * The pinned form of contract: kind SimulationReport. All but `wallSeconds` follows from the seed.
+ * The pinned form of the contract: kind SimulationReport. Everything but `wallSeconds` follows from
+ * the seed.
  */
 export function simulationReport(facts: SimulationFacts): object {
   const { seed, runs, nodeHours, policies, violations, wallSeconds } = facts;
@@ -90,8 +92,8 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /**
- * Counts what becomes of a fleet, with a controller or without one, from the cloud's events and
- * the pods as they are; only the outcomes of departures are read from the ledger.
+ * Counts the outcomes, with or without a controller, by the cloud's events and the pods themselves;
+ * only the outcomes of departures are read from their status.
  */
 export class FleetTally {
   readonly #cluster: ModelCluster;
@@ -167,7 +169,7 @@ export class FleetTally {
     if (type === "DELETED" || before?.status.phase !== "Running" || isDaemon(now)) return;
     const allowedSeconds = grantedBy(before, now);
     if (allowedSeconds === undefined) return;
-    // An eviction does not lengthen what a kubelet that is shutting down leaves a pod.
+    // An eviction does not extend the time that a kubelet leaves a pod while it shuts down.
     const grantedSeconds = this.#isShuttingDown(now.spec.nodeName)
       ? Math.min(allowedSeconds, gkeShutdownGrace.regularSeconds)
       : allowedSeconds;
@@ -188,10 +190,7 @@ export class FleetTally {
   }
 }
 
-/**
- * The seconds that this change of a running pod grants it to end in; undefined where it does not
- * end it.
- */
+/** The seconds in which this change tells a running pod to terminate; undefined if it does not. */
 function grantedBy(before: PodObject, now: PodObject): number | undefined {
   const shutDown = now.status.phase === "Failed" && now.status.reason === "Terminated";
   if (shutDown) return Math.min(wantedSeconds(now), gkeShutdownGrace.regularSeconds);

@@ -1,15 +1,15 @@
 /**
- * Objects in Kubernetes' protobuf, which kubectl sends where it makes an object itself, as `kubectl
- * create namespace` and `kubectl auth can-i` do; from files it sends JSON. Known are the kinds of
- * which that is so and which people try first. Nothing is dropped in silence: a kind or a field
- * that is not in the tables is not read at all.
- * Source: the `generated.proto` files of k8s.io/api and k8s.io/apimachinery 0.36.
+ * Objects in Kubernetes' protobuf, which kubectl sends for objects that it creates itself, as in
+ * `kubectl create namespace` and `kubectl auth can-i`; files it sends as JSON. Supported are the
+ * kinds of such commands that people try first. Nothing is dropped silently: an object with an
+ * unknown kind or field is not read at all. Source: the `generated.proto` files of k8s.io/api and
+ * k8s.io/apimachinery 0.36.
  */
 type Shape =
   | "text"
   | "number"
   | "boolean"
-  /** Set by servers, or empty in all that kubectl makes. */
+  /** Set by servers, or empty in everything that kubectl creates. */
   | "ignored"
   | { readonly list: Shape }
   | { readonly textByText: true }
@@ -97,7 +97,7 @@ const resourceAttributes: Shape = {
 
 const pathAttributes: Shape = { fields: { 1: ["path", "text"], 2: ["verb", "text"] } };
 
-/** `apiVersion/kind` and its fields besides the metadata, which are the first of every kind. */
+/** `apiVersion/kind` and its fields besides the metadata, which come first in every kind. */
 const kinds: Readonly<Record<string, WireFields>> = {
   "v1/Namespace": {
     2: ["spec", { fields: { 1: ["finalizers", texts] } }],
@@ -124,10 +124,10 @@ const kinds: Readonly<Record<string, WireFields>> = {
   },
 };
 
-/** What the bytes of every object begin with, before a `runtime.Unknown` that wraps it. */
+/** The first bytes of every object, before the `runtime.Unknown` that wraps it. */
 const magic = "k8s\0";
 
-/** The object as it would be in JSON; undefined where it is not all known. */
+/** The object as JSON; undefined if any part is unknown. */
 export function readProtobufObject(bytes: Uint8Array): object | undefined {
   try {
     return objectOf(bytes);
@@ -156,7 +156,7 @@ function objectOf(bytes: Uint8Array): object | undefined {
 
 type WireRecord = Record<string, unknown>;
 
-/** Throws a RangeError at a field that is not known and says something, and at broken bytes. */
+/** Throws a RangeError at an unknown field that is not empty, and at broken bytes. */
 function wireRecordOf(bytes: Uint8Array, fields: WireFields): WireRecord {
   const record: WireRecord = {};
   for (const { number, value } of fieldsOf(bytes)) {
@@ -171,7 +171,7 @@ function wireRecordOf(bytes: Uint8Array, fields: WireFields): WireRecord {
 
 function put(record: WireRecord, [name, shape]: WireFields[number], value: Value): void {
   if (shape === "ignored") return;
-  // The writer writes what Go has for nothing, too.
+  // The writer also writes Go's zero values.
   if (shape === "text" && bytesIn(value).length === 0) return;
   if (typeof shape === "object" && "list" in shape) {
     record[name] = [...((record[name] as unknown[] | undefined) ?? []), read(shape.list, value)];
@@ -196,7 +196,7 @@ function entryOf(bytes: Uint8Array): WireRecord {
   return { [String(key)]: value };
 }
 
-/** A number, or the bytes of a text or of another message. */
+/** A number, or the bytes of a text or of a nested message. */
 type Value = number | Uint8Array;
 
 interface WireField {
@@ -204,7 +204,7 @@ interface WireField {
   readonly value: Value;
 }
 
-/** Wire types 0 (a number) and 2 (so many bytes) are all that the kinds above are made of. */
+/** The kinds above only use wire types 0 (varint) and 2 (length-delimited). */
 function fieldsOf(bytes: Uint8Array): readonly WireField[] {
   const found: WireField[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -220,7 +220,7 @@ function fieldsOf(bytes: Uint8Array): readonly WireField[] {
   return found;
 }
 
-/** Negative numbers take ten bytes and none of the kinds above has one; they are refused. */
+/** Negative numbers take ten bytes, and none of the kinds above has one; they are refused. */
 function varint(
   bytes: Uint8Array,
   from: number,

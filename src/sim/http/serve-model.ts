@@ -19,24 +19,24 @@ import { tableEvent, tableOf, wantsTable } from "./table.ts";
 
 interface ModelServerOptions {
   readonly api: ModelApi;
-  /** 0, or absent, for any free port. */
+  /** Default 0: any free port. */
   readonly port?: number;
-  /** How many times faster than the wall's its time goes: told with its version, for boards. */
+  /** How many times faster than the wall clock its time runs: sent with its version, for boards. */
   readonly rate?: () => number;
 }
 
 export interface ModelServer {
   /** Such as `http://127.0.0.1:40123`. */
   readonly url: string;
-  /** The kubeconfig by which kubectl reaches it. */
+  /** The kubeconfig for kubectl. */
   readonly kubeconfig: string;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Serves a model cluster on loopback, so that the real kubectl can work on it. It asks nobody who
- * they are; requests that a browser sends for some web page are refused.
- * Throws `LastcallError` PORT_TAKEN.
+ * Serves a model cluster on loopback, so that the real kubectl can work on it. It authenticates
+ * nobody; requests that a browser sends for a web page are refused. Throws `LastcallError`
+ * PORT_TAKEN.
  */
 export async function serveModel(options: ModelServerOptions): Promise<ModelServer> {
   const { api, port = 0, rate } = options;
@@ -59,7 +59,7 @@ interface VersionAnswer {
   readonly rate: () => number;
 }
 
-/** As of any API server, with the time there is in the model. */
+/** As any API server sends it, with the model's time. */
 function writeVersion(api: ModelApi, { response, rate }: VersionAnswer): void {
   const { status, body } = api.handle({ method: "GET", path: "/version" });
   const modelClock = { at: formatInstant(api.context.clock.now()), rate: rate() };
@@ -120,7 +120,7 @@ async function dispatch(api: ModelApi, { request, response }: Exchange): Promise
   } else write(response, answer);
 }
 
-/** A page on another site, or one whose name was pointed at loopback, has no business here. */
+/** Neither a page of another site nor one whose name was pointed at loopback may use it. */
 function checkOrigin(request: IncomingMessage): void {
   const host = (request.headers.host ?? "").replace(/:\d+$/, "");
   const isLocal = host === "127.0.0.1" || host === "localhost";
@@ -166,7 +166,8 @@ async function streamWatch(api: ModelApi, exchange: WatchExchange): Promise<void
   response.once("close", () => hungUp.abort());
   const events = api.watch({ path, query, signal: hungUp.signal });
   const first = events.peek();
-  // A version that is too old is an ERROR event of the stream; any other refusal replaces it.
+  // A version that is too old is an ERROR event in the stream; any other refusal replaces the
+  // stream.
   if (first?.type === "ERROR" && first.object.code !== 410) {
     write(response, { status: Number(first.object.code ?? 500), body: first.object });
     return;
@@ -190,14 +191,14 @@ function write(response: ServerResponse, answer: KubeAnswer): void {
   response.end(isText ? body : JSON.stringify(body));
 }
 
-/** The real server takes no more either. */
+/** The limit of the real server, too. */
 const bodyMaxBytes = 3 * 1024 * 1024;
 
 /** Some commands of kubectl, such as `create namespace`, send it; files are sent as JSON. */
 const protobuf = "application/vnd.kubernetes.protobuf";
 
 /**
- * Reads a request's body, JSON or such protobuf as kubectl sends; undefined where there is none.
+ * Reads a request's body, JSON or the protobuf that kubectl sends; undefined if there is none.
  * Throws `ApiRefusal` (400, 413, 415).
  */
 async function readBody(request: IncomingMessage): Promise<unknown> {
@@ -211,7 +212,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** kubectl does not try again in JSON by itself, so the refusal says how to make it. */
+/** kubectl does not retry with JSON by itself, so the refusal says how to. */
 function fromProtobuf(bytes: Uint8Array): object {
   const object = readProtobufObject(bytes);
   if (object !== undefined) return object;
@@ -234,7 +235,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** A kubeconfig, as JSON, which is YAML too, for the model cluster at `url`. */
+/** A kubeconfig for the model cluster at `url`, as JSON, which is also YAML. */
 function kubeconfigOf(url: string): string {
   const name = "lastcall-model";
   const config = {

@@ -7,7 +7,7 @@ import type { ModelObject } from "../api/store/model-object.ts";
 type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
 type Column = readonly [name: string, cell: ColumnCell, width?: "wide"];
 
-/** How long ago an instant was; `<unknown>` where there is none. */
+/** The time since an instant; `<unknown>` if there is none. */
 function ageOf(text: unknown, nowAt: Instant): string {
   const at = typeof text === "string" ? parseInstant(text) : undefined;
   return at === undefined ? "<unknown>" : humanDuration(millis(nowAt - at));
@@ -178,7 +178,7 @@ function involvedObject(event: ModelObject): string {
   return `${String(kind ?? "").toLowerCase()}/${named ?? ""}`;
 }
 
-/** `1/2`: how many of the containers are ready. */
+/** `1/2`: the number of ready containers. */
 function podReady(pod: ModelObject): string {
   const wanted = readJsonPath(pod, ".spec.containers");
   const statuses = readJsonPath(pod, ".status.containerStatuses");
@@ -189,7 +189,7 @@ function podReady(pod: ModelObject): string {
   return `${ready}/${Array.isArray(wanted) ? wanted.length : 0}`;
 }
 
-/** What kubectl calls the status: Terminating and a reason go before the phase. */
+/** The status that kubectl shows: Terminating and reasons take precedence over the phase. */
 function podStatus(pod: ModelObject): string {
   const { phase, reason } = fieldsOf(pod.status);
   if (pod.metadata.deletionTimestamp !== undefined) return "Terminating";
@@ -229,9 +229,9 @@ const step =
   /\.((?:[^.[\\]|\\.)+)|\[(\d+)\]|\[\?\(@\.([\w.]+)\s*==\s*["']([^"']*)["']\)\]|\[["']([^"']+)["']\]/g;
 
 /**
- * Reads what a printer column's `jsonPath` names, such as `.status.phase`,
- * `.metadata.labels.example\.com/a` or `.status.conditions[?(@.type=="Ready")].status`;
- * undefined where there is nothing. Only these forms are understood.
+ * Reads the value of a printer column's `jsonPath`, such as `.status.phase`,
+ * `.metadata.labels.example\.com/a` or `.status.conditions[?(@.type=="Ready")].status`; undefined
+ * if there is none. Only these forms are supported.
  */
 export function readJsonPath(object: unknown, path: string): unknown {
   let value: unknown = object;
@@ -248,12 +248,12 @@ function firstWith(list: unknown, match: { field: string; wanted: string }): unk
   return list.find((item) => isFields(item) && String(item[match.field]) === match.wanted);
 }
 
-/** Whether a client asks for a Table; kubectl does where it prints columns. */
+/** Whether a client requests a Table; kubectl does when it prints columns. */
 export function wantsTable(accept: string | undefined): boolean {
   return /as=Table;(.*;)?g=meta\.k8s\.io/.test(accept ?? "");
 }
 
-/** A list or a single object as the Table that the server would print. */
+/** A list or a single object as the Table that the server would send. */
 export function tableOf(
   body: unknown,
   options: { readonly type: ResourceType; readonly nowAt: Instant },
@@ -272,7 +272,7 @@ export function tableOf(
   };
 }
 
-/** A watch event about a Table of one row; errors are passed on as they are. */
+/** A watch event as a Table of one row; errors are passed on unchanged. */
 export function tableEvent(
   event: KubeWatchEvent,
   options: { readonly type: ResourceType; readonly nowAt: Instant },
@@ -303,7 +303,7 @@ function rowOf(
   };
 }
 
-/** One column of `kubectl get`; those of priority 1 are for `-o wide`. */
+/** A column of `kubectl get`; those of priority 1 are for `-o wide`. */
 interface TableColumn {
   readonly name: string;
   readonly type: string;

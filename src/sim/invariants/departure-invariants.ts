@@ -20,13 +20,13 @@ import {
 interface StartRules {
   /** Whether windows let a planned departure start at an instant. */
   readonly mayStart: (at: Instant) => boolean;
-  /** How many nodes may be out at once, the one that starts included. */
+  /** How many nodes may be unavailable at once, including the one that starts. */
   readonly budgetNodes: number;
 }
 
 /**
- * Invariant 1: outside its windows and over its budgets nothing starts, unless a deadline forces
- * it.
+ * Invariant 1: no departure starts outside its windows or over its budgets, unless a deadline
+ * requires it.
  */
 export function startIsAllowed(rules: StartRules): Invariant {
   return {
@@ -52,7 +52,7 @@ export function plannedInTime(lifetime: Millis): Invariant {
       if (event.kind !== "Change" || event.storage !== departureStorage) return undefined;
       const { type, object } = event.change;
       const { node, cause, departAt, deadlineAt, noticedAt } = (object as DepartureObject).spec;
-      // Once noticed it is planned no more: its deadline is the cloud's, which may name none.
+      // After a notice it is no longer planned: its deadline is the cloud's, which may name none.
       if (type === "DELETED" || cause !== "Planned" || noticedAt !== undefined) return undefined;
       const [departs, deadline] = [departAt, deadlineAt].map((text) => parseInstant(text ?? ""));
       if (departs === undefined || deadline === undefined) {
@@ -64,7 +64,7 @@ export function plannedInTime(lifetime: Millis): Invariant {
       if (isSame && bornAt !== undefined && deadline > plus(bornAt, lifetime)) {
         return `the deadline of ${node.name} is later than its machine may live`;
       }
-      // One that was uncordoned past its deadline has no better instant left.
+      // A departure that was uncordoned past its deadline has no better time left.
       if (departs <= deadline || event.at >= deadline) return undefined;
       return `${node.name} is planned past its deadline`;
     },
@@ -81,7 +81,7 @@ function startedNow(event: TraceEvent): DepartureObject | undefined {
   return waited && phaseOf(departure) === "Preparing" ? departure : undefined;
 }
 
-/** Nodes that are not at work: not ready, or cordoned by anybody. */
+/** Nodes that are unavailable: not ready, or cordoned by anybody. */
 function nodesOut(store: ModelStore, except: string): number {
   const nodes = [...store.collection("nodes").all()] as NodeObject[];
   return nodes.filter(
@@ -89,7 +89,9 @@ function nodesOut(store: ModelStore, except: string): number {
   ).length;
 }
 
-/** Each departure ends in exactly one outcome, which stays; and every phase carries its reason. */
+/**
+ * Each departure ends in exactly one outcome, which never changes; and every phase has its reason.
+ */
 export const oneOutcome: Invariant = {
   name: "one-outcome",
   check: () => (event) => {
@@ -118,8 +120,8 @@ export const oneOutcome: Invariant = {
 };
 
 /**
- * Invariant 3: a machine is released only after the last pod that had to leave has left, or after
- * the time was up and the ledger says so.
+ * Invariant 3: a machine is released only after the last pod that must leave has left, or after the
+ * time was up and the status says so.
  */
 export const releaseAfterDrain: Invariant = {
   name: "release-after-drain",
@@ -143,7 +145,7 @@ export const rightMachine: Invariant = {
     if (event.kind !== "Release") return undefined;
     const { request } = event;
     const node = nodeOf(store, request);
-    // Its Node may be gone by now: then only the machine id of the request identifies the machine.
+    // Its Node may be gone: then only the machine id of the request identifies the machine.
     if (node === undefined) return undefined;
     const departure = departureOfNode(store, node.metadata.name);
     if (departure?.metadata.uid === request.requestId) return undefined;
@@ -167,7 +169,7 @@ function wasCutShort({ status }: DepartureObject): boolean {
   return status?.timeline?.some(({ result }) => result.startsWith("CutShort")) ?? false;
 }
 
-/** A daemon stays, a finished pod is no matter, and a static pod goes with its machine. */
+/** A daemon stays, a finished pod does not matter, and a static pod goes with its machine. */
 function hadToLeave(object: ModelObject): boolean {
   const { phase } = (object as PodObject).status;
   const owner = controllerOf(object)?.kind;
@@ -187,7 +189,7 @@ export const oneActor: Invariant = {
   },
 };
 
-/** Events and the Lease itself are written by those who do not lead, too. */
+/** Replicas that do not lead also write Events and the Lease itself. */
 function actOf(event: TraceEvent): { actor: string; what: string } | undefined {
   if (event.kind === "Release") {
     return { actor: event.actor, what: `release ${event.request.providerID}` };

@@ -21,7 +21,7 @@ import {
 
 /**
  * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it
- * wants. Counted here from the pods' readiness, not from the budget's status.
+ * requires. Computed here from the pods' readiness, not from the budget's status.
  */
 export const budgetIsKept: Invariant = {
   name: "budget-is-kept",
@@ -41,7 +41,7 @@ export const budgetIsKept: Invariant = {
 };
 
 /**
- * Invariant 4: in a departure that somebody chose, pods leave by eviction and never by deletion.
+ * Invariant 4: in a planned or requested departure, pods leave by eviction and never by deletion.
  */
 export const evictionOnly: Invariant = {
   name: "eviction-only",
@@ -57,7 +57,7 @@ export const evictionOnly: Invariant = {
   },
 };
 
-/** The healthy pod that this change sets on its way out by eviction. */
+/** The healthy pod that this change evicts. */
 function evictedNow({ object, previous }: StoredChange): ModelObject | undefined {
   const going = object.metadata.deletionTimestamp !== undefined;
   const wentBefore = previous?.metadata.deletionTimestamp !== undefined;
@@ -83,7 +83,7 @@ function countsOf(
   return { healthy, wanted: shareOf(spec.minAvailable ?? 0, replicas) };
 }
 
-/** What the workloads want of which the budget selects the pods. */
+/** The number of replicas that the owners of the budget's pods request. */
 function replicasBehind(budget: ModelObject, store: ModelStore): number {
   const workloads = ["deployments.apps", "statefulsets.apps"].flatMap((storage) => [
     ...store.collection(storage).inNamespace(namespaceOf(budget)),
@@ -98,7 +98,7 @@ function replicasBehind(budget: ModelObject, store: ModelStore): number {
     .reduce((sum, { spec }) => sum + (spec.replicas ?? 1), 0);
 }
 
-/** A number as it is, a percentage rounded up, as upstream has it for both kinds. */
+/** A number as it is, a percentage rounded up, as in Kubernetes for both fields. */
 function shareOf(amount: number | string, replicas: number): number {
   if (typeof amount === "number") return amount;
   return Math.ceil((Number.parseInt(amount, 10) * replicas) / 100);
@@ -116,10 +116,10 @@ function nameOf(object: ModelObject): string {
   return `${namespaceOf(object)}/${object.metadata.name}`;
 }
 
-/** An orphaned mark is seen and cleared by the next pass, which takes at most so long. */
+/** The next pass finds and removes an orphaned mark, which takes at most this long. */
 const clearedWithin = minutes(2);
 
-/** Invariant 7: no node stays marked without a live Departure that says why. */
+/** Invariant 7: no node stays marked without a live Departure that explains it. */
 export const cordonHasDeparture: Invariant = {
   name: "cordon-has-departure",
   check: (store) => {
@@ -136,7 +136,7 @@ export const cordonHasDeparture: Invariant = {
   },
 };
 
-/** Follows which marked nodes have no live Departure; a write to either may change that. */
+/** Tracks the marked nodes without a live Departure; a write to either may change that. */
 function follow(
   event: TraceEvent,
   known: { readonly store: ModelStore; readonly orphanSince: Map<string, Instant> },
@@ -167,7 +167,7 @@ function isOrphaned(node: ModelObject, store: ModelStore): boolean {
   return departure?.spec.node.uid !== uid || phaseOf(departure) === "Ended";
 }
 
-/** A pod leaves a departing node only after the node is closed to others, by the same Departure. */
+/** A pod leaves a departing node only after the same Departure has cordoned the node. */
 export const cordonBeforeEviction: Invariant = {
   name: "cordon-before-eviction",
   check:

@@ -20,13 +20,13 @@ interface InvariantMonitorOptions {
 }
 
 const watchedStorages = ["nodes", "pods", budgetStorage, departureStorage];
-/** An invariant that is broken stays broken at every event; the first reports are enough. */
+/** A broken invariant stays broken at every event; the first reports are enough. */
 const violationLimit = 20;
 
 /**
- * Watches a run from outside and holds it to the invariants. It sees every write in the store, what
- * the cloud does, and through `api` and `releaser` what each controller asks for; it trusts
- * nothing that a controller says of itself.
+ * Observes a run from outside and checks the invariants. It sees every write in the store, the
+ * cloud's events, and through `api` and `releaser` every request of each controller; it trusts
+ * nothing that a controller reports about itself.
  */
 export class InvariantMonitor {
   readonly #options: InvariantMonitorOptions;
@@ -79,7 +79,7 @@ export class InvariantMonitor {
     };
   }
 
-  /** Looks a last time, and gives what was broken, in the order in which it was. */
+  /** Checks a last time, and returns the violations in order. */
   finish(): readonly Violation[] {
     this.#see({ kind: "End", at: this.#options.clock.now() });
     for (const unsubscribe of this.#unsubscribe) unsubscribe();

@@ -8,9 +8,9 @@ import type { ModelObject } from "../api/store/model-object.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
 import type { MachineEvent } from "../cloud/model-machine.ts";
 
-/** One event of a run; a run is the trace of them, in order. */
+/** One event of a run; a run is the ordered trace of its events. */
 export type TraceEvent =
-  /** A write, by anybody; within it, so the store holds the new state already. */
+  /** A write by anybody, reported within it, so the store already has the new state. */
   | {
       readonly kind: "Change";
       readonly at: Instant;
@@ -32,21 +32,21 @@ export type TraceEvent =
       readonly request: ReleaseRequest;
     }
   | { readonly kind: "Cloud"; readonly at: Instant; readonly event: MachineEvent }
-  /** The run is over; for what must be true in the end. */
+  /** The run is over; for what must be true at the end. */
   | { readonly kind: "End"; readonly at: Instant };
 
-/** Sees every event of a run; gives the sentence that says which rule the event broke, if any. */
+/** Sees every event of a run; returns a sentence about the rule that the event broke, if any. */
 export type Checker = (event: TraceEvent) => string | undefined;
 
 /** Something that must always be true (docs/demo.md lists them). */
 export interface Invariant {
   /** Such as `cordon-before-eviction`. */
   readonly name: string;
-  /** Makes a checker for one run; it may read the store, and keeps what it has to remember. */
+  /** Creates a checker for one run; it may read the store, and keeps its own state. */
   readonly check: (store: ModelStore) => Checker;
 }
 
-/** An invariant that was broken. */
+/** A violation of an invariant. */
 export interface Violation {
   readonly invariant: string;
   readonly seed: number;
@@ -58,7 +58,7 @@ export interface Violation {
 /** The storage of Departures in the model. */
 export const departureStorage = "departures.lastcall.dev";
 
-/** A Departure as it lies in the API, typed as far as the model looks. */
+/** A Departure as stored in the API, typed as far as the model reads it. */
 export interface DepartureObject extends ModelObject {
   readonly spec: {
     readonly node: { readonly name: string; readonly uid: string; readonly providerID?: string };
@@ -81,13 +81,13 @@ export function phaseOf(departure: DepartureObject): Phase {
   return departure.status?.phase ?? "Scheduled";
 }
 
-/** Whether a departure is chosen: planned or asked for, and no notice has come since. */
+/** Whether a departure is voluntary: planned or requested, and without a notice since. */
 export function isChosen({ spec }: DepartureObject): boolean {
   const voluntary = spec.cause === "Planned" || spec.cause === "Manual";
   return voluntary && spec.noticedAt === undefined;
 }
 
-/** The Departure that a node is marked with, if it exists and is about this Node object. */
+/** The Departure that a node's marks name, if it exists and is about this Node object. */
 export function departureOfNode(store: ModelStore, nodeName: string): DepartureObject | undefined {
   const node = store.collection("nodes").get("", nodeName);
   const mark = node?.metadata.annotations?.[departureAnnotation];

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import { between, type Instant, type Millis, millis, minus, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
 
-/** Calls functions later, all by one sleep on a clock; drops those that are left when stopped. */
+/** Calls functions later, all with one sleep on a clock; drops the remaining ones when stopped. */
 export class Timers {
   readonly #clock: Clock;
   readonly #timers = new TimerHeap();
@@ -15,7 +15,7 @@ export class Timers {
     this.#clock = clock;
   }
 
-  /** Does something once a span has passed; what is due at one instant is done in order. */
+  /** Calls a function after a delay; those due at the same instant are called in order. */
   after(span: Millis, act: () => void): void {
     if (this.#stopped) return;
     const dueAt = plus(this.#clock.now(), millis(Math.max(0, Math.ceil(span))));
@@ -38,7 +38,7 @@ export class Timers {
     const onWake = (): void => {
       if (!sleeper.signal.aborted) this.#fireDue();
     };
-    // A sleeper that is woken early is replaced by one that wakes earlier.
+    // A sleeper is replaced if something earlier becomes due.
     void this.#clock.sleep(span, sleeper.signal).then(onWake, () => undefined);
   }
 
@@ -57,7 +57,7 @@ export class Timers {
 
 interface Timer {
   readonly dueAt: Instant;
-  /** Timers that are due at one instant fire in the order in which they were set. */
+  /** Timers due at the same instant fire in the order in which they were set. */
   readonly order: number;
   readonly fire: () => void;
   cancelled: boolean;
@@ -125,8 +125,8 @@ function isBefore(a: Timer, b: Timer): boolean {
 interface VirtualClockOptions {
   readonly startAt: Instant;
   /**
-   * Resolves once all promise work has come to rest, so that nothing can go on but by time:
-   * `eventLoopTurn` of `src/runtime`, handed in because the model has no event loop of its own.
+   * Resolves once all promise work has settled, so that only time can make progress:
+   * `eventLoopTurn` of `src/runtime`, passed in because the model has no event loop of its own.
    */
   readonly settle: () => Promise<void>;
 }
@@ -138,15 +138,15 @@ interface InstantSleeper {
 
 /**
  * Discrete-event time: it stands still until a caller runs it, and then jumps from timer to timer.
- * Between two jumps all promise work comes to rest, so a run is the same every time it is run. I/O
- * must not take part: the clock does not wait for it.
+ * Between two jumps all promise work settles, so every run is the same. I/O must not take part: the
+ * clock does not wait for it.
  */
 export class VirtualClock implements Clock {
   readonly #startAt: Instant;
   readonly #settle: () => Promise<void>;
   readonly #timers = new TimerHeap();
   readonly #untilInstant = new Set<InstantSleeper>();
-  /** By the wall as it was at first; what it was set forward since comes on top. */
+  /** The wall clock's first value; later adjustments are added to it. */
   #nowAt: Instant;
   #steppedMs = millis(0);
   #nextOrder = 0;
@@ -174,7 +174,7 @@ export class VirtualClock implements Clock {
     return this.#sleep(between(this.now(), at), signal, at);
   }
 
-  /** The wall clock is set forward; only those wake earlier by that who sleep until an instant. */
+  /** The wall clock is set forward; this only wakes those that sleep until an instant. */
   setForward(span: Millis): void {
     this.#steppedMs = millis(this.#steppedMs + span);
     for (const sleeper of this.#untilInstant) {
@@ -202,7 +202,7 @@ export class VirtualClock implements Clock {
     });
   }
 
-  /** Lets time pass until `at`, inclusive; everything that is due by then has happened after. */
+  /** Lets time pass until `at`, inclusive; everything due by then has happened when it resolves. */
   async runUntil(until: Instant): Promise<void> {
     const at = minus(until, this.#steppedMs);
     assert(!this.#running, "a virtual clock is run by one caller at a time");
@@ -216,12 +216,12 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Lets a span of time pass. */
+  /** Lets a duration pass. */
   advance(span: Millis): Promise<void> {
     return this.runUntil(plus(this.now(), span));
   }
 
-  /** Lets time pass until `done` says so, at most until `at`; gives back whether it did. */
+  /** Lets time pass until `done` returns true, at most until `at`; returns whether it did. */
   async runUntilDone(done: () => boolean, at: Instant): Promise<boolean> {
     await this.runUntil(this.now());
     while (!done()) {

@@ -19,8 +19,8 @@ const presence = new RegExp(`^(!?)\\s*(${key})$`);
 const noLabels: Labels = Object.freeze({});
 
 /**
- * Reads the `labelSelector` query parameter, such as `a=b,c in (x,y),!d`; throws the refusal 400
- * for anything else. Source: k8s.io/apimachinery `pkg/labels/selector.go`.
+ * Parses the query parameter `labelSelector`, such as `a=b,c in (x,y),!d`; throws a 400 refusal if
+ * it is invalid. Source: k8s.io/apimachinery `pkg/labels/selector.go`.
  */
 function parseLabelSelector(text: string): LabelMatcher {
   const requirements = splitOutsideParentheses(text).map(parseRequirement);
@@ -77,7 +77,7 @@ const everywhere = ["metadata.name", "metadata.namespace"];
 const involved = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
 
 /**
- * Fields besides name and namespace by which each storage can be asked. Source: the kinds'
+ * The fields besides name and namespace that can be selected for each storage. Source: the kinds'
  * `SelectableFields`.
  */
 const selectable: Readonly<Record<string, readonly string[]>> = {
@@ -109,8 +109,8 @@ const selectable: Readonly<Record<string, readonly string[]>> = {
 const falseWhenAbsent = new Set(["spec.unschedulable", "spec.hostNetwork"]);
 
 /**
- * Reads the `fieldSelector` query parameter, such as `spec.nodeName=n1,status.phase!=Failed`;
- * throws the refusal 400 for a field that the kind cannot be asked by.
+ * Parses the query parameter `fieldSelector`, such as `spec.nodeName=n1,status.phase!=Failed`;
+ * throws a 400 refusal for a field that the kind does not support.
  */
 function parseFieldSelector(text: string, type: ResourceType): readonly FieldTerm[] {
   const terms = text
@@ -125,7 +125,7 @@ function matchesFields(object: ModelObject, terms: readonly FieldTerm[]): boolea
   return terms.every((term) => (fieldOf(object, term.path) === term.value) === term.equal);
 }
 
-/** The value that one of the terms demands of `path`, for use with an index. */
+/** The value that a term requires of `path`, for use with an index. */
 function demanded(terms: readonly FieldTerm[], path: string): string | undefined {
   return terms.find((term) => term.equal && term.path === path)?.value;
 }
@@ -160,12 +160,12 @@ export type ObjectFilter = (object: ModelObject) => boolean;
 
 export interface ListScope {
   readonly type: ResourceType;
-  /** Undefined: all namespaces, and cluster-scoped kinds. */
+  /** Undefined for all namespaces, and for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly query: Query;
 }
 
-/** Which objects a request's selectors and namespace choose. Throws the refusal 400. */
+/** The objects that a request's selectors and namespace select. Throws a 400 refusal. */
 export function filterOf({ type, namespace, query }: ListScope): ObjectFilter {
   const labels = query.labelSelector ? parseLabelSelector(query.labelSelector) : undefined;
   const fields = parseFieldSelector(query.fieldSelector ?? "", type);
@@ -175,7 +175,7 @@ export function filterOf({ type, namespace, query }: ListScope): ObjectFilter {
     matchesFields(object, fields);
 }
 
-/** The chosen objects in the order of keys. */
+/** The selected objects, ordered by key. */
 export function selectObjects(context: ApiContext, scope: ListScope): readonly ModelObject[] {
   const collection = context.store.collection(scope.type.storage);
   const fields = parseFieldSelector(scope.query.fieldSelector ?? "", scope.type);
@@ -189,10 +189,10 @@ interface Page {
   readonly rest: readonly ModelObject[];
 }
 
-/** At most so many lists can be under way in pages; the oldest is forgotten and answers 410. */
+/** The largest number of paginated lists under way; beyond it the oldest expires with 410. */
 const pagesMax = 64;
 
-/** Lists, whole or in pages of one state: every page shows the revision of the first one. */
+/** Lists, whole or paginated over one state: every page has the revision of the first one. */
 export class ObjectLister {
   readonly #context: ApiContext;
   readonly #pages = new Map<string, Page>();
@@ -224,7 +224,7 @@ export class ObjectLister {
     });
   }
 
-  /** Every list in pages answers 410 from now on, as after a compaction of etcd. */
+  /** Makes every paginated list answer 410 from now on, as after a compaction of etcd. */
   forget(): void {
     this.#pages.clear();
   }
@@ -254,7 +254,7 @@ export class ObjectLister {
   }
 }
 
-/** The items of a built-in list carry no kind of their own, as the server sends them. */
+/** Items of a built-in list have no kind of their own, as the server sends them. */
 function listItem(object: ModelObject, type: ResourceType): object {
   const shown = present(object, type);
   if (type.custom) return shown;

@@ -2,9 +2,9 @@ import type { KubeMeta, KubeObject } from "../../../contracts/kube-api.ts";
 import { type Fields, fieldsOf } from "../../../core/json/json-field.ts";
 
 /**
- * Copies JSON deeply and freezes the copy, so that the store can share it with every reader.
- * Properties that are undefined are left out, as a wire would. A part that is frozen already is
- * taken as it is: all data of this code base are frozen to the bottom or not at all.
+ * Copies JSON deeply and freezes the copy, so that the store can share it with all readers.
+ * Undefined properties are omitted, as in JSON. A part that is already frozen is shared as it is:
+ * all data in this code base are either deeply frozen or not at all.
  */
 export function frozenCopy<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
@@ -16,14 +16,14 @@ export function frozenCopy<T>(value: T): T {
   return Object.freeze(copy) as T;
 }
 
-/** Freezes a value of our own making in place; stops where it meets a frozen part. */
+/** Freezes a value of our own in place; stops at frozen parts. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const key in value) deepFreeze(value[key]);
   return Object.freeze(value);
 }
 
-/** Like `frozenCopy`, and leaves members out that are null, as typed Kubernetes fields do. */
+/** Like `frozenCopy`, but also omits null members, as typed Kubernetes fields do. */
 export function frozenCopyWithoutNulls<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopyWithoutNulls)) as T;
@@ -38,7 +38,7 @@ function frozenElement(element: unknown): unknown {
   return element === undefined ? null : frozenCopy(element);
 }
 
-/** Whether two JSON values mean the same; shared parts cost nothing. */
+/** Whether two JSON values are equal; shared parts are compared at no cost. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -57,7 +57,7 @@ function recordsEqual(a: Record<string, unknown>, b: Record<string, unknown>): b
   return keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]));
 }
 
-/** An object as the model keeps it: complete, frozen to the bottom, shared without cloning. */
+/** An object as the model stores it: complete, deeply frozen, shared without cloning. */
 export interface ModelObject extends KubeObject {
   readonly apiVersion: string;
   readonly kind: string;

@@ -3,7 +3,7 @@ import { deepFreeze, type ModelObject, namespaceOf, withMeta } from "./model-obj
 
 type ChangeListener = (change: StoredChange) => void;
 
-/** All objects, under one counter of revisions, as etcd keeps them. */
+/** All objects, with one revision counter, as in etcd. */
 export class ModelStore {
   readonly #collections = new Map<string, ObjectCollection>();
   readonly #historyLimit: number;
@@ -25,7 +25,7 @@ export class ModelStore {
     return made;
   }
 
-  /** Forgets every change, so that a watch from an earlier revision is answered 410. */
+  /** Drops all history, so that a watch from an earlier revision is answered 410. */
   compact(): void {
     for (const collection of this.#collections.values()) collection.history.compact(this.#revision);
   }
@@ -53,7 +53,7 @@ export class ObjectCollection {
     return this.#byNamespace.get(namespace)?.get(name);
   }
 
-  /** Writes a new or a changed object; gives back what is stored, with its revision. */
+  /** Writes a new or changed object; returns what is stored, with its revision. */
   put(object: ModelObject): ModelObject {
     const revision = this.#nextRevision();
     const stored = deepFreeze(withMeta(object, { resourceVersion: String(revision) }));
@@ -75,19 +75,19 @@ export class ObjectCollection {
     this.#publish({ type: "DELETED", object: last, previous, revision });
   }
 
-  /** In the order of keys, as etcd lists them; of one namespace or of all. */
+  /** Ordered by key, as etcd lists them; of one namespace or of all. */
   list(namespace?: string): readonly ModelObject[] {
     if (namespace !== undefined) return sortedByName(this.#byNamespace.get(namespace));
     const namespaces = [...this.#byNamespace.keys()].toSorted();
     return namespaces.flatMap((one) => sortedByName(this.#byNamespace.get(one)));
   }
 
-  /** In no order, without a copy: for callers that read every object. */
+  /** Unordered and not copied: for callers that read every object. */
   *all(): Iterable<ModelObject> {
     for (const objects of this.#byNamespace.values()) yield* objects.values();
   }
 
-  /** The objects whose `spec.nodeName` is `nodeName`, in the order of keys. */
+  /** The objects whose `spec.nodeName` is `nodeName`, ordered by key. */
   onNode(nodeName: string): readonly ModelObject[] {
     const objects = this.#byNode.get(nodeName);
     if (!objects) return [];
@@ -99,8 +99,8 @@ export class ObjectCollection {
   }
 
   /**
-   * Calls the listener at every write, within the write, so a listener must not write itself.
-   * Gives back how to stop it.
+   * Calls the listener synchronously at every write, so a listener must not write itself. Returns
+   * the function that unsubscribes it.
    */
   subscribe(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
@@ -146,20 +146,20 @@ function keyOf(object: ModelObject): string {
   return `${namespaceOf(object)}/${object.metadata.name}`;
 }
 
-/** One write, as the store made it. */
+/** One write to the store. */
 export interface StoredChange {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** After the write; for DELETED the last state with the revision of the deletion. */
+  /** The state after the write; for DELETED the last state, with the revision of the deletion. */
   readonly object: ModelObject;
   readonly previous: ModelObject | undefined;
   readonly revision: number;
 }
 
-/** The newest changes of one storage, from which a watch that reconnects catches up. */
+/** The latest changes of one storage, from which a reconnecting watch catches up. */
 class WatchHistory {
   readonly #limit: number;
   #changes: StoredChange[] = [];
-  /** Changes up to this revision are forgotten. */
+  /** Changes up to this revision are dropped. */
   #forgotten = 0;
 
   constructor(limit: number) {
@@ -171,7 +171,7 @@ class WatchHistory {
     if (this.#changes.length >= 2 * this.#limit) this.#forgetOldest(this.#limit);
   }
 
-  /** The changes after `revision`, oldest first; undefined where some of them are forgotten. */
+  /** The changes after `revision`, oldest first; undefined if some of them are dropped. */
   since(revision: number): readonly StoredChange[] | undefined {
     if (revision < this.#forgotten) return undefined;
     return this.#changes.slice(this.#firstAfter(revision));

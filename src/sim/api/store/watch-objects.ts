@@ -9,8 +9,8 @@ import type { StoredChange } from "./object-store.ts";
 export type WatchQueue = EventQueue<KubeWatchEvent>;
 
 /**
- * Opens a watch: the present state first where no version is given, then every change.
- * A refusal is one ERROR event. Source: apiserver `pkg/storage/cacher`.
+ * Opens a watch: without a version the current state first, then every change. A refusal is one
+ * ERROR event. Source: apiserver `pkg/storage/cacher`.
  */
 export function openWatch(
   context: ApiContext,
@@ -113,7 +113,7 @@ interface Receiver {
   readonly queue: WatchQueue;
 }
 
-/** An object that comes into the selection is ADDED to this watch, one that leaves it DELETED. */
+/** An object that begins to match is ADDED to this watch, one that no longer matches is DELETED. */
 function forward(change: StoredChange, { type, filter, queue }: Receiver): void {
   const before = change.previous !== undefined && filter(change.previous);
   const after = change.type !== "DELETED" && filter(change.object);
@@ -127,10 +127,10 @@ function forward(change: StoredChange, { type, filter, queue }: Receiver): void 
   }
 }
 
-/** The server sends a bookmark about so often. */
+/** How often the server sends a bookmark. */
 const bookmarkEvery = minutes(1);
 
-/** Sends bookmarks, and ends the watch after its time, or after half an hour to an hour. */
+/** Sends bookmarks, and ends the watch at its timeout, or after half an hour to an hour. */
 async function keepTime(
   context: ApiContext,
   { watch, ended }: { watch: OpenWatch; ended: AbortSignal },
@@ -164,7 +164,7 @@ function initialEnd(context: ApiContext, type: ResourceType): KubeWatchEvent {
   return { type: "BOOKMARK", object: Object.freeze({ ...mark.object, metadata }) };
 }
 
-/** A first-in-first-out of events that one consumer iterates over; it ends when it is closed. */
+/** A first-in, first-out queue of events that one consumer iterates over; it ends when closed. */
 export class EventQueue<T> implements AsyncIterableIterator<T> {
   #waiting: T[] = [];
   #read = 0;
@@ -180,7 +180,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     return this.#closed;
   }
 
-  /** The next event, if it is there already; it stays to be read. */
+  /** The next event if there is one already; it stays in the queue. */
   peek(): T | undefined {
     return this.#waiting[this.#read];
   }
@@ -196,7 +196,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     deliver({ done: false, value: event });
   }
 
-  /** No more events: what was pushed before is still delivered. */
+  /** Accepts no more events; those pushed before are still delivered. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

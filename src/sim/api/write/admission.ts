@@ -4,15 +4,15 @@ import { forbidden, type StatusCause } from "../api-refusal.ts";
 import { crdCauses, establish } from "../custom-resource-definition.ts";
 import { jsonEqual, type ModelObject } from "../store/model-object.ts";
 
-/** What the server fills in and refuses, kind by kind; a kind without rules takes anything. */
+/** The server's defaults and refusals, kind by kind; a kind without rules accepts anything. */
 interface KindRules {
-  /** Fills defaults in; called before `causes`. */
+  /** Applies defaults; called before `causes`. */
   readonly prepare?: (context: ApiContext, object: Fields) => Fields;
-  /** Fills defaults in at every write of the object, not only at the first. */
+  /** Applies defaults at every write of the object, not only the first. */
   readonly prepareUpdate?: (object: Fields) => Fields;
-  /** What is wrong with an object, however it is written. */
+  /** Validation errors of an object, however it is written. */
   readonly causes?: (object: Fields) => readonly StatusCause[];
-  /** What is wrong with a change. */
+  /** Validation errors of a change. */
   readonly updateCauses?: (before: ModelObject, after: ModelObject) => readonly StatusCause[];
 }
 
@@ -55,7 +55,7 @@ export function rulesOf(storage: string): KindRules {
   return rules[storage] ?? noRules;
 }
 
-/** The server always has both, whoever has left them out. */
+/** The server always has both, even if the client omits them. */
 function withNodeParts(object: Fields): Fields {
   return { ...object, spec: object.spec ?? {}, status: object.status ?? {} };
 }
@@ -111,7 +111,7 @@ function budgetCauses(object: Fields): readonly StatusCause[] {
 }
 
 /**
- * A Node's machine is named once. Source: kubernetes `pkg/apis/core/validation`,
+ * A Node's providerID can be set only once. Source: kubernetes `pkg/apis/core/validation`,
  * ValidateNodeUpdate.
  */
 function nodeUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
@@ -127,7 +127,7 @@ export const systemPriorityClasses: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
 };
 
-/** The defaults of a pod template: what a workload's pods get although nobody wrote it. */
+/** The defaults of a pod template, which a workload's pods get although nobody wrote them. */
 function withPodSpecDefaults(spec: Fields): Fields {
   const containers = Array.isArray(spec.containers) ? spec.containers : [];
   return {
@@ -141,7 +141,7 @@ function withPodSpecDefaults(spec: Fields): Fields {
   };
 }
 
-/** Defaults, priority and tolerations of a new pod, as the server's admission chain gives them. */
+/** Defaults, priority and tolerations of a new pod, as the server's admission chain sets them. */
 function admitPod(context: ApiContext, pod: Fields): Fields {
   const spec = withPodSpecDefaults(fieldsOf(pod.spec));
   const name = String(fieldsOf(pod.metadata).name);
@@ -155,7 +155,7 @@ function admitPod(context: ApiContext, pod: Fields): Fields {
   return { ...pod, spec: admitted, status: { phase: "Pending", qosClass: qosClassOf(spec) } };
 }
 
-/** What is wrong with a new pod, as far as the model looks. */
+/** Validation errors of a new pod, as far as the model checks. */
 function podCauses(pod: Fields): readonly StatusCause[] {
   const spec = fieldsOf(pod.spec);
   const causes: StatusCause[] = [];
@@ -179,7 +179,7 @@ const mutableInSpec = new Set([
   "tolerations",
 ]);
 
-/** A pod's spec stays as it is, but for images, tolerations and little more. */
+/** A pod's spec is immutable, except for images, tolerations and little more. */
 function podUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
   const [old, next] = [fieldsOf(before.spec), fieldsOf(after.spec)];
   const keys = new Set([...Object.keys(old), ...Object.keys(next)]);

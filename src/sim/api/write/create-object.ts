@@ -18,7 +18,7 @@ interface Creation {
   /** Empty for cluster-scoped kinds. */
   readonly namespace: string;
   readonly body: unknown;
-  /** The name in the URL, where a PUT or an apply creates. */
+  /** The name in the URL, if a PUT or an apply creates the object. */
   readonly name?: string | undefined;
   readonly dryRun?: boolean;
   readonly strictFields?: boolean;
@@ -26,7 +26,7 @@ interface Creation {
 
 /**
  * Creates an object as the server would: names, defaults, admission, validation, system fields.
- * Throws `ApiRefusal`. With `dryRun` nothing is stored, and the answer is what would have been.
+ * Throws `ApiRefusal`. With `dryRun` nothing is stored, and the result is what would have been.
  */
 export function createObject(context: ApiContext, creation: Creation): ModelObject {
   const { type, namespace } = creation;

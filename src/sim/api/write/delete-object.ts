@@ -13,7 +13,7 @@ import type { ResourceType } from "../resource-registry.ts";
 import { isReady, type ModelObject, withMeta } from "../store/model-object.ts";
 import { allowedCondition, budgetStatus, budgetStorage, budgetsOf } from "./pod-budget.ts";
 
-/** The parts of DeleteOptions that the model obeys; propagation is always Background. */
+/** The parts of DeleteOptions that the model supports; propagation is always Background. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly uid?: string | undefined;
@@ -34,7 +34,7 @@ interface Deleted {
   readonly gone: boolean;
 }
 
-/** Reads DeleteOptions from a body, with what the query says as the second choice. */
+/** Reads DeleteOptions from a body, and otherwise from the query. */
 export function deleteOptionsOf(
   body: unknown,
   query: Readonly<Record<string, string>>,
@@ -57,7 +57,7 @@ export function isDryRun(options: Fields, query: Readonly<Record<string, string>
 }
 
 /**
- * Deletes an object, or begins to: a pod on a node is given its grace, an object with finalizers
+ * Deletes an object, or begins to: a pod on a node gets its grace period, an object with finalizers
  * waits for them. Throws `ApiRefusal`. Source: apiserver `pkg/registry/rest/delete.go` and
  * `pkg/registry/generic/registry/store.go`.
  */
@@ -110,7 +110,7 @@ function markDeleted(context: ApiContext, marking: Marking): ModelObject {
 
 function markPod(context: ApiContext, { current, options }: Marking): ModelObject {
   const asked = options.gracePeriodSeconds;
-  // Source: delete.go, BeforeDelete: a negative grace counts as one second.
+  // Source: delete.go, BeforeDelete: a negative grace period counts as one second.
   const wanted = asked !== undefined && asked < 0 ? 1 : asked;
   if (current.metadata.deletionTimestamp !== undefined) {
     return shortened(context, { current, graceSeconds: wanted });
@@ -133,7 +133,7 @@ function firstGrace(pod: ModelObject, wanted: number | undefined): number {
   return grace < 0 ? 1 : grace;
 }
 
-/** A deletion under way can only be hastened: its deadline is counted from its own beginning. */
+/** A deletion under way can only be shortened: its deadline counts from when it began. */
 function shortened(
   context: ApiContext,
   pod: { current: ModelObject; graceSeconds: number | undefined },
@@ -145,7 +145,7 @@ function shortened(
   const deadlineAt = parseInstant(current.metadata.deletionTimestamp ?? "") ?? nowAt;
   const movedAt = plus(deadlineAt, seconds(graceSeconds - before));
   if (movedAt >= nowAt) return withDeadline(current, { at: timestamp(movedAt), graceSeconds });
-  // The time is up already: still a graceful deletion, unless none was wanted.
+  // The time is already up: still a graceful deletion, unless a grace period of zero was requested.
   return withDeadline(current, { at: timestamp(nowAt), graceSeconds: graceSeconds === 0 ? 0 : 1 });
 }
 
@@ -181,7 +181,7 @@ interface EvictionRequest {
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** What the server writes under HTTP 201. */
+/** The body that the server sends with HTTP 201. */
 const evicted: object = Object.freeze({
   kind: "Status",
   apiVersion: "v1",
@@ -191,8 +191,8 @@ const evicted: object = Object.freeze({
 });
 
 /**
- * The storage gives a Status of failure back as its result; the finisher of the request makes an
- * HTTP error of it. Source: apiserver `pkg/endpoints/handlers/finisher/finisher.go`.
+ * The storage returns a failure Status as its result, and the request's finisher turns it into an
+ * HTTP error. Source: apiserver `pkg/endpoints/handlers/finisher/finisher.go`.
  */
 function twoBudgets(): ApiRefusal {
   const message =
@@ -201,15 +201,16 @@ function twoBudgets(): ApiRefusal {
 }
 
 /**
- * At more entries than this the server stops to evict. Source: eviction.go, MaxDisruptedPodSize.
+ * With more entries than this the server refuses to evict. Source: eviction.go,
+ * MaxDisruptedPodSize.
  */
 const disruptedPodsMax = 2000;
 
 /**
  * Evicts a pod: checks its budget, takes one disruption off it, adds the condition
- * `DisruptionTarget` to the pod and deletes it.
- * Gives back the body of an answer 201; throws `ApiRefusal` (400, 403, 404, 409, 429, 500).
- * Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
+ * `DisruptionTarget` to the pod and deletes it. Returns the body of a 201 answer; throws
+ * `ApiRefusal` (400, 403, 404, 409, 429, 500). Source: kubernetes
+ * `pkg/registry/core/pod/storage/eviction.go`.
  */
 export function evictPod(context: ApiContext, request: EvictionRequest): object {
   const { type, namespace, name } = request;
@@ -239,14 +240,14 @@ function optionsOf({ name, body, query }: EvictionRequest): DeleteOptions {
   return deleteOptionsOf(eviction.deleteOptions, query);
 }
 
-/** Such a pod serves nobody, or is going already: no budget has a say. */
+/** Such a pod is not in service, or is already terminating: budgets do not apply. */
 function ignoresBudgets(pod: ModelObject): boolean {
   const phase = fieldsOf(pod.status).phase;
   const going = pod.metadata.deletionTimestamp !== undefined;
   return going || phase === "Pending" || phase === "Succeeded" || phase === "Failed";
 }
 
-/** A pod that is not ready may go without cost, by the policy of its budget. */
+/** An unready pod may be evicted freely, depending on its budget's policy. */
 function isFreeAsUnhealthy(pod: ModelObject, budget: ModelObject): boolean {
   if (isReady(pod)) return false;
   if (fieldsOf(budget.spec).unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
@@ -299,8 +300,8 @@ function exhausted(budget: ModelObject): unknown {
 }
 
 /**
- * The real server spends the budget first and refuses a wrong uid after; the next sync of the
- * disruption controller gives it back. The model refuses first, which comes to the same.
+ * The real server first takes the disruption and then refuses a wrong uid; the next sync of the
+ * disruption controller restores it. The model refuses first, with the same result.
  */
 function checkPrecondition(pod: ModelObject, { uid }: DeleteOptions): void {
   if (uid === undefined || uid === pod.metadata.uid) return;
@@ -323,7 +324,7 @@ function markAndDelete(
   }
   const versionFits = options.resourceVersion === pod.metadata.resourceVersion;
   const marked = context.store.collection("pods").put(withDisruptionTarget(context, pod));
-  // The condition is a write of this function, so the caller's precondition moves along.
+  // This function itself writes the condition, so the caller's precondition is updated.
   const resourceVersion = versionFits ? marked.metadata.resourceVersion : options.resourceVersion;
   deleteObject(context, { type, namespace, name, options: { ...options, resourceVersion } });
 }

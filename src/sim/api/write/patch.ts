@@ -15,7 +15,7 @@ export const patches: Readonly<Record<PatchType, (document: unknown, patch: unkn
 /** The content types of a PATCH, for callers that speak HTTP. */
 export const patchTypes = Object.keys(patches) as readonly PatchType[];
 
-/** RFC 7386: null takes a member away, lists are replaced whole. */
+/** RFC 7386: null removes a member, lists are replaced whole. */
 function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (!isFields(patch)) return patch;
   const result: Record<string, unknown> = isFields(document) ? { ...document } : {};
@@ -33,7 +33,7 @@ interface Operation {
   readonly value?: unknown;
 }
 
-/** A list of operations is applied whole or not at all; what does not change is shared. */
+/** A list of operations is applied whole or not at all; unchanged parts are shared. */
 function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) {
     throw badRequest(
@@ -94,7 +94,7 @@ interface Edit {
   readonly change: (parent: unknown, key: string) => unknown;
 }
 
-/** Copies the containers on the way down and changes the last one. */
+/** Copies the containers on the path and changes the last one. */
 function edit(container: unknown, { path, change }: Edit): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return change({ "": container }, "");
@@ -149,8 +149,8 @@ function indexOf(key: string, last: number): number {
 }
 
 /**
- * Lists of the built-in kinds that are merged by a key instead of being replaced, by the name of
- * their field. Source: the `patchMergeKey` tags of k8s.io/api. Node taints are atomic.
+ * Lists of the built-in kinds that are merged by a key instead of replaced, by field name. Source:
+ * the `patchMergeKey` tags of k8s.io/api. Node taints are atomic.
  */
 const mergeKeys: Readonly<Record<string, string>> = {
   addresses: "type",
@@ -172,9 +172,9 @@ const mergeKeys: Readonly<Record<string, string>> = {
 const sets = new Set(["finalizers"]);
 
 /**
- * A strategic merge patch as kubectl sends it: objects merge, null takes away, lists with a merge
- * key merge by it. `$patch`, `$deleteFromPrimitiveList` and `$retainKeys` are understood,
- * `$setElementOrder` is not obeyed. Source: k8s.io/apimachinery `pkg/util/strategicpatch`.
+ * A strategic merge patch as kubectl sends it: objects merge, null removes, lists with a merge key
+ * merge by it. `$patch`, `$deleteFromPrimitiveList` and `$retainKeys` are supported,
+ * `$setElementOrder` is ignored. Source: k8s.io/apimachinery `pkg/util/strategicpatch`.
  */
 function applyStrategicMergePatch(document: unknown, patch: unknown): unknown {
   if (!isFields(patch)) return patch;
@@ -255,9 +255,9 @@ const mapKeys: Readonly<Record<string, string>> = {
 };
 
 /**
- * Server-side apply, simplified: what is applied wins, what is not mentioned stays. Owners of
- * fields are not tracked, so nothing conflicts and a field that is no longer applied is not
- * taken away (declared as a gap in the contract suite).
+ * Simplified server-side apply: applied fields win, fields that are not mentioned stay. Field
+ * owners are not tracked, so nothing conflicts, and a field that is no longer applied is not
+ * removed (declared as a gap in the contract suite).
  */
 function applyConfiguration(document: unknown, applied: unknown): unknown {
   if (!isFields(applied)) return applied;

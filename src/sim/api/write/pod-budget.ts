@@ -9,7 +9,8 @@ export const budgetStorage = "poddisruptionbudgets.policy";
 const matchers = new WeakMap<object, LabelMatcher>();
 
 /**
- * The budgets whose selector fits the pod; `{}` fits every pod of the namespace, none fits none.
+ * The budgets whose selector matches the pod; `{}` matches every pod of the namespace, a missing
+ * selector none.
  */
 export function budgetsOf(context: ApiContext, pod: ModelObject): readonly ModelObject[] {
   const fitting: ModelObject[] = [];
@@ -30,8 +31,7 @@ export function budgetSelects(budget: ModelObject, pod: ModelObject): boolean {
 }
 
 /**
- * The `DisruptionAllowed` condition that goes with a status. Source: component-helpers
- * `poddisruptionbudget`.
+ * The `DisruptionAllowed` condition for a status. Source: component-helpers `poddisruptionbudget`.
  */
 export function allowedCondition(allowed: number, generation: number): object {
   return allowed > 0
@@ -57,12 +57,12 @@ interface BudgetStatus {
   readonly currentHealthy?: number;
   readonly desiredHealthy?: number;
   readonly expectedPods?: number;
-  /** Pods that were evicted and are not seen to go yet, with the time of their eviction. */
+  /** Pods that were evicted but are not yet seen to terminate, with the time of their eviction. */
   readonly disruptedPods?: Readonly<Record<string, string>>;
   readonly conditions?: readonly object[];
 }
 
-/** The status of a budget; one that no controller has seen yet has none. */
+/** The status of a budget; one that no controller has synced yet has none. */
 export function budgetStatus(budget: ModelObject): BudgetStatus {
   return fieldsOf(budget.status) as BudgetStatus;
 }

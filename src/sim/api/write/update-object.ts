@@ -11,19 +11,19 @@ export interface Update {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly name: string;
-  /** Which half is written: the object without its status, or the status alone. */
+  /** What is written: the object without its status, or the status alone. */
   readonly part: "Object" | "Status";
-  /** PUT names the whole object and may have to name its version; a patch names what changes. */
+  /** PUT sends the whole object and may need its version; a patch names the changes. */
   readonly by: "Put" | "Patch";
-  /** From the object as it is to the object as it is wanted. */
+  /** From the current object to the desired one. */
   readonly change: (current: ModelObject) => unknown;
   readonly dryRun?: boolean;
   readonly strictFields?: boolean;
 }
 
 /**
- * Changes an object as the server would; gives back what is stored then. A change that changes
- * nothing writes nothing. Throws `ApiRefusal`.
+ * Updates an object as the server would; returns what is then stored. A change without an effect
+ * writes nothing. Throws `ApiRefusal`.
  */
 export function updateObject(context: ApiContext, update: Update): ModelObject {
   const { type, namespace, name } = update;
@@ -85,7 +85,7 @@ function checkVersion(wanted: Fields, { current, update }: Against): void {
   throw conflict({ type, name }, staleWrite);
 }
 
-/** Takes from `wanted` what this request may write, and the rest from what is. */
+/** Takes from `wanted` what this request may write, and the rest from the current object. */
 function compose(wanted: Fields, against: Against): ModelObject {
   const { current, update } = against;
   const { type, name } = update;
@@ -144,9 +144,7 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value as object).length === 0;
 }
 
-/**
- * The generation counts changes of anything but metadata and, where it is a subresource, status.
- */
+/** The generation counts changes of everything but metadata and, if it is a subresource, status. */
 function withGeneration(next: ModelObject, { current, update }: Against): ModelObject {
   if (!update.type.traits.generation) return next;
   const { metadata: _before, ...before } = current;
@@ -184,7 +182,7 @@ export function readScale(context: ApiContext, { type, namespace, name }: ScaleT
   return scaleOf(object);
 }
 
-/** Changes the desired number of replicas; `change` gets the Scale as it is and gives the next. */
+/** Changes the desired number of replicas; `change` maps the current Scale to the next. */
 export function writeScale(
   context: ApiContext,
   target: ScaleTarget & { readonly change: (scale: object) => unknown },
@@ -209,7 +207,7 @@ function scaleOf(object: ModelObject): object {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-    // autoscaling/v1 leaves a wanted zero out (`omitempty`), but not one that is there.
+    // autoscaling/v1 omits a desired number of zero (`omitempty`), but not a current one.
     spec: spec.replicas ? { replicas: spec.replicas } : {},
     status: {
       replicas: fieldsOf(object.status).replicas ?? 0,
