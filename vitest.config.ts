@@ -1,14 +1,26 @@
 import { defineConfig } from "vitest/config";
+import { sharedRooms } from "./test/support/shared-rooms.ts";
+
+const shared = sharedRooms.map((room) => `test/${room}/**/*.test.ts`);
+const never = ["test/**/*.e2e.test.ts", "**/node_modules/**"];
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/**/*.e2e.test.ts", "**/node_modules/**"],
     testTimeout: 20_000,
     setupFiles: ["test/support/temporal-setup.ts"],
     // A golden file that is not there is a mistake, and is written by `--update` alone.
     update: "none",
     // By default a core is left idle, which is half of two.
     maxWorkers: "100%",
+    projects: [
+      {
+        extends: true,
+        test: { name: "shared", include: shared, exclude: never, isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: "apart", include: ["test/**/*.test.ts"], exclude: [...never, ...shared] },
+      },
+    ],
   },
 });

@@ -3,6 +3,7 @@
  * A ratchet: the lists of exceptions may only shrink.
  */
 import { basename } from "node:path/posix";
+import { sharedRooms } from "../test/support/shared-rooms.ts";
 import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
 
 const maxFileLines = 400;
@@ -94,6 +95,7 @@ export function styleFindings(file: SourceFile): string[] {
     ...oddComments(file),
     ...longFunctions(file),
     ...banned(file),
+    ...changesToTheProcess(file),
   ];
 }
 
@@ -141,6 +143,20 @@ function banned(file: SourceFile): string[] {
         : [],
     );
   });
+}
+
+/** Of tests that share their process with those of other files. */
+function changesToTheProcess({ path, lines }: SourceFile): string[] {
+  const [top, room = ""] = path.split("/");
+  const isShared = top === "test" && sharedRooms.includes(room) && !path.includes(".e2e.");
+  if (!isShared) return [];
+  const change =
+    /\bvi\.(spyOn|mock|doMock|stub\w+|resetModules|useFakeTimers|setSystemTime)\(|\b(process\.env|globalThis)(\.\w+|\[[^\]]+\])+ =(?!=)|\bdelete process\.env|\bprocess\.chdir\(|\buseAwsEnvironment\(/;
+  return lines.flatMap((line, index) =>
+    change.test(line)
+      ? [`${path}:${index + 1}: ${line.trim()}: other tests share the process of this room`]
+      : [],
+  );
 }
 
 function isComment(line: string): boolean {

@@ -34,6 +34,30 @@ describe("comments", () => {
   });
 });
 
+describe("tests that share a process with others", () => {
+  const inRoom = (room: string, line: string) =>
+    styleFindings({ path: `test/${room}/some.test.ts`, text: line, lines: [line] });
+
+  it.each([
+    '  vi.spyOn(console, "error");',
+    '  process.env.AWS_REGION = "eu-west-1";',
+    '  process.env["AWS_REGION"] = "eu-west-1";',
+    "  delete process.env.AWS_REGION;",
+    "  globalThis.fetch = fetched;",
+    "  useAwsEnvironment();",
+  ])("leave it as it is: %s", (line) => {
+    expect(inRoom("core", line)).toEqual([
+      `test/core/some.test.ts:1: ${line.trim()}: other tests share the process of this room`,
+    ]);
+    expect(inRoom("cli", line)).toEqual([]);
+  });
+
+  it("may read it, and make functions that count their calls", () => {
+    expect(inRoom("core", "  const seed = process.env.SEED === undefined ? 1 : 2;")).toEqual([]);
+    expect(inRoom("core", "  const sent = vi.fn();")).toEqual([]);
+  });
+});
+
 describe("functions", () => {
   const body = Array.from({ length: 70 }, () => "  call();");
 
