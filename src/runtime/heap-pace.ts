@@ -1,17 +1,27 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Clock } from "../contracts/clock.ts";
-import { type Millis, millis, seconds } from "../core/time/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 
 /**
  * As bin/lastcall.js starts it. In a burst V8 then collects the whole heap every quarter of a
  * second, by threads of its own beside the one that works: half of the processor time.
  */
 const thrifty = ["--optimize-for-size", "--heap-growing-percent=0"];
-/** The whole heap is collected when it has grown by so much: without, 85 MiB became 240. */
-const hasty = ["--no-optimize-for-size", "--heap-growing-percent=15"];
+/**
+ * While requests wait for their turn: the whole heap is collected when it has doubled, instead of
+ * every 0.4 s, which was a quarter of the controller's processor time in a burst of 300 notices.
+ */
+const hasty = ["--no-optimize-for-size", "--heap-growing-percent=100"];
+/**
+ * When none waits any more, and what is left of a burst has time. It opens a connection for each
+ * node that is drained, which take the memory that the heap has to give back.
+ */
+const settled = ["--heap-growing-percent=15"];
 
-/** A rush that pauses for less goes on. */
+/** Requests that wait again within this time belong to the same rush. */
+const settledAfterMs: Millis = seconds(1);
+/** A rush that pauses for less continues. */
 const calmAfterMs: Millis = seconds(20);
 
 export interface HeapPaceOptions {
@@ -35,35 +45,41 @@ export interface HeapEngine {
 export class HeapPace {
   readonly #options: HeapPaceOptions;
   readonly #engine: HeapEngine;
-  #rushedAtMs: number | undefined;
+  #pace: "Thrifty" | "Hasty" | "Settled" = "Thrifty";
+  #rushedAtMs = 0;
 
   constructor(options: HeapPaceOptions) {
     this.#options = options;
     this.#engine = options.engine ?? v8Engine;
   }
 
-  /** There is a rush, now; called as often as one likes. */
+  /** Reports that requests have to wait; may be called as often as one likes. */
   rush(): void {
-    const isNew = this.#rushedAtMs === undefined;
+    const before = this.#pace;
     this.#rushedAtMs = this.#options.clock.monotonic();
-    if (!isNew) return;
-    for (const flag of hasty) this.#engine.setFlag(flag);
-    // Where the process ends meanwhile, nothing has to be given back.
-    this.#untilCalm(this.#rushedAtMs).catch(() => {});
+    if (before === "Hasty") return;
+    this.#take("Hasty", hasty);
+    // If the process ends meanwhile, nothing has to be given back.
+    if (before === "Thrifty") this.#untilCalm().catch(() => {});
   }
 
-  async #untilCalm(beganAtMs: number): Promise<void> {
+  async #untilCalm(): Promise<void> {
     const { clock, signal } = this.#options;
-    let lastMs = beganAtMs;
     for (;;) {
-      await clock.sleep(millis(lastMs + calmAfterMs - clock.monotonic()), signal);
-      const newest = this.#rushedAtMs ?? lastMs;
-      if (newest === lastMs) break;
-      lastMs = newest;
+      await clock.sleep(settledAfterMs, signal);
+      const calmMs = clock.monotonic() - this.#rushedAtMs;
+      if (calmMs >= calmAfterMs) break;
+      if (calmMs < settledAfterMs || this.#pace === "Settled") continue;
+      this.#take("Settled", settled);
+      this.#engine.collect();
     }
-    this.#rushedAtMs = undefined;
-    for (const flag of thrifty) this.#engine.setFlag(flag);
+    this.#take("Thrifty", thrifty);
     this.#engine.collect();
+  }
+
+  #take(pace: "Thrifty" | "Hasty" | "Settled", flags: readonly string[]): void {
+    this.#pace = pace;
+    for (const flag of flags) this.#engine.setFlag(flag);
   }
 }
 

@@ -15,32 +15,55 @@ describe("the pace of the heap", () => {
     return { clock, did, stop, pace: new HeapPace({ clock, signal: stop.signal, engine }) };
   }
 
+  const hasty = ["--no-optimize-for-size", "--heap-growing-percent=100"];
+  const settled = ["--heap-growing-percent=15", "collect"];
+  const thrifty = ["--optimize-for-size", "--heap-growing-percent=0", "collect"];
+
   it("is hasty from the first sign of a rush on, and told to V8 once", () => {
     const { did, pace } = paced();
     pace.rush();
     pace.rush();
-    expect(did).toEqual(["--no-optimize-for-size", "--heap-growing-percent=15"]);
+    expect(did).toEqual(hasty);
   });
 
-  it("is thrifty again 20 s after the last sign, and gives back what it took", async () => {
+  it("stays hasty while the signs go on", async () => {
     const { clock, did, pace } = paced();
     pace.rush();
-    await clock.advance(seconds(15));
-    pace.rush();
-    did.length = 0;
-    await clock.advance(millis(19_999));
-    expect(did).toEqual([]);
-    await clock.advance(millis(1));
-    expect(did).toEqual(["--optimize-for-size", "--heap-growing-percent=0", "collect"]);
+    for (let second = 0; second < 60; second += 1) {
+      await clock.advance(millis(900));
+      pace.rush();
+    }
+    expect(did).toEqual(hasty);
   });
 
-  it("is hasty again in the next rush", async () => {
+  it("gives back what it took within two seconds of the last sign, and all after 20", async () => {
     const { clock, did, pace } = paced();
     pace.rush();
-    await clock.advance(seconds(20));
+    await clock.advance(millis(500));
+    pace.rush();
+    await clock.advance(millis(999));
+    expect(did).toEqual(hasty);
+    await clock.advance(millis(501));
+    expect(did).toEqual([...hasty, ...settled]);
+    await clock.advance(seconds(18));
+    expect(did).toEqual([...hasty, ...settled]);
+    await clock.advance(seconds(1));
+    expect(did).toEqual([...hasty, ...settled, ...thrifty]);
+  });
+
+  it.each([
+    ["has settled", seconds(2)],
+    ["is thrifty", seconds(30)],
+  ])("is hasty again in a rush that comes when it %s", async (_, passed) => {
+    const { clock, did, pace } = paced();
+    pace.rush();
+    await clock.advance(passed);
     did.length = 0;
     pace.rush();
-    expect(did).toHaveLength(2);
+    await clock.advance(millis(900));
+    expect(did).toEqual(hasty);
+    await clock.advance(seconds(30));
+    expect(did).toEqual([...hasty, ...settled, ...thrifty]);
   });
 
   it("keeps no process from ending", async () => {

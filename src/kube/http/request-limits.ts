@@ -37,7 +37,7 @@ export class RequestLanes {
 
   readonly #onRush: (() => void) | undefined;
 
-  /** `onRush` is called whenever a request other than `Later` has to wait. */
+  /** `onRush` is called repeatedly while requests other than `Later` have to wait. */
   constructor(most: number, onRush?: () => void) {
     this.#most = most;
     this.#onRush = onRush;
@@ -63,6 +63,7 @@ export class RequestLanes {
   leave(urgency: Urgency): void {
     this.#underWay[urgency] -= 1;
     this.#startAll();
+    if (this.#waiting.First.size > 0 || this.#waiting.Now.size > 0) this.#onRush?.();
   }
 
   #wait({ urgency, hurry, dueAt }: LaneRequest, signal: AbortSignal): Promise<Urgency> {

@@ -45,6 +45,23 @@ describe("request lanes", () => {
     expect(rushes).toBe(2);
   });
 
+  it("tell of a rush for as long as one waits, also when no other comes", async () => {
+    let rushes = 0;
+    const lanes = new RequestLanes(2, () => {
+      rushes += 1;
+    });
+    crowd(lanes, "Now", 5);
+    await settle();
+    const told: number[] = [];
+    for (let left = 0; left < 3; left += 1) {
+      rushes = 0;
+      lanes.leave("Now");
+      await settle();
+      told.push(rushes);
+    }
+    expect(told).toEqual([1, 1, 0]);
+  });
+
   it("let four of Later in while one of Now is under way", async () => {
     const lanes = new RequestLanes(64);
     const now = crowd(lanes, "Now", 1);
