@@ -1,4 +1,4 @@
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Clock } from "../contracts/clock.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
@@ -9,15 +9,18 @@ import { type Millis, seconds } from "../core/time/time.ts";
  */
 const thrifty = ["--optimize-for-size", "--heap-growing-percent=0"];
 /**
- * While requests wait for their turn: the whole heap is collected when it has doubled, instead of
- * every 0.4 s, which was a quarter of the controller's processor time in a burst of 300 notices.
+ * While requests wait for their turn, the heap may grow by so much, up to its double, before all of
+ * it is collected. By 15 % that was every 0.4 s, and a quarter of the controller's processor time,
+ * in a burst of 300 notices.
  */
-const hasty = ["--no-optimize-for-size", "--heap-growing-percent=100"];
+const hastyMiB = 40;
+const mostPercent = 100;
 /**
  * When none waits any more, and what is left of a burst has time. It opens a connection for each
- * node that is drained, which take the memory that the heap has to give back.
+ * node that is drained, which take the memory that the heap has to give back. A large heap never
+ * grows by more.
  */
-const settled = ["--heap-growing-percent=15"];
+const settledPercent = 15;
 
 /** Requests that wait again within this time belong to the same rush. */
 const settledAfterMs: Millis = seconds(1);
@@ -34,6 +37,7 @@ export interface HeapPaceOptions {
 
 export interface HeapEngine {
   setFlag(flag: string): void;
+  usedMiB(): number;
   collect(): void;
 }
 
@@ -47,6 +51,7 @@ export class HeapPace {
   readonly #engine: HeapEngine;
   #pace: "Thrifty" | "Hasty" | "Settled" = "Thrifty";
   #rushedAtMs = 0;
+  #growsByPercent = settledPercent;
 
   constructor(options: HeapPaceOptions) {
     this.#options = options;
@@ -58,7 +63,9 @@ export class HeapPace {
     const before = this.#pace;
     this.#rushedAtMs = this.#options.clock.monotonic();
     if (before === "Hasty") return;
-    this.#take("Hasty", hasty);
+    const percent = Math.floor((hastyMiB / this.#engine.usedMiB()) * 100);
+    this.#growsByPercent = Math.max(settledPercent, Math.min(mostPercent, percent));
+    this.#take("Hasty", ["--no-optimize-for-size", growing(this.#growsByPercent)]);
     // If the process ends meanwhile, nothing has to be given back.
     if (before === "Thrifty") this.#untilCalm().catch(() => {});
   }
@@ -70,8 +77,9 @@ export class HeapPace {
       const calmMs = clock.monotonic() - this.#rushedAtMs;
       if (calmMs >= calmAfterMs) break;
       if (calmMs < settledAfterMs || this.#pace === "Settled") continue;
-      this.#take("Settled", settled);
-      this.#engine.collect();
+      this.#take("Settled", [growing(settledPercent)]);
+      // A pause that grows with the heap, so only where it gives something back.
+      if (this.#growsByPercent > settledPercent) this.#engine.collect();
     }
     this.#take("Thrifty", thrifty);
     this.#engine.collect();
@@ -83,8 +91,13 @@ export class HeapPace {
   }
 }
 
+function growing(percent: number): string {
+  return `--heap-growing-percent=${percent}`;
+}
+
 const v8Engine: HeapEngine = {
   setFlag: setFlagsFromString,
+  usedMiB: () => getHeapStatistics().used_heap_size / 2 ** 20,
   collect() {
     // Node has no other way to ask for it once it runs.
     setFlagsFromString("--expose-gc");

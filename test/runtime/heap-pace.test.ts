@@ -4,12 +4,13 @@ import { HeapPace } from "../../src/runtime/heap-pace.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 describe("the pace of the heap", () => {
-  function paced() {
+  function paced(usedMiB = 30) {
     const clock = new ManualClock();
     const did: string[] = [];
     const engine = {
       setFlag: (flag: string) => did.push(flag),
       collect: () => did.push("collect"),
+      usedMiB: () => usedMiB,
     };
     const stop = new AbortController();
     return { clock, did, stop, pace: new HeapPace({ clock, signal: stop.signal, engine }) };
@@ -24,6 +25,23 @@ describe("the pace of the heap", () => {
     pace.rush();
     pace.rush();
     expect(did).toEqual(hasty);
+  });
+
+  it.each([
+    [30, 100],
+    [80, 50],
+    [1000, 15],
+  ])("lets a heap of %d MiB grow by 40 MiB, its double or 15 %%: by %d %%", (usedMiB, percent) => {
+    const { did, pace } = paced(usedMiB);
+    pace.rush();
+    expect(did).toEqual(["--no-optimize-for-size", `--heap-growing-percent=${percent}`]);
+  });
+
+  it("does not stop for a large heap that has not grown by more", async () => {
+    const { clock, did, pace } = paced(1000);
+    pace.rush();
+    await clock.advance(seconds(3));
+    expect(did).not.toContain("collect");
   });
 
   it("stays hasty while the signs go on", async () => {
