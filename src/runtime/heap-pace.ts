@@ -26,6 +26,8 @@ const settledPercent = 15;
 const settledAfterMs: Millis = seconds(1);
 /** A rush that pauses for less continues. */
 const calmAfterMs: Millis = seconds(20);
+/** By then the departures of a burst have ended, and what was kept of them is garbage. */
+const overAfterMs: Millis = seconds(90);
 
 export interface HeapPaceOptions {
   readonly clock: Clock;
@@ -52,6 +54,7 @@ export class HeapPace {
   #pace: "Thrifty" | "Hasty" | "Settled" = "Thrifty";
   #rushedAtMs = 0;
   #growsByPercent = settledPercent;
+  #isFollowed = false;
 
   constructor(options: HeapPaceOptions) {
     this.#options = options;
@@ -60,28 +63,33 @@ export class HeapPace {
 
   /** Reports that requests have to wait; may be called as often as one likes. */
   rush(): void {
-    const before = this.#pace;
     this.#rushedAtMs = this.#options.clock.monotonic();
-    if (before === "Hasty") return;
+    if (this.#pace === "Hasty") return;
     const percent = Math.floor((hastyMiB / this.#engine.usedMiB()) * 100);
     this.#growsByPercent = Math.max(settledPercent, Math.min(mostPercent, percent));
     this.#take("Hasty", ["--no-optimize-for-size", growing(this.#growsByPercent)]);
+    if (this.#isFollowed) return;
+    this.#isFollowed = true;
     // If the process ends meanwhile, nothing has to be given back.
-    if (before === "Thrifty") this.#untilCalm().catch(() => {});
+    this.#untilOver().catch(() => {});
   }
 
-  async #untilCalm(): Promise<void> {
+  async #untilOver(): Promise<void> {
     const { clock, signal } = this.#options;
     for (;;) {
       await clock.sleep(settledAfterMs, signal);
       const calmMs = clock.monotonic() - this.#rushedAtMs;
-      if (calmMs >= calmAfterMs) break;
-      if (calmMs < settledAfterMs || this.#pace === "Settled") continue;
-      this.#take("Settled", [growing(settledPercent)]);
-      // A pause that grows with the heap, so only where it gives something back.
-      if (this.#growsByPercent > settledPercent) this.#engine.collect();
+      if (calmMs >= overAfterMs) break;
+      if (calmMs >= calmAfterMs && this.#pace !== "Thrifty") {
+        this.#take("Thrifty", thrifty);
+        this.#engine.collect();
+      } else if (calmMs >= settledAfterMs && this.#pace === "Hasty") {
+        this.#take("Settled", [growing(settledPercent)]);
+        // A pause that grows with the heap, so only where it gives something back.
+        if (this.#growsByPercent > settledPercent) this.#engine.collect();
+      }
     }
-    this.#take("Thrifty", thrifty);
+    this.#isFollowed = false;
     this.#engine.collect();
   }
 

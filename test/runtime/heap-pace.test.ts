@@ -69,9 +69,22 @@ describe("the pace of the heap", () => {
     expect(did).toEqual([...hasty, ...settled, ...thrifty]);
   });
 
+  it("gives back what was kept of its departures when these have ended", async () => {
+    const { clock, did, pace } = paced();
+    pace.rush();
+    await clock.advance(seconds(60));
+    expect(did).toEqual([...hasty, ...settled, ...thrifty]);
+    did.length = 0;
+    await clock.advance(seconds(60));
+    expect(did).toEqual(["collect"]);
+    await clock.advance(seconds(600));
+    expect(did).toEqual(["collect"]);
+  });
+
   it.each([
     ["has settled", seconds(2)],
     ["is thrifty", seconds(30)],
+    ["is over", seconds(200)],
   ])("is hasty again in a rush that comes when it %s", async (_, passed) => {
     const { clock, did, pace } = paced();
     pace.rush();
