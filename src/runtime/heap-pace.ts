@@ -53,8 +53,7 @@ export class HeapPace {
   readonly #engine: HeapEngine;
   #pace: "Thrifty" | "Hasty" | "Settled" = "Thrifty";
   #rushedAtMs = 0;
-  /** Undefined where another pace has set it. */
-  #growsByPercent: number | undefined;
+  #growsByPercent = settledPercent;
   #isFollowed = false;
 
   constructor(options: HeapPaceOptions) {
@@ -66,21 +65,13 @@ export class HeapPace {
   rush(): void {
     this.#rushedAtMs = this.#options.clock.monotonic();
     if (this.#pace === "Hasty") return;
-    this.#take("Hasty", ["--no-optimize-for-size"]);
-    this.#bound();
+    const percent = Math.floor((hastyMiB / this.#engine.usedMiB()) * 100);
+    this.#growsByPercent = Math.max(settledPercent, Math.min(mostPercent, percent));
+    this.#take("Hasty", ["--no-optimize-for-size", growing(this.#growsByPercent)]);
     if (this.#isFollowed) return;
     this.#isFollowed = true;
     // If the process ends meanwhile, nothing has to be given back.
     this.#untilOver().catch(() => {});
-  }
-
-  /** V8 takes a share of what is live, which grows with the burst: 900 notices came to 250 MiB. */
-  #bound(): void {
-    const percent = Math.floor((hastyMiB / this.#engine.usedMiB()) * 100);
-    const bounded = Math.max(settledPercent, Math.min(mostPercent, percent));
-    if (bounded === this.#growsByPercent) return;
-    this.#growsByPercent = bounded;
-    this.#engine.setFlag(growing(bounded));
   }
 
   async #untilOver(): Promise<void> {
@@ -89,15 +80,13 @@ export class HeapPace {
       await clock.sleep(settledAfterMs, signal);
       const calmMs = clock.monotonic() - this.#rushedAtMs;
       if (calmMs >= overAfterMs) break;
-      if (calmMs < settledAfterMs && this.#pace === "Hasty") this.#bound();
       if (calmMs >= calmAfterMs && this.#pace !== "Thrifty") {
         this.#take("Thrifty", thrifty);
         this.#engine.collect();
       } else if (calmMs >= settledAfterMs && this.#pace === "Hasty") {
-        const hasGrown = this.#growsByPercent !== settledPercent;
         this.#take("Settled", [growing(settledPercent)]);
         // A pause that grows with the heap, so only where it gives something back.
-        if (hasGrown) this.#engine.collect();
+        if (this.#growsByPercent > settledPercent) this.#engine.collect();
       }
     }
     this.#isFollowed = false;
@@ -106,7 +95,6 @@ export class HeapPace {
 
   #take(pace: "Thrifty" | "Hasty" | "Settled", flags: readonly string[]): void {
     this.#pace = pace;
-    this.#growsByPercent = undefined;
     for (const flag of flags) this.#engine.setFlag(flag);
   }
 }
