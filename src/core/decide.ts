@@ -40,9 +40,9 @@ import { explain, type Reason, type ReasonFacts } from "./reason/reason.ts";
 import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
 
 /**
- * What to do now, for every node and every departure, each with its reason; and when to ask again.
- * Pure: the same snapshot at the same instant gives the same decisions. At most one planned
- * departure of a policy begins in a pass, so that the next is decided on what that one changed.
+ * Decides what to do now for every node and every departure, each with its reason, and when to
+ * decide again. Pure: the same snapshot at the same instant gives the same decisions. At most one
+ * planned departure per policy starts in a pass, so the next is decided on with its effect.
  */
 export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly plan: FleetPlan } {
   const plan = planFleet({ ...snapshot, at: now });
@@ -63,7 +63,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     wakeAt: undefined,
     asks: [],
   };
-  // Of a node's departures the one begins whose machine the cloud takes.
+  // Of several departures of a node, the one with a pressing notice starts.
   const inTurn = (departure: Departure): number => {
     if (isPressing(departure, now)) return -1;
     const { isLate, reason } = pass.planned.get(departure.node.uid)?.entry ?? {};
@@ -99,7 +99,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   }
   if (phase !== "Scheduled" && phase !== "Held") return underWay(departure, pass);
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
-  // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
+  // The fast path starts departures under notice at once, according to the policy's reaction.
   if (found?.event === "Noticed") return [];
   const isGone = found?.event === "NodeGone" || found?.event === "MachineReplaced";
   const taker = isGone ? takenBy(departure, pass) : undefined;
@@ -113,9 +113,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * Carried on, but not by another policy's rules where its own cannot be read: a leader that has
- * just taken over might release a machine that the policy keeps. Under a notice it goes on by what
- * there is.
+ * Continues a departure under way, unless its policy cannot be read: another policy's rules must
+ * not apply, because a new leader might release a machine that the policy keeps. Under a notice it
+ * continues regardless.
  */
 function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
@@ -129,9 +129,9 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * What a person asked for waits for its own instant, for the budgets and until its machine can be
- * released, for no window or gate. The plan goes before it where it names an instant past the
- * node's deadline; whichever begins first has the node.
+ * A user's request waits for its own instant, for the budgets and until its machine can be
+ * released, but for no window or gate. If its instant is past the node's deadline, the planned
+ * departure comes first; whichever starts first takes the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
@@ -156,7 +156,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   return release.kind === "NotAsked" ? ask(node, release, pass) : [begin(start, pass)];
 }
 
-/** Before its instant a request is held only where the plan goes before it. */
+/** Before its instant, a request is held only if the planned departure comes first. */
 function early(departure: Departure, pass: Pass): Decision[] {
   const plan = pass.planned.get(departure.node.uid);
   if (plan !== undefined && !plan.policy.dryRun) {
@@ -172,8 +172,8 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
   const moves = moved(departure, found);
-  // It is begun by the policy that has it now, once that stands in its Departure; and the gates of
-  // one that is moved to now are asked about first.
+  // The policy that selects the node now starts the departure, and only after the Departure names
+  // it. If the departure moves, the gates of that policy must have been queried first.
   const isAsked = !asksOutside(found.policy) || found.policy.name in pass.snapshot.gateAnswers;
   const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
   if (!isReady) return moves;
@@ -187,28 +187,29 @@ function planned(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * What the cloud advises is a planned departure moved forward: its instant is now. It is asked for
- * no release, since the cloud takes the machine. One that presses is begun by the fast side as
- * well, but nothing else wakes anybody at the instant from which it does.
+ * Advice from the cloud is a planned departure moved forward to now. Whether the machine can be
+ * released is not checked, because the cloud takes it. The fast path starts pressing departures as
+ * well, but only this pass is scheduled for the instant at which one becomes pressing.
  */
 function advised(departure: Departure, pass: Pass): Decision[] {
   const { now, snapshot } = pass;
   const node = pass.nodes.get(departure.node.name);
   const policy = policyFor(departure, node, snapshot.policies);
-  // Where the node is left at work, the fast side ends it.
+  // If the reaction keeps the node running, the fast path ends the departure.
   if (node === undefined || !makesLeave(reactionTo(departure, policy))) return [];
   if (isPressing(departure, now)) {
     if (pass.leaving.has(node.uid)) return [];
     return [begin({ departure, reason: "DeadlineForces", policy, node }, pass)];
   }
-  // It would be handed over to that one, whose machine would be left to the cloud from then on.
+  // Starting it would hand the notice over to the other departure, which would then leave the
+  // machine to the cloud.
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   const bad = pass.bad.get(policy.name);
   if (bad !== undefined) {
     const detail = `${bad.name}: ${bad.problem}`;
     return hold(departure, { reason: "PolicyInvalid", detail }, pass);
   }
-  // Its policy's budgets, waves and gates know of it by the name.
+  // The policy's budgets, waves and gates find the departure by the policy's name.
   if (policy.name !== (departure.policy ?? "")) {
     const { departAt = now } = departure;
     const words = because("Noticed", departure);
@@ -241,7 +242,7 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
   return [begin({ departure, reason, policy, node }, pass)];
 }
 
-/** Nothing is decided about the node until its cloud has answered. */
+/** Asks the cloud about the machine; nothing is decided about the node until the answer arrives. */
 function ask(
   node: NodeFacts,
   { mode }: Pick<ReleasabilityQuestion, "mode">,
@@ -251,14 +252,17 @@ function ask(
   return [];
 }
 
-/** A node that the plan has dropped: what may change back holds, what will not ends. */
+/**
+ * Handles a node that the plan has dropped: holds the departure if that may change, else cancels
+ * it.
+ */
 function unplanned(departure: Departure, pass: Pass): Decision[] {
   const dropped = pass.left.get(departure.node.uid);
   const reason = dropped?.reason ?? "PlanChanged";
   const detail = dropped?.detail;
   const forGood = reason === "NoPolicy" || reason === "NoLifetimeLimit" || reason === "PlanChanged";
   if (forGood) return [note(departure, "Cancelled", { reason: "PlanChanged", detail: reason })];
-  // While a policy cannot be read nobody knows whose the node is.
+  // While a policy cannot be read, it is unknown which policy owns the node.
   const owner = reason === "PolicyInvalid" ? undefined : dropped?.policy;
   const policy = owner ?? departure.policy;
   const { departAt } = departure;
@@ -277,8 +281,8 @@ function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
 }
 
 /**
- * Holds whose end is an instant that only a person, or the passing of time, changes; and one that a
- * person has to end: after one permission another may be missing.
+ * Holds whose changed message is written to the status again: those until an instant that may
+ * change, and one that a person has to resolve, because one missing permission may follow another.
  */
 const retoldHolds: ReadonlySet<Reason> = new Set([
   "Frozen",
@@ -294,8 +298,8 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   if (phase !== "Held") return [note(departure, "Blocked", why)];
   const again = note(departure, "Unblocked", why);
   const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
-  // Held for another reason now, or until another instant: free it first, so that each hold is in
-  // the status.
+  // The reason or the end of the hold has changed: unblock it first, so that the status records
+  // each hold.
   return reason === why.reason && isSaid ? [] : [again];
 }
 
@@ -307,7 +311,7 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
     const words = explain(reason, { node: node.name });
     return [{ kind: "ClearOrphan", node, departure, reason, explain: words }];
   }
-  // A request that the plan does not wait for is no plan.
+  // A waiting request does not replace the planned departure if the plan includes the node anyway.
   if (live.some((one) => !isWaitingRequest(one) || !pass.planned.has(node.uid))) return [];
   const found = pass.planned.get(node.uid);
   if (found !== undefined) return schedule(node, found, pass);
@@ -347,7 +351,7 @@ interface Start {
   readonly node: NodeFacts;
 }
 
-/** Whoever is asked about after it finds the start in the budgets, also one that waits for none. */
+/** Starts a departure and counts it in the budgets, even if it waits for no budget itself. */
 function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision {
   pass.begun.add(policy.name);
   pass.leaving.add(node.uid);
@@ -360,7 +364,7 @@ const never = instant(Number.MAX_SAFE_INTEGER);
 interface Why {
   readonly reason: Reason;
   readonly detail?: string | undefined;
-  /** When a hold ends, where that is known. */
+  /** When the hold ends, if known. */
   readonly retryAt?: Instant | undefined;
 }
 

@@ -18,13 +18,13 @@ import {
 } from "./policy/release-answer.ts";
 import { earlier, type Instant, minus, minutes, plus, seconds } from "./time/time.ts";
 
-/** A node's place in the plan, and the policy whose plan it is. */
+/** A node's entry in the plan, and the policy whose plan it is. */
 export interface Planned {
   readonly entry: PlannedDeparture;
   readonly policy: Policy;
 }
 
-/** What one pass knows: the snapshot, indexed, and the plan made from it. */
+/** The state of one pass: the snapshot, indexed, and the plan made from it. */
 export interface Pass {
   readonly snapshot: Snapshot;
   readonly now: Instant;
@@ -33,27 +33,30 @@ export interface Pass {
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly named: ReadonlyMap<string, Departure>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
-  /** By node; advice that waits is none of them. */
+  /** By node uid, without advice that waits. */
   readonly live: ReadonlyMap<string, readonly Departure[]>;
   /** Policies that cannot be read, by name. */
   readonly bad: ReadonlyMap<string, BadPolicy>;
-  /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
+  /**
+   * Includes the starts of this pass, because all policies' budgets are checked one after the
+   * other.
+   */
   ledger: BudgetUsage;
-  /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
+  /** Policies with a start in this pass: their next departure waits until that start is visible. */
   readonly begun: Set<string>;
-  /** The uids of the nodes that begin to leave in this pass. */
+  /** The uids of the nodes that start to leave in this pass. */
   readonly leaving: Set<string>;
-  /** Where the waves of each policy stand. */
+  /** The progress of each policy's waves. */
   readonly waves: ReadonlyMap<string, WaveStanding | undefined>;
-  /** What the windows of a policy say now, asked once. */
+  /** The hold by a policy's windows now, if any; computed once per policy. */
   readonly windows: (policy: Policy) => GateHold | undefined;
   /** When the first hold ends. */
   wakeAt: Instant | undefined;
-  /** What the clouds are to be asked before more can be decided. */
+  /** The questions that the clouds have to answer before more can be decided. */
   readonly asks: ReleasabilityQuestion[];
 }
 
-/** Whether another departure has begun to take the node away, be it in this pass. */
+/** Whether another departure of the node is under way, or starts in this pass. */
 export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
   const { uid } = departure.node;
   if (pass.leaving.has(uid)) return true;
@@ -62,23 +65,23 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
 }
 
 /**
- * How a node went whose departure had not begun, where it was not the cloud: by another departure,
- * or by a tool that removes nodes and had marked this one when it was seen last. A Node that is
- * simply deleted says nothing, and counts as one that the cloud took.
+ * Names what removed a node whose departure had not started, if it was not the cloud: another
+ * departure, or a tool that removes nodes and had marked this one when last seen. A Node that was
+ * simply deleted proves nothing, and counts as taken by the cloud.
  */
 export function takenBy(departure: Departure, pass: Pass): string | undefined {
   const leader = leftBy(departure, pass);
   if (leader !== undefined) return `it left by departure ${leader}`;
-  // A tool may only hand on what the cloud has said.
+  // The tool may merely have acted on the cloud's notice.
   if (isNoticed(departure)) return undefined;
   const { leftTo } = departure.status;
   return leftTo !== undefined && removesNodes(leftTo) ? `${leftTo} removed it` : undefined;
 }
 
 /**
- * The name of the other departure in which this one's machine left; undefined where this one counts
- * as its end. A departure that never began gives way to one that did. Of several that never began
- * one counts: one with a notice before a planned one. A Node object may have had other machines
+ * The name of the other departure by which this one's machine left; undefined if this one counts as
+ * its end. A departure that never started gives way to one that did. Of several that never started,
+ * one counts: one with a notice before a planned one. The Node object may have had other machines
  * before.
  */
 function leftBy(departure: Departure, { former }: Pass): string | undefined {
@@ -97,12 +100,12 @@ function standing(departure: Departure): number {
   return departure.cause === "Planned" ? 1 : 0;
 }
 
-/** A held departure is looked at again at least this often. */
+/** A held departure is checked again at least this often. */
 const heldAgainMs = minutes(1);
-/** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
+/** How long before its instant a departure's cloud is asked, so that the answer arrives in time. */
 const askAheadMs = seconds(15);
 
-/** When a departure that has not begun is to be looked at whether or not anything changes. */
+/** When to decide again about a departure that has not started, even if nothing changes. */
 function looksAt(departure: Departure, now: Instant): readonly Instant[] {
   if (isUnderWay(departure)) return [];
   const { departAt = now, status } = departure;
@@ -110,7 +113,7 @@ function looksAt(departure: Departure, now: Instant): readonly Instant[] {
   return [departAt > now ? departAt : againAt, pressingFrom(departure) ?? now];
 }
 
-/** What its cloud is to be asked by now; undefined: nothing, or not yet. */
+/** What its cloud has to be asked by now; undefined if nothing, or not yet. */
 export function questionOf(
   planned: Planned,
   pass: Pass,
@@ -120,7 +123,7 @@ export function questionOf(
   return release.kind === "NotAsked" ? release : undefined;
 }
 
-/** The departure's instant, or when its cloud is to be asked before that. */
+/** The departure's instant, or the earlier one at which its cloud has to be asked. */
 function beforeBegin(planned: Planned, pass: Pass): Instant {
   const { beginAt } = planned.entry;
   const askAt = minus(beginAt, askAheadMs);
@@ -133,8 +136,8 @@ function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): Release
 }
 
 /**
- * The earliest of: the next departure's instant, the end of a hold, an instant from which less
- * holds a departure that is due, and another look at what is held.
+ * When to decide again: the earliest of the next departure's instant, the end of a hold, an instant
+ * from which fewer holds apply to a due departure, and the next check of held departures.
  */
 export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
   const { now, wakeAt } = pass;
@@ -156,7 +159,7 @@ export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | 
   return at;
 }
 
-/** What the windows of a policy say now: asked once for all of its nodes. */
+/** Returns the hold by a policy's windows now, if any; computed once for all of its nodes. */
 export function windowsAt(now: Instant): Pass["windows"] {
   const asked = new Map<string, GateHold | undefined>();
   return (policy) => {
