@@ -68,8 +68,8 @@ function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
 }
 
 /**
- * The meter of the waves. None if the waves have passed, or are halted, because nobody knows when a
- * person continues them.
+ * The meter of the waves. None if the waves have passed, or are halted, because it is unknown when
+ * a person continues them.
  */
 function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
   if (policy.waves === undefined || waves?.state !== "UnderWay") return [];

@@ -57,7 +57,7 @@ export function amountOf(amount: Amount, matched: number): number {
 }
 
 /**
- * Counts what budgets limit. A node is out if it is not Ready, cordoned by anybody, terminating,
+ * Counts what budgets limit. A node is out if it is not Ready, cordoned by anyone, terminating,
  * under a notice that is more than advice, or departing by Lastcall or another tool.
  */
 export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {

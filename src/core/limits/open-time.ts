@@ -2,8 +2,8 @@ import type { Span } from "../time/span.ts";
 
 /**
  * The instants at which a start is allowed, for the optimiser: sorted closed ranges of whole
- * milliseconds, `lows[i]` to `highs[i]`, with at least one forbidden millisecond between two.
- * Plain numbers in two arrays, because a probe asks for them a million times.
+ * milliseconds, `lows[i]` to `highs[i]`, with at least one forbidden millisecond between two. Plain
+ * numbers in two arrays, because a search reads them a million times.
  */
 export interface OpenTime {
   readonly lows: readonly number[];
@@ -23,7 +23,7 @@ export function openTime(spans: readonly Span[]): OpenTime {
   };
 }
 
-/** The time mirrored: an instant t becomes -t. */
+/** The same ranges with time reversed: an instant t becomes -t. */
 export function mirrored(open: OpenTime): OpenTime {
   return {
     lows: open.highs.map((high) => -high).reverse(),

@@ -184,7 +184,7 @@ function weekly(window: WeeklyWindow, bounds: Span): readonly Span[] {
   return found;
 }
 
-/** Up to this duration, each opening is computed by itself. */
+/** Up to this duration, each opening is computed individually. */
 const shortMs = hours(1);
 
 function byCron(window: CronWindow, bounds: Span): readonly Span[] {
@@ -229,7 +229,7 @@ function byDay(window: CronWindow, bounds: Days): readonly Span[] {
     const dayAt = instantOfWall(midnight, timeZone);
     if (dayAt >= bounds.endAt) break;
     const isEven = instantOfWall(wallTime(midnight + dayMs), timeZone) - dayAt === dayMs;
-    // On a day of a clock change, each time is converted by itself.
+    // On a day of a clock change, each time is converted individually.
     const spans = isEven
       ? offsets.map((span) => shifted(span, dayAt))
       : openingsAt(

@@ -36,13 +36,13 @@ export interface Candidate {
   readonly deadlineAt: Instant;
   /** The end of its lifetime. */
   readonly endsAt: Instant;
-  /** Until when the node rests after a rolled-back departure; undefined if there was none. */
+  /** When the node's rest after a rolled-back departure ends; undefined if there was none. */
   readonly restUntil: Instant | undefined;
   /** The instant of the previous plan. */
   readonly keptAt: Instant | undefined;
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
-  /** Whether it is due but held. */
+  /** Whether its departure is held. */
   readonly isHeld: boolean;
   /** Whether it is held by a budget that others use up. */
   readonly waitsForBudget: boolean;
@@ -128,8 +128,9 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
 
 /**
  * Whether a person's request does not replace the plan, because the node might be lost: its instant
- * is past the deadline, or it has waited until then. A held request keeps the node like any hold of
- * a person; and a due request needs no plan of an overdue node, which would wait in the same way.
+ * is past the deadline, or it has waited until then. A held request keeps the node like any other
+ * hold by a person. If a request is due, an overdue node needs no plan, which would only wait in
+ * the same way.
  */
 function isTooLate(
   { hold, departAt, createdAt }: Departure,

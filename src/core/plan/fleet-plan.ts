@@ -78,7 +78,9 @@ export interface PlannedDeparture {
   /** The end of the node's lifetime, which limits departures that missed their instant. */
   readonly endsAt: Instant;
   readonly departAt: Instant;
-  /** When to start: at `departAt`, or seconds before if a window would close meanwhile. */
+  /**
+   * When to start: at `departAt`, or a few seconds earlier if a window would close in the meantime.
+   */
   readonly beginAt: Instant;
   /** The Allow window it leaves in; null without one. */
   readonly window: string | null;

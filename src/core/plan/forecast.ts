@@ -64,9 +64,9 @@ interface Widening {
 
 /**
  * The smallest number of whole seconds by which every opening of every Allow window would have to
- * end later for each of these ranges to have an allowed instant. Exact: an opening that is longer
- * reaches a stretch without Deny windows first at its beginning, and the opening that reaches it
- * first is the one that ends last among those begun by then.
+ * end later for each of these ranges to have an allowed instant. Exact: a growing opening enters a
+ * stretch without Deny windows at the start of that stretch, and the first opening to enter it is
+ * the one that ends last among those that have started by then.
  */
 export function wideningFor(
   ranges: readonly ShutRange[],
@@ -84,7 +84,7 @@ export function wideningFor(
   return { widenBySeconds: Math.ceil(mostMs / 1000), helpless };
 }
 
-/** Openings by their start, each ending as late as any that began no later. */
+/** Openings by their start, each ending as late as any that starts no later. */
 function openingsUpTo(windows: readonly Window[], bounds: Span): readonly Span[] {
   const all = windows
     .filter((window) => window.type === "Allow")
@@ -119,7 +119,7 @@ function neededMs({ earliestAt, deadlineAt }: ShutRange, { deny, openings }: Obs
 
 /** The part of a policy's plan that the forecast needs. */
 export interface PlannedStarts extends MeteredFleet {
-  /** In the order of time. */
+  /** In chronological order. */
   readonly departures: readonly PlannedDeparture[];
   /** Requested departures, which wait for budgets, and count in budgets and waves. */
   readonly requested: readonly RequestedStart[];
@@ -267,7 +267,7 @@ function tryStart(queue: StartQueue, departure: Start): "Starts" | "Late" | "Wai
   return waitUntil(queue, startAt);
 }
 
-/** From its deadline on only budgets hold it, and those only as long as it lives. */
+/** From its deadline on, only budgets hold it, and only until the end of its lifetime. */
 function tryLateStart(queue: StartQueue, { endsAt }: PlannedDeparture): "Late" | "Waits" {
   const budgets = queue.meters.filter(({ waves }) => waves === undefined);
   const startAt = Math.min(capacityIn(queue, budgets), Math.max(queue.at, endsAt));
@@ -290,7 +290,9 @@ function capacityIn(queue: StartQueue, meters: readonly Meter[]): number {
   return latest;
 }
 
-/** With the number that a budget would need the plan could be kept as it is; waves have none. */
+/**
+ * The limit that each tight budget would need for the plan to be kept as it is; waves have none.
+ */
 function tightBudgets(
   plans: readonly PlannedStarts[],
   meters: readonly Meter[],

@@ -13,22 +13,22 @@ import type { DueDeparture } from "./start.ts";
 
 /** A node that should have left already. */
 export interface OverdueJob {
-  /** It may not leave before. */
+  /** The earliest instant at which it may leave. */
   readonly release: number;
 }
 
 export interface OverdueProblem {
   readonly open: OpenTime;
-  /** Every departure that has its instant. */
+  /** The instants of all departures placed so far. */
   readonly others: readonly number[];
-  /** How far an overdue departure keeps from every other one. */
+  /** The gap that an overdue departure keeps from every other one. */
   readonly gap: number;
 }
 
 /**
- * The earliest allowed instants for overdue nodes, one after the other in the order given (oldest
- * first), each at least the gap from every other departure. Infinity where the open times known
- * here have no room for one; so has every later one with the same release.
+ * The earliest allowed instants for overdue nodes in the given order (oldest first), each at least
+ * the gap from every other departure. Infinity if the open times given here have no room for a
+ * node; later nodes with the same release then get Infinity too.
  */
 function overdueInstants(jobs: readonly OverdueJob[], problem: OverdueProblem): Float64Array {
   const { gap } = problem;
@@ -36,7 +36,7 @@ function overdueInstants(jobs: readonly OverdueJob[], problem: OverdueProblem): 
   const open = keptAway(problem.open, others, gap);
   const taken: number[] = [];
   const instants = new Float64Array(jobs.length);
-  // What was no room for one job is none for the next with the same release.
+  // Instants with no room for one job have none for the next one with the same release.
   const searchedTo = new Map<number, number>();
   jobs.forEach(({ release }, at) => {
     const found = firstFit({ open, taken, gap }, searchedTo.get(release) ?? release);
@@ -54,7 +54,7 @@ export interface Capacity {
   readonly gap: number;
 }
 
-/** The first instant from `from` on that is open and a gap from what is taken. */
+/** The first open instant from `from` on that is at least the gap from every taken one. */
 function firstFit({ open, taken, gap }: Capacity, from: number): number {
   let at = nextOpen(open, from);
   for (;;) {
@@ -80,33 +80,31 @@ function placeIn(taken: readonly number[], at: number): number {
 
 export interface AroundOverdue extends PlanCandidates {
   readonly hours: OpenHours;
-  /** Every other departure of the policy, but those in `apart`. */
+  /** Every other departure of the policy, except those in `apart`. */
   readonly placed: readonly PlannedDeparture[];
-  /** Those that have missed their time: how near they stand to each other is no measure. */
+  /** Departures that missed their time. The reached gap ignores the gaps between them. */
   readonly apart: readonly PlannedDeparture[];
   readonly lastStart: number | undefined;
 }
 
-/** How far ahead overdue nodes look for an open window at first; each further look doubles it. */
+/** How far ahead an open window is searched for overdue nodes; each further search doubles it. */
 const firstLookMs = hours(24);
 
-/**
- * Windows that stay shut for this long count as never open: what is overdue leaves all the same.
- */
+/** Windows that stay shut for this long count as never open: overdue nodes leave regardless. */
 const neverOpensMs = hours(400 * 24);
 
 export interface OverdueJobs {
   /** Oldest first. */
   readonly overdue: readonly Job[];
-  /** Their time has come and they wait to start. */
+  /** Due, and waiting to start. */
   readonly overdueDue: readonly DueDeparture[];
 }
 
 /**
- * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
- * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
- * planned before and are still to come keep what they have, unless one before them in the queue has
- * to be placed again: nobody is overtaken.
+ * Contract: overdue nodes never leave all at once. Oldest first, they take the earliest allowed
+ * instants at least min(spacing.min, the reached gap) from every other departure. Nodes that were
+ * planned before and whose instant is still ahead keep it, unless one before them in the queue has
+ * to be placed again: no node overtakes another.
  */
 export function placeOverdue(
   { overdue: jobs, overdueDue }: OverdueJobs,
@@ -122,7 +120,7 @@ export function placeOverdue(
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
   const fresh = [...moves, ...zonesInTurn(jobs.filter(({ keptAt }) => keptAt === undefined))];
-  // Who is on hold for years gets a window when that is near: nobody looks at all until then.
+  // For a node on hold for years, no window is searched until the end of the hold is near.
   const isFar = ({ release }: Job) => release - around.at > neverOpensMs;
   const near = fresh.filter((job) => !isFar(job));
   const inWindows = lookAhead(near, search);
@@ -132,13 +130,13 @@ export function placeOverdue(
 
 interface Queue {
   readonly keeps: readonly Job[];
-  /** Released at the instant that they have, so that none of them overtakes another. */
+  /** Released at their current instants, so that none of them overtakes another. */
   readonly moves: readonly Job[];
 }
 
 /**
- * Those with an instant in its order: in that their zones alternate, with who has left already,
- * too.
+ * The jobs that have an instant, in that order: in it their zones alternate, also with the nodes
+ * that have already left.
  */
 function queueOf(jobs: readonly Job[]): Queue {
   const planned = jobs
@@ -152,7 +150,7 @@ function queueOf(jobs: readonly Job[]): Queue {
   };
 }
 
-/** Those of one launch time, and no others, change places so that their zones alternate. */
+/** Jobs of the same launch time, and no others, change places so that their zones alternate. */
 function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
   const turns: (Slotted & { readonly job: Job })[] = [];
   let before: Job | undefined;
@@ -166,7 +164,7 @@ function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
   return assignSlots(new Float64Array(turns.length), turns).map(({ job }) => job);
 }
 
-/** A hold may have put the instant of the plan before off. */
+/** Whether the job can keep its instant: a hold may have postponed it past the instant. */
 export function isKept({ keptAt, release }: Job): boolean {
   return keptAt !== undefined && keptAt >= release;
 }
@@ -183,8 +181,8 @@ function keepPlaces(
 }
 
 /**
- * The reached gap is that of the others. Where two of them share an instant it is 0, which would
- * send every overdue node away at once, so that then the wanted gap counts alone.
+ * The reached gap is that of the other departures. If two of them share an instant, it is 0, which
+ * would let every overdue node leave at once; then only the wanted gap counts.
  */
 function overdueGap({ policy, placed }: AroundOverdue): number {
   const reached = smallestGapMs(placed.map((one) => one.departAt)) ?? 0;
@@ -197,7 +195,7 @@ interface Search {
   readonly gap: number;
 }
 
-/** Looks twice as far ahead until every node has its instant or nothing opens any more. */
+/** Doubles the searched period until every node has an instant or nothing opens any more. */
 function lookAhead(
   jobs: readonly Job[],
   { around, others, gap }: Search,
@@ -219,13 +217,13 @@ function lookAhead(
   }
 }
 
-/** Whether anything opens in the second half of what was looked at. */
+/** Whether anything is open in the second half of the searched period. */
 function opensLate({ bounds, spans }: OpenHours): boolean {
   const middle = (bounds.startAt + bounds.endAt) / 2;
   return (spans.at(-1)?.endAt ?? 0) > middle;
 }
 
-/** For nodes whose windows never open: still one by one. */
+/** Places nodes whose windows never open: still one by one. */
 function pastWindows(
   jobs: readonly Job[],
   { around, others, gap, inWindows }: Search & { readonly inWindows: readonly PlannedDeparture[] },
@@ -245,22 +243,22 @@ function placedAt(job: Job, at: number, hours: OpenHours): PlannedDeparture {
 export interface AroundMissed {
   readonly at: Instant;
   readonly policy: Policy;
-  /** Every other instant that counts: of departures that are planned, asked for, or begun. */
+  /** Every other instant that counts: of departures that are planned, requested or started. */
   readonly others: readonly number[];
 }
 
 export interface MissedPlan {
   readonly departures: readonly PlannedDeparture[];
-  /** The gap that they keep from each other and from all others; at most the one wanted. */
+  /** The gap that they keep from each other and from all others; at most `spacing.min`. */
   readonly gapMs: number;
 }
 
 /**
  * Instants for departures that have missed theirs and cannot all be planned in time: the earliest
- * ones at `spacing.min` from every other departure, for which there is the reserve, too. Where
- * their lifetime leaves too little of it the gap is as wide as fits. What was planned so before and
- * is still to come stays where it is. One that has no open window before its deadline leaves at any
- * hour after it.
+ * ones at `spacing.min` from every other departure, within the reserve too. If their lifetimes
+ * leave too little time, the gap is as wide as fits. An instant from an earlier such plan that is
+ * still ahead is kept. A departure without an open window before its deadline leaves at any hour
+ * after it.
  */
 export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedPlan {
   const { at, policy, others } = around;
@@ -301,9 +299,7 @@ function widestGap(scene: Scene, wanted: number): number {
   return kept;
 }
 
-/**
- * The earliest instants in the order given; undefined where one lies past the end of a lifetime.
- */
+/** The earliest instants in the given order; undefined if one is past the end of a lifetime. */
 function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | undefined {
   const walls = [...others].sort((a, b) => a - b);
   const open = openTime(hours.spans);
@@ -323,9 +319,7 @@ function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | und
   return slots;
 }
 
-/**
- * What was no room for one departure is none for the next that may leave from the same instant on.
- */
+/** Instants with no room for one departure have none for the next one with the same release. */
 class CapacitySearch {
   readonly #open: OpenTime;
   readonly #gap: number;
@@ -345,8 +339,8 @@ class CapacitySearch {
 }
 
 /**
- * Those that may stay where they are do, and the others find room around them. Undefined where
- * there is none, or where nobody may stay.
+ * Departures that can keep their instants do, and the others are placed around them. Undefined if
+ * there is no room, or if none can keep its instant.
  */
 function keptSlots(scene: Scene, gap: number): Slots | undefined {
   const kept = new Map(keepable(scene, gap).map((job) => [job, job.keptAt ?? 0]));
@@ -357,7 +351,7 @@ function keptSlots(scene: Scene, gap: number): Slots | undefined {
   return fresh && new Map([...kept, ...fresh]);
 }
 
-/** Those that are still to come, may leave then, and are the gap away from all others. */
+/** The jobs whose instants are still ahead, allowed, and at least the gap from all others. */
 function keepable({ at, hours, others, order }: Scene, gap: number): readonly Job[] {
   const open = openTime(hours.spans);
   const allowed = order.filter((job) => {

@@ -5,26 +5,26 @@ import type { Candidate, PlanCandidates } from "./candidate.ts";
 import { type Job, type LateStart, type Pace, paceOf } from "./planned-departure.ts";
 import { type DueDeparture, dueDepartures, lateDeparture } from "./start.ts";
 
-/** The nodes of one policy, by who has a say in their instants. */
+/** The nodes of one policy, classified by what determines their instants. */
 export interface Classes {
   /** The optimiser chooses their instants. */
   readonly free: readonly Job[];
   /** No allowed instant: they leave at their deadline. */
   readonly forced: readonly Job[];
-  /** Their time has come and they wait to start. */
+  /** Due, and waiting to start. */
   readonly due: readonly DueDeparture[];
-  /** Their time has passed: they are planned again. */
+  /** Their instants have passed: they are planned again. */
   readonly missed: readonly Job[];
-  /** Those among `free` and `due` that are planned right behind a late start. */
+  /** Those of `free` and `due` that are planned too soon after a late start. */
   readonly crowded: ReadonlySet<Job>;
-  /** That start. */
+  /** The late start. */
   readonly late: LateStart | undefined;
-  /** The same as `due` of nodes that were overdue from the first. */
+  /** Like `due`, for nodes that were overdue when first planned. */
   readonly overdueDue: readonly DueDeparture[];
-  /** Past their deadline from the first, or past their lifetime; oldest first. */
+  /** Past their deadline when first planned, or past their lifetime; oldest first. */
   readonly overdue: readonly Job[];
   readonly pace: Pace;
-  /** Of those that are due the one that is late and begins now. */
+  /** The one of `due` that is late and starts now. */
   readonly beginsLate: DueDeparture | undefined;
 }
 
@@ -61,12 +61,12 @@ function crowdedBy(
 ): ReadonlySet<Job> {
   if (late === undefined) return new Set();
   const untilAt = late.at + policy.spacing.minMs;
-  // Past its lifetime a node has no other instant to go to, and keeps the one that it has.
+  // A node past its lifetime has no other instant to move to, and keeps the one it has.
   const placeable = jobs.filter(({ candidate }) => candidate.endsAt >= at);
   return new Set(placeable.filter(({ keptAt = 0 }) => keptAt > late.at && keptAt < untilAt));
 }
 
-/** Those that stand right behind a late start count as having missed their time as well. */
+/** Departures planned too soon after a late start count as having missed their time as well. */
 export function withCrowdedMissed(classes: Classes): Classes {
   const { crowded, free, due, missed } = classes;
   return {
@@ -82,8 +82,8 @@ export function hasAllowedInstant({ release, deadline }: Job, open: OpenTime): b
 }
 
 /**
- * Its instant has passed, or lies past the deadline since an earlier one has passed. What a hold
- * puts off has missed nothing.
+ * Whether its instant has passed, or is past the deadline because an earlier one has passed. A
+ * departure that a hold postpones has missed nothing.
  */
 function hasMissed({ keptAt, release, deadline, candidate }: Job, at: number): boolean {
   const { plannedInTime, endsAt } = candidate;
@@ -103,14 +103,16 @@ function jobOf(
 }
 
 /**
- * What was planned in time is put off no more once its deadline has come, by no hold until a later
- * instant and no rest.
+ * Whether a node that was planned in time has reached its deadline: from then on neither a hold
+ * until a later instant nor a rest postpones it.
  */
 function isForced({ keptAt, plannedInTime, deadlineAt, endsAt }: Candidate, at: Instant): boolean {
   return keptAt !== undefined && plannedInTime && deadlineAt <= at && at <= endsAt;
 }
 
-/** The rest after a departure that was undone: as much of it as the deadline leaves. */
+/**
+ * The release after the rest that follows a rolled-back departure, as far as the deadline allows.
+ */
 function rested(
   { earliestAt, deadlineAt, restUntil }: Candidate,
   { open, at }: { readonly open: OpenTime; readonly at: Instant },

@@ -227,12 +227,12 @@ export interface PolicyReport {
     readonly late: readonly string[];
     readonly widenBySeconds: number;
     readonly explain: string;
-    /** Absent where nothing is known that keeps machines from being released after the drain. */
+    /** Absent if nothing is known to prevent the release of machines after the drain. */
     readonly release?: ReleaseReport;
   };
-  /** How many departures have another instant than in the plan before. */
+  /** How many departures have another instant than in the previous plan. */
   readonly moved: number;
-  /** Absent where the policy has none. */
+  /** Absent if the policy has none. */
   readonly waves?: WaveReport;
   readonly departures: readonly DepartureReport[];
 }
@@ -250,7 +250,7 @@ export interface WaveReport {
   readonly size: number;
   readonly leftWell: number;
   readonly underWay: number;
-  /** The name of a Departure; null where nothing halts them. */
+  /** The name of a Departure; null if nothing halts them. */
   readonly haltedBy: string | null;
 }
 
@@ -260,7 +260,7 @@ export interface DepartureReport {
   readonly providerID: string;
   readonly zone: string;
   readonly bornAt: string;
-  /** Where the launch time comes from: the cloud's record of the instance, or the Node object. */
+  /** The source of the launch time: the cloud's record of the instance, or the Node object. */
   readonly bornFrom: "Instance" | "Node";
   readonly earliestAt: string;
   readonly deadlineAt: string;
@@ -277,7 +277,7 @@ export interface NotPlannedReport {
   readonly explain: string;
 }
 
-/** The plan as others read it: RFC 3339 with milliseconds, spans in seconds. */
+/** The plan as JSON: instants in RFC 3339 with milliseconds, spans in seconds. */
 export function planReport(plan: FleetPlan): PlanReport {
   return {
     apiVersion: "lastcall.dev/v1alpha1",
@@ -289,8 +289,8 @@ export function planReport(plan: FleetPlan): PlanReport {
 }
 
 /**
- * The warnings for stderr: policies of one weight that select the same nodes, machines that would
- * stay.
+ * The warnings for stderr: policies of the same weight that select the same nodes, and machines
+ * that could not be released.
  */
 export function planWarnings(plan: FleetPlan): readonly string[] {
   const stays = plan.policies.flatMap(({ policy, release, departures }) =>

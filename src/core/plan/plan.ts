@@ -25,14 +25,14 @@ import {
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
 
 /**
- * Plans the departures of a fleet: each policy's nodes together, and the policies one by one. Pure
- * and repeatable: the same input in any order gives the same plan. A policy with a window that
- * cannot be worked out counts as one that could not be read.
+ * Plans the departures of a fleet: the nodes of each policy together, and the policies one by one.
+ * Pure and repeatable: the same input in any order gives the same plan. A policy with an invalid
+ * window counts as unreadable.
  */
 export function planFleet(given: PlanInput): FleetPlan {
   const departures = indexDepartures(given.departures, given.at);
   const { begun } = departures;
-  // The departures that wait, nearly all of them, are found by their nodes and gone through once.
+  // Departures that have not started, nearly all of them, are looked up by node and scanned once.
   const input = { ...given, nodes: withLaunchTimes(given.nodes, begun), departures: begun };
   const { at } = input;
   const { good, bad } = sortPolicies(input);
@@ -131,7 +131,7 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
   });
 }
 
-/** Starts that may still count in a budget, in the order of time. */
+/** Starts that may still count in a budget, in chronological order. */
 function earlierStarts(
   { departures, nodes, at }: PlanInput,
   groups: readonly Group[],

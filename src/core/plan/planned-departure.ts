@@ -16,19 +16,19 @@ import {
   spacingOf,
 } from "./spacing/spacing.ts";
 
-/** A job that may have had a slot in the plan before. */
+/** A job that may have had an instant in the previous plan. */
 interface KeepableJob extends Slotted {
   readonly keptAt?: number | undefined;
 }
 
 export interface SlotDemand<Job extends KeepableJob> {
   readonly jobs: readonly Job[];
-  /** The same jobs, and where they may leave. */
+  /** The same jobs, with the instants at which they may leave. */
   readonly spacing: Spacing;
   readonly mode: "Late" | "Even";
-  /** The gap that the plan is to reach. */
+  /** The gap that the plan has to reach. */
   readonly goal: number;
-  /** Whether the gap is the widest that there is room for, and not the gap that was asked for. */
+  /** Whether the goal is the widest gap possible, and not the configured one. */
   readonly goalIsBest: boolean;
 }
 
@@ -38,18 +38,18 @@ export interface PlacedJob<Job> {
 }
 
 /**
- * Where the best gap is the goal, it is a little different each time the fleet changes: a plan that
- * is short of it by a hundredth is not worth moving everybody.
+ * If the best gap is the goal, it changes slightly with every change of the fleet. Kept instants
+ * only have to reach this share of it: the last hundredth is not worth moving every departure.
  */
 export const keptShare = 0.99;
 
-/** How many times more jobs move at each further attempt. */
+/** Each further attempt frees this many times more jobs. */
 const freedFactor = 4;
 
 /**
- * Gives every job its instant. Those of the plan before stay where they are as long as the goal can
- * be reached with them; where it cannot, the ones nearest to the jobs that need room move first,
- * then four times as many, until it can. With nothing to keep this is the plan of a first day.
+ * Gives every job its instant. Jobs keep the instants of the previous plan as long as the goal can
+ * be reached with them. If it cannot, the ones nearest to the jobs that need room move first, then
+ * four times as many, until it can. With nothing to keep, this is an initial plan.
  */
 export function placeJobs<Job extends KeepableJob>(
   demand: SlotDemand<Job>,
@@ -64,7 +64,7 @@ export function placeJobs<Job extends KeepableJob>(
   }
   const around = { kept, gap: demand.goal };
   // A node whose deadline left no room after the newest start at the best gap may have some at this
-  // smaller one, but not enough beside its neighbours; then the former plan is dropped.
+  // smaller one, but not beside its neighbours. In that case the newest start is ignored.
   const placed = seatAround(demand, around) ?? seatAround(withoutPast(demand), around);
   assert(placed !== undefined, "the gap of a plan is one that a plan can have");
   return placed;
@@ -79,7 +79,10 @@ interface Around<Job> {
   readonly gap: number;
 }
 
-/** Instants for the jobs that are not kept, a gap from each other and from all that is settled. */
+/**
+ * Instants for the jobs that are not kept, at least the gap from each other and from all fixed
+ * ones; undefined if there is no room.
+ */
 function seatAround<Job extends KeepableJob>(
   demand: SlotDemand<Job>,
   { kept, gap }: Around<Job>,
@@ -109,7 +112,8 @@ function slotsOf(spacing: Spacing, mode: "Late" | "Even", gap: number): Float64A
 }
 
 /**
- * Jobs whose old instant is still allowed and a gap away from what is fixed and from each other.
+ * Jobs whose previous instants are still allowed, and at least the gap from the fixed ones and from
+ * each other.
  */
 function keepable<Job extends KeepableJob>(
   { jobs, spacing }: SlotDemand<Job>,
@@ -139,9 +143,7 @@ function keepable<Job extends KeepableJob>(
   return kept;
 }
 
-/**
- * The kept jobs without the `count` that stand nearest to the deadline of a job that needs room.
- */
+/** The kept jobs without the `count` nearest to the deadline of a job that needs room. */
 function withoutNearest<Job extends KeepableJob>(
   demand: SlotDemand<Job>,
   { kept, count }: { readonly kept: readonly Job[]; readonly count: number },
@@ -175,17 +177,17 @@ function nearest(sorted: Float64Array, at: number): number {
 }
 
 /**
- * Rounds of widening at most: each costs a search, and beyond a dozen bottlenecks nobody sees the
- * difference. Larger fleets get fewer, so that a plan stays a matter of milliseconds.
+ * The most rounds of widening. Each costs a search, and beyond a dozen bottlenecks the difference
+ * is not noticeable. Larger fleets get fewer, so that planning takes only milliseconds.
  */
 const roundsAtMost = 12;
 const jobsInAllRounds = 40_000;
 
 /**
- * Instants as wide apart as possible: first the departures that hold the smallest gap down get
- * theirs, then the rest is spread as widely as these leave room, and so on. Without this a fleet
- * with one crowded hour would leave crowded all day. Sorted; keeps the best gap of `bestGapMs`
- * between all departures that have a choice. `kept` is a gap that can be kept.
+ * Instants as far apart as possible: the departures that limit the smallest gap are placed first,
+ * then the rest is spread as widely as these allow, and so on. Otherwise, a fleet with one crowded
+ * hour would leave crowded all day. Sorted; keeps the best gap (`bestGapMs`) between all departures
+ * that can move. `kept` is a gap known to be possible.
  */
 export function evenInstants(spacing: Spacing, kept: number): Float64Array {
   let left = spacing;
@@ -198,7 +200,7 @@ export function evenInstants(spacing: Spacing, kept: number): Float64Array {
     const late = lateInstants(left, gap) ?? early;
     const tight = round < rounds ? tightSlots(early, late) : new Set<number>();
     const done = tight.size === 0 || tight.size === early.length;
-    // Among plans of one gap the latest is the best: a node that leaves early has lived for less.
+    // Of plans with the same gap, the latest is best: a node that leaves early has lived less.
     for (const slot of done ? late : early) if (done || tight.has(slot)) settled.push(slot);
     if (done) return Float64Array.from(settled).sort();
     left = spacingOf(withoutSlots(left.problem, { early, tight }));
@@ -206,8 +208,8 @@ export function evenInstants(spacing: Spacing, kept: number): Float64Array {
 }
 
 /**
- * Starts that could not move without narrowing the gap. The gap is cut to whole milliseconds, which
- * leaves up to one millisecond of play for each job.
+ * Starts that cannot move without narrowing the gap. The gap is in whole milliseconds, which leaves
+ * up to one millisecond of slack per job.
  */
 function tightSlots(early: Float64Array, late: Float64Array): ReadonlySet<number> {
   const play = early.length;
@@ -219,7 +221,7 @@ interface Settling {
   readonly tight: ReadonlySet<number>;
 }
 
-/** The problem that is left when the jobs at the tight slots have theirs. */
+/** The remaining problem after the jobs at the tight slots are placed. */
 function withoutSlots(problem: SpacingProblem, { early, tight }: Settling): SpacingProblem {
   const jobs: readonly Slotted[] = problem.jobs.map((job, at) => ({
     ...job,
@@ -246,7 +248,7 @@ interface Place {
   readonly isLate?: boolean;
 }
 
-/** What becomes of a candidate that has its instant. */
+/** The planned departure of a candidate at its instant. */
 export function departureOf({ candidate }: Job, place: Place): PlannedDeparture {
   const { at, reason, hours, isLate = false } = place;
   const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, endsAt, keptAt } = candidate;
@@ -270,13 +272,13 @@ export function departureOf({ candidate }: Job, place: Place): PlannedDeparture 
 }
 
 /**
- * From the decision to the record in the cluster it takes a moment; the window is to be open then.
+ * It takes a moment from the decision to the record in the cluster, when the window must be open.
  */
 const beforeShutMs = seconds(5);
 
 /**
- * `Late` lays a departure on the very last millisecond of a window, at which nobody can act: it
- * begins some seconds before. The end of what is looked at is no end of a window.
+ * `Late` may place a departure on the very last millisecond of a window, too late to act: it starts
+ * some seconds earlier. The end of the computed hours is not the end of a window.
  */
 function beginAtOf(
   departAt: Instant,
@@ -295,28 +297,29 @@ export function byTime(a: PlannedDeparture, b: PlannedDeparture): number {
   return a.node.name < b.node.name ? -1 : 1;
 }
 
-/** How the newest start of a policy counts for those that come after it. */
+/** How the newest start of a policy affects the departures after it. */
 export interface Pace {
-  /** A start that is late by less is on time, as far as its neighbours are concerned. */
+  /** A start that is late by less than this counts as on time for its neighbours. */
   readonly lagMs: number;
   /**
-   * When a node was last made to leave; undefined where none was. A start that was on time counts
-   * as its planned instant: else each start would push all later ones on by its own lag.
+   * When the policy last started a departure; undefined if never. A start that was on time counts
+   * at its planned instant: otherwise each start would delay all later ones by its own lag.
    */
   readonly leftAt: number | undefined;
   readonly isOnTime: boolean;
-  /** The newest start, where it was late. */
+  /** The newest start, if it was late. */
   readonly late: LateStart | undefined;
 }
 
-/** A start after its time. Others that were planned far from it may stand too near to it now. */
+/** A late start. Departures that were planned far from it may be too close to it now. */
 export interface LateStart {
   readonly at: number;
   readonly plannedAt: number;
 }
 
 /**
- * Of the distance between the departures around now this share is a moment, within these bounds.
+ * The tolerated lag is the distance between the departures around now divided by this, within these
+ * bounds.
  */
 const lagShare = 15;
 const leastLagMs = seconds(1);
@@ -344,9 +347,7 @@ function lagOf(stepMs: number): number {
   return Math.min(mostLagMs, Math.max(leastLagMs, stepMs / lagShare));
 }
 
-/**
- * The smallest distance between the newest start, those that are due and the next one, as planned.
- */
+/** The smallest planned distance between the newest start, the due departures and the next one. */
 function stepAround(
   jobs: readonly Job[],
   { at, plannedAt }: { readonly at: number; readonly plannedAt: number | undefined },

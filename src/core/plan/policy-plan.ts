@@ -29,10 +29,10 @@ interface Scene extends PlanCandidates {
 }
 
 /**
- * The departures of one policy, planned together. What a plan means is in the contract: `Even`
- * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late
- * as it can be, and overdue nodes take what is left. What has missed its time is planned like any
- * other where all can keep `spacing.min`, and else around the others, in the reserve too.
+ * Plans the departures of one policy together, as defined in the contract: `Even` reaches the best
+ * gap; `Late` reaches the smaller of that and `spacing.min`, with every departure as late as
+ * possible; overdue nodes take what remains. Departures that missed their time are planned like any
+ * other if all can keep `spacing.min`, otherwise around the others, within the reserve too.
  */
 export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const scene = { ...input, hours: hoursUntilLastDeadline(input) };
@@ -45,12 +45,12 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const gapInTime = strictGap(inTime, scene);
   if (gapInTime >= input.policy.spacing.minMs) return placeClasses(inTime, scene).placed;
   const apart = placeClasses(classes, scene);
-  // Where there is no reserve the gap is wider with all of them in one plan.
+  // Without a reserve, the gap is wider with all of them in one plan.
   const isNarrow = inTime.missed.length === 0 && apart.missedGapMs < gapInTime;
   return isNarrow ? placeClasses(inTime, scene).placed : apart.placed;
 }
 
-/** Whether a late start is what keeps the others from `spacing.min`, and not their own number. */
+/** Whether a late start, and not their own number, keeps the others from `spacing.min`. */
 function isToBlame(classes: Classes, scene: Scene): boolean {
   const { crowded, late } = classes;
   if (crowded.size === 0 || late === undefined) return false;
@@ -60,7 +60,7 @@ function isToBlame(classes: Classes, scene: Scene): boolean {
   return earlyInstants(onTime, scene.policy.spacing.minMs) !== undefined;
 }
 
-/** Those that have an allowed instant still are free. */
+/** Frees missed departures that still have an allowed instant. */
 function freeMissed(classes: Classes, { hours }: Scene): Classes {
   const open = openTime(hours.spans);
   const { true: inTime = [], false: missed = [] } = Object.groupBy(classes.missed, (job) =>
@@ -69,7 +69,7 @@ function freeMissed(classes: Classes, { hours }: Scene): Classes {
   return { ...classes, free: [...classes.free, ...inTime], missed };
 }
 
-/** The gap that all who are free can keep, also from the newest start: at most `spacing.min`. */
+/** The gap that all free jobs can keep, also from the newest start: at most `spacing.min`. */
 function strictGap(classes: Classes, scene: Scene): number {
   const { minMs } = scene.policy.spacing;
   const at = leftAt(classes, scene);
@@ -87,7 +87,7 @@ function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): Sp
   };
 }
 
-/** When a node was last made to leave, or is now. */
+/** When the policy last started a departure; now, if a late one starts now. */
 function leftAt({ beginsLate, pace }: Classes, { at }: Scene): number | undefined {
   return beginsLate === undefined ? pace.leftAt : at;
 }
@@ -119,7 +119,7 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
 }
 
-/** Who is due while others wait for a budget begins after them, and no sooner than they. */
+/** If any due departure waits for a budget, none of the due ones starts before the queue opens. */
 function withQueue(
   placed: readonly PlannedDeparture[],
   { due, overdueDue }: Classes,
@@ -139,7 +139,7 @@ interface InTime {
   readonly bestMs: number | null;
 }
 
-/** Those that are free, that are due, and that leave at their deadline. */
+/** Places the free jobs, those that are due, and those that leave at their deadlines. */
 function placeInTime(classes: Classes, scene: Scene): InTime {
   const { policy, hours } = scene;
   const { mode, minMs } = policy.spacing;
@@ -196,8 +196,8 @@ interface Past {
 }
 
 /**
- * A node that cannot keep half of what the others could from the newest start is let off; but not
- * one that can keep `spacing.min` from it, however far apart the others could be.
+ * A node that cannot keep half of the others' gap from the newest start is exempt from it; but not
+ * one that can keep `spacing.min`, however far apart the others could be.
  */
 function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): SpacingProblem {
   if (lastStart === undefined) return problem;
@@ -219,14 +219,14 @@ function asMillis(ms: number | null): Millis | null {
 export interface AroundRequests {
   /** The gap that the planned departures keep from each other. */
   readonly gap: number;
-  /** When the departures that a person has asked for are to start. */
+  /** When requested departures will start. */
   readonly requested: readonly number[];
 }
 
 /**
- * The open time that is left when planned departures keep away from requested ones: by the gap, or
- * where that cannot be by as much as can. A person's request comes before the plan and may come at
- * any instant, so that it never costs the planned ones a gap of their own.
+ * The open time that remains if planned departures keep away from requested ones: by the gap or, if
+ * that is impossible, by as much as possible. A user's request takes precedence over the plan and
+ * may come at any instant, so it never reduces the gap between planned departures.
  */
 export function clearOfRequests(problem: SpacingProblem, around: AroundRequests): OpenTime {
   const { gap, requested } = around;

@@ -4,13 +4,13 @@ import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 import { explainForecast, type WaveReport, waveReport } from "./plan-report.ts";
 
-/** What the controller made of one policy. */
+/** The status that the controller reports for one policy. */
 export interface PolicyStatus {
   readonly name: string;
   readonly generation: number | undefined;
-  /** Of the object: one that was created again under its name has no status yet. */
+  /** The uid of the object: a policy that was recreated under the same name has no status yet. */
   readonly uid?: string | undefined;
-  /** Whether the policy says that no planned departure starts. */
+  /** Whether the policy is paused, so that no planned departure starts. */
   readonly paused: boolean;
   readonly matchedNodes: number;
   readonly departures: {
@@ -29,7 +29,7 @@ export interface PolicyStatus {
     readonly widenBySeconds: number;
     readonly explain: string;
   };
-  /** Null where the policy has none. */
+  /** Null if the policy has none. */
   readonly waves: WaveReport | null;
   readonly nextDepartureAt: Instant | undefined;
   readonly conditions: readonly PolicyCondition[];
@@ -42,10 +42,13 @@ export interface PolicyCondition {
   readonly message: string;
 }
 
-/** Names of late nodes in a status; a fleet that is late as a whole must not fill an object. */
+/**
+ * The most names of late nodes in a status, so that a fleet that is late as a whole does not fill
+ * the object.
+ */
 const lateLimit = 20;
 
-/** The status of every policy, also of those that could not be read. */
+/** The status of every policy, including unreadable ones. */
 export function policyStatuses(
   plan: FleetPlan,
   departures: readonly Departure[],
@@ -78,7 +81,7 @@ function countsFrom(own: readonly Departure[], at: Instant): PolicyStatus["depar
 
 interface AroundPolicy {
   readonly counts: PolicyStatus["departures"];
-  /** Nodes of the policy that one which cannot be read might own. */
+  /** Nodes of the policy that an unreadable policy might own. */
   readonly blocked: readonly NotPlanned[];
 }
 
@@ -129,7 +132,8 @@ const ready: PolicyCondition = {
 };
 
 /**
- * Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not.
+ * Whether the policy's nodes leave in time: Unknown while it is paused, False if nodes are held
+ * back.
  */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
   const { policy, matched, forecast, release } = plan;

@@ -23,28 +23,28 @@ import type { PlanCandidates } from "./candidate.ts";
 import type { PlannedDeparture, PlannedReason } from "./fleet-plan.ts";
 import type { Job, Pace } from "./planned-departure.ts";
 
-/** A departure whose time has come. It has not begun yet, and keeps its instant. */
+/** A departure that is due but has not started. It keeps its instant. */
 export interface DueDeparture {
   readonly job: Job;
   readonly at: number;
-  /** That of the plan that gave it the instant. */
+  /** The reason from the plan that set the instant. */
   readonly reason: PlannedReason;
-  /** Whether it came more than a moment ago. */
+  /** Whether it has been due for longer than the tolerated lag. */
   readonly isLate: boolean;
 }
 
 export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
-  /** When the windows open next, or now. */
+  /** When the windows open next; now, if they are open. */
   readonly opensAt: number;
   readonly pace: Pace;
 }
 
 /**
- * Departures whose time has come keep it, unless a hold has put it off or the window has shut.
- * Those that wait for a budget stand in a queue, which nobody leaves or overtakes. Of those that
- * are late the oldest keeps its time, and those that something holds do until another has left:
- * whatever was missed, be it that a gate was shut or that nobody looked, is planned again, so that
- * it does not all leave at once.
+ * Due departures keep their instants, unless a hold has postponed them or the window has shut.
+ * Departures that wait for a budget form a queue, which none leaves or overtakes. Of late
+ * departures, the oldest keeps its instant, and held ones keep theirs until another node has left.
+ * Everything else that was missed, because a gate was shut or no controller was running, is planned
+ * again, so that it does not all leave at once.
  */
 export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;
@@ -62,8 +62,8 @@ export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly Due
   const kept = sorted.filter(({ job, at: dueAt, reason, isLate }, place) => {
     const { isHeld, endsAt } = job.candidate;
     if (isLate) return leftAt <= dueAt && (place === 0 || isHeld);
-    // Who was due already as another left late is put off once, and stays where that puts it; but
-    // not past the end of its lifetime, which would make it overdue.
+    // A departure that was already due when another one left late is postponed once, and keeps the
+    // new instant; but not past the end of its lifetime, which would make it overdue.
     const isLast = reason !== "Overdue" && endsAt <= at;
     return isQueue || pace.isOnTime || dueAt > leftAt || isLast;
   });
@@ -74,7 +74,7 @@ function waitsForBudget({ job }: DueDeparture): boolean {
   return job.candidate.waitsForBudget;
 }
 
-/** Of overdue nodes none keeps a time at which it would leave before one that is put off. */
+/** No overdue node keeps an instant at which it would leave before one that is postponed. */
 function overdueInTurn(
   sorted: readonly DueDeparture[],
   kept: ReadonlySet<DueDeparture>,
@@ -88,9 +88,9 @@ function overdueInTurn(
 }
 
 /**
- * From when on the first of those that are due may begin where any of them waits for a budget: a
- * gap after the newest start, as far as the lifetimes of all of them allow. Undefined where nobody
- * waits. Instants are whole milliseconds.
+ * When the first due departure may start if any of them waits for a budget: a gap after the newest
+ * start, as far as the lifetimes of all of them allow. Undefined if none waits. Instants are whole
+ * milliseconds.
  */
 export function queueOpensAt(
   due: readonly DueDeparture[],
@@ -104,22 +104,25 @@ export function queueOpensAt(
 }
 
 /**
- * The instants that others keep their gap from: they cannot be moved. Of departures that are late
- * only the newest counts, because how near these lie to each other is past mending.
+ * The instants that others keep their gap from, because they cannot be moved. Of late departures
+ * only the newest counts, because the gaps between them can no longer be improved.
  */
 export function wallsOf(due: readonly DueDeparture[]): readonly number[] {
   const onTime = due.filter(({ isLate }) => !isLate);
   return (onTime.length > 0 ? onTime : due.slice(-1)).map(({ at }) => at);
 }
 
-/** The one that is late and begins now, where nothing holds it: those on time go before it. */
+/** The late departure that starts now, if nothing holds it; departures on time go first. */
 export function lateDeparture(due: readonly DueDeparture[]): DueDeparture | undefined {
   const [first] = due;
   const begins = due.every(({ isLate }) => isLate) && first?.job.candidate.isHeld === false;
   return begins ? first : undefined;
 }
 
-/** Past its deadline is what was overdue from the first or missed its time, or it had no choice. */
+/**
+ * A departure past its deadline was overdue when first planned, or has missed its time; one at its
+ * deadline may have had no choice.
+ */
 function reasonOf(
   { deadline, candidate }: Job,
   keptAt: number,
@@ -134,7 +137,7 @@ function reasonOf(
 
 export interface StartQuestion {
   readonly departure: Departure;
-  /** Its place in the plan. */
+  /** Its entry in the plan. */
   readonly planned: Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;
   readonly node: NodeFacts;
   readonly policy: Policy;
@@ -149,12 +152,12 @@ export interface StartQuestion {
 export type StartVerdict =
   | { readonly kind: "Allowed"; readonly reason: Reason }
   | GateHold
-  /** Its cloud has not answered yet whether its machine can be released. */
+  /** The cloud has not answered yet whether the machine can be released. */
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 /**
- * What a deadline does not go past: a person's hold, others who have the node already, and a
- * machine that would still be there after its node was drained.
+ * Holds that a deadline does not override: those of a person or of another owner of the node, and a
+ * machine that would still exist after the drain.
  */
 const unforced: ReadonlySet<Reason> = new Set([
   "ReleaseImpossible",
@@ -167,12 +170,12 @@ const unforced: ReadonlySet<Reason> = new Set([
 ]);
 
 /**
- * Whether a planned departure whose instant has come may start. A machine that could not be
- * released holds it back, whatever else there is. Windows, gates, waves and budgets hold it back.
- * Its deadline forces it past all but the budgets, which have the reserve on top: what has been
- * held up together must not leave together. The end of its lifetime forces it past them as well,
- * and the reason says so. A node that was overdue from the first is never forced: it would take all
- * the others of its kind along.
+ * Whether a planned departure that is due may start. A machine that could not be released always
+ * holds it back. Windows, gates, waves and budgets hold it back as well. Its deadline overrides all
+ * of these except budgets, which may use the reserve too: departures that were held up together
+ * must not leave together. The end of its lifetime also overrides budgets, and the reason records
+ * that. A node that was overdue when first planned is never forced: all others of its kind would be
+ * forced with it.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
   const holds = holdsOn(question);
@@ -194,13 +197,14 @@ function forcedAt(held: GateHold, { planned }: StartQuestion): number {
 }
 
 /**
- * A hold that names an instant is gone past by the deadline, as the plan says; one for good is not.
+ * Whether a deadline cannot override the hold. As in the plan, it overrides a hold that ends at an
+ * instant, but not a permanent one.
  */
 function isFirm({ reason, retryAt }: GateHold): boolean {
   return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
 }
 
-/** The first of them is what is said. */
+/** All holds; the first one is reported. */
 function holdsOn(question: StartQuestion): readonly GateHold[] {
   const { departure, node, policy, ledger, waves, gateAnswer, window, now } = question;
   const isForeign = node.unschedulable && node.annotations[departureAnnotation] === undefined;

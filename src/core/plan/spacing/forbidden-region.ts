@@ -5,11 +5,11 @@ import {
   rangeIndexAt,
 } from "../../limits/open-time.ts";
 
-/** Deadlines in another order than the releases, worked out once for all gaps. */
+/** Deadlines in a different order than the releases, computed once for all gaps. */
 export interface DeadlineOrder {
-  /** Distinct deadlines in order. */
+  /** Distinct deadlines, sorted. */
   readonly deadlines: Float64Array;
-  /** The place of the i-th job's deadline among them. */
+  /** The index of the i-th job's deadline among them. */
   readonly ranks: Uint32Array;
 }
 
@@ -21,16 +21,17 @@ export interface DisorderedJobs {
 }
 
 /**
- * The starts that no schedule with this gap can use, sorted, beyond those that are closed anyway;
- * undefined where no schedule exists. Source: Garey, Johnson, Simons and Tarjan 1981, section 3.
+ * The starts that no schedule with this gap can use, sorted, in addition to closed times; undefined
+ * if no schedule exists. Source: Garey, Johnson, Simons and Tarjan 1981, section 3.
  *
- * For each release time r, latest first, the jobs that come at r or after are laid as late as their
- * deadlines allow. If the first of them must start at c < r, nothing works. If r <= c < r + gap,
- * any job that starts after c - gap and before r would push it past c: that region is forbidden.
+ * For each release time r, latest first, the jobs released at r or later are placed as late as
+ * their deadlines allow. If the first of them must start at c < r, no schedule exists. If
+ * `r <= c < r + gap`, any job that starts after c - gap and before r would push it past c: that
+ * region is forbidden.
  *
- * The late schedule is kept as blocks of starts that stand as closely as they can, so that a job
- * costs a look at its neighbours and every block is merged away at most once: O(n log n), plus the
- * closed ranges inside merged blocks.
+ * The late schedule is kept as blocks of starts as close together as possible. Adding a job only
+ * checks its neighbours, and every block is merged away at most once: O(n log n), plus the closed
+ * ranges inside merged blocks.
  */
 export function forbiddenRegions(
   { releases, disorder, open }: DisorderedJobs,
@@ -46,11 +47,11 @@ export function forbiddenRegions(
   return late.forbidden();
 }
 
-/** Jobs with deadlines only, each as late as possible; grows by one job at a time. */
+/** Jobs with deadlines only, each as late as possible. Jobs are added one at a time. */
 class LateSchedule {
   readonly #gap: number;
   readonly #regions: RegionStack;
-  /** Distinct deadlines in order; a block is known by the rank of its latest deadline. */
+  /** Distinct deadlines, sorted; a block is identified by the rank of its latest deadline. */
   readonly #deadlines: Float64Array;
   readonly #blocks: RankSet;
   readonly #last: Float64Array;
@@ -73,8 +74,8 @@ class LateSchedule {
   }
 
   /**
-   * Adds a job, known by the rank of its deadline, and gives the first start of the whole schedule;
-   * -Infinity where it has none.
+   * Adds a job, given by the rank of its deadline, and returns the first start of the whole
+   * schedule; -Infinity if there is none.
    */
   add(rank: number): number {
     const deadline = this.#at(this.#deadlines, rank);
@@ -96,7 +97,7 @@ class LateSchedule {
     return this.#at(this.#first, this.#blocks.atOrAbove(0));
   }
 
-  /** Both ends included; the regions come latest first. */
+  /** Both ends are included; regions are added latest first. */
   forbid(low: number, high: number): void {
     this.#regions.push(low, high);
   }
@@ -105,7 +106,7 @@ class LateSchedule {
     return this.#regions.pushed();
   }
 
-  /** A block that has grown may reach the one before it: the two become one. */
+  /** Merges a block that has grown with the blocks before it that it now reaches. */
   #mergeLeftOf(block: number): void {
     let left = this.#blocks.below(block);
     while (left >= 0 && this.#at(this.#last, left) > this.#at(this.#first, block) - this.#gap) {
@@ -117,7 +118,7 @@ class LateSchedule {
     }
   }
 
-  /** The start of the `count`-th job before one at `from`, as closely as allowed. */
+  /** The start of the `count`-th job before one at `from`, as close together as allowed. */
   #chain(from: number, count: number): number {
     let at = from;
     let rest = count;
@@ -137,7 +138,7 @@ class LateSchedule {
   }
 }
 
-/** Closed times: those of the windows, and the regions found so far, which come latest first. */
+/** Closed times: those outside the windows, and the regions found so far, added latest first. */
 class RegionStack {
   readonly #open: OpenTime;
   readonly #lows: number[] = [];
@@ -162,7 +163,7 @@ class RegionStack {
     return { lows: this.#lows.toReversed(), highs: this.#highs.toReversed() };
   }
 
-  /** The last allowed instant at or before `at`; -Infinity where there is none. */
+  /** The last allowed instant at or before `at`; -Infinity if there is none. */
   previous(at: number): number {
     let found = previousOpen(this.#open, at);
     for (;;) {
@@ -172,7 +173,7 @@ class RegionStack {
     }
   }
 
-  /** How far back everything is allowed, from an allowed instant. */
+  /** The instant since which everything is allowed, up to an allowed instant. */
   freeFrom(at: number): number {
     const range = rangeIndexAt(this.#open, at);
     const low = range < 0 ? at : (this.#open.lows[range] as number);
@@ -180,7 +181,7 @@ class RegionStack {
     return below === undefined ? low : Math.max(low, below + 1);
   }
 
-  /** The index of the earliest region that does not end before `at`; -1 where all do. */
+  /** The index of the earliest region that does not end before `at`; -1 if all do. */
   #regionAtOrAbove(at: number): number {
     let low = 0;
     let high = this.#highs.length;
@@ -198,8 +199,8 @@ const wordBits = 32;
 
 /**
  * A set of whole numbers below a limit that finds neighbours quickly: words of bits, above them
- * words that say which words below are not empty, and so on up to a single word. Every operation
- * touches one word a level, which is four levels for a million members.
+ * words that record which words below are not empty, and so on up to a single word. Every operation
+ * touches one word per level, with four levels for a million members.
  */
 export class RankSet {
   readonly #levels: readonly Int32Array[];
@@ -234,7 +235,7 @@ export class RankSet {
     }
   }
 
-  /** The smallest member at or above `rank`; -1 where there is none. */
+  /** The smallest member at or above `rank`; -1 if there is none. */
   atOrAbove(rank: number): number {
     let at = rank;
     for (let height = 0; height < this.#levels.length; height += 1) {
@@ -246,7 +247,7 @@ export class RankSet {
     return -1;
   }
 
-  /** The largest member below `rank`; -1 where there is none. */
+  /** The largest member below `rank`; -1 if there is none. */
   below(rank: number): number {
     let at = rank - 1;
     for (let height = 0; height < this.#levels.length && at >= 0; height += 1) {

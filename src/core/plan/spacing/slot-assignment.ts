@@ -2,26 +2,26 @@ import { assert } from "../../../errors.ts";
 import { type OpenTime, withoutRanges } from "../../limits/open-time.ts";
 import { type DeadlineOrder, forbiddenRegions } from "./forbidden-region.ts";
 
-/** When one node may start: from `release` to `deadline`, both included, whole milliseconds. */
+/** When one node may start: from `release` to `deadline`, both included, in whole milliseconds. */
 export interface StartRange {
   readonly release: number;
   readonly deadline: number;
 }
 
 /**
- * Many of them, by release and then by deadline: the i-th job has `releases[i]` and `deadlines[i]`.
- * Plain arrays, because a search for the best gap passes over them some thirty times.
+ * Many ranges, by release and then by deadline: the i-th job has `releases[i]` and `deadlines[i]`.
+ * Plain arrays, because a search for the best gap passes over them about thirty times.
  */
 export interface SortedRanges {
   readonly releases: Float64Array;
   readonly deadlines: Float64Array;
-  /** The deadlines by themselves where they are in another order; undefined where in the same. */
+  /** The deadlines in their own order; undefined if that is the order of the releases. */
   readonly disorder: DeadlineOrder | undefined;
 }
 
 export interface SlotProblem {
   readonly ranges: SortedRanges;
-  /** The instants that all jobs share; a fixed departure is a hole in it. */
+  /** The instants that all jobs share; a fixed departure is a hole in them. */
   readonly open: OpenTime;
 }
 
@@ -29,7 +29,7 @@ function inStartOrder(a: StartRange, b: StartRange): number {
   return a.release - b.release || a.deadline - b.deadline;
 }
 
-/** Of the i-th job of each; sorted where they are not. */
+/** The ranges of the i-th release and deadline, sorted if they are not. */
 export function rangesOf(releases: Float64Array, deadlines: Float64Array): SortedRanges {
   if (isSorted(releases) && isSorted(deadlines))
     return { releases, deadlines, disorder: undefined };
@@ -78,25 +78,25 @@ export function mirroredRanges({ releases, deadlines }: SortedRanges): SortedRan
 }
 
 /**
- * The earliest starts that keep `gap` between any two and each job inside its range: sorted, and
- * the k-th of them is no later than the k-th start of any other schedule, so their sum is the
- * smallest there is. Undefined where the gap cannot be kept. Which job takes which start is left to
- * `assignSlots`, because the starts do not depend on it.
+ * The earliest starts that keep `gap` between any two and every job inside its range. Sorted; the
+ * k-th start is no later than the k-th start of any other schedule, so their sum is minimal.
+ * Undefined if the gap is impossible. The starts do not depend on which job takes which, so that is
+ * left to `assignSlots`.
  *
- * A gap between starts is a job of that length on one machine. Where release times and deadlines
- * are agreeable, taking the jobs in their order is optimal; where not, starts that would shut out
- * a more urgent job are forbidden first, after M. R. Garey, D. S. Johnson, B. B. Simons and
- * R. E. Tarjan, "Scheduling unit-time tasks with arbitrary release times and deadlines", SIAM
- * Journal on Computing 10(2), 1981. The closed times of `open` are forbidden for all jobs alike,
- * which is what their proof needs of a forbidden region.
+ * A gap between starts is a job of that length on one machine. If release times and deadlines are
+ * agreeable, taking the jobs in their order is optimal. Otherwise, starts that would shut out a
+ * more urgent job are forbidden first, after M. R. Garey, D. S. Johnson, B. B. Simons and R. E.
+ * Tarjan, "Scheduling unit-time tasks with arbitrary release times and deadlines", SIAM Journal on
+ * Computing 10(2), 1981. The closed times of `open` are forbidden for all jobs alike, which is what
+ * their proof requires of a forbidden region.
  */
 export function earliestSlots(problem: SlotProblem, gap: number): Float64Array | undefined {
   const { releases, deadlines, disorder } = problem.ranges;
   if (disorder === undefined) return packed({ releases, deadlines, open: problem.open }, gap);
-  // Without a gap no job is in the way of another.
+  // Without a gap, no job blocks another.
   if (gap <= 0) return packed({ releases, open: problem.open }, gap);
   const holes = forbiddenRegions({ releases, disorder, open: problem.open }, gap);
-  // The forbidden regions have seen to the deadlines: any order of the jobs will do.
+  // The forbidden regions account for the deadlines: any order of the jobs works.
   return holes && packed({ releases, open: withoutRanges(problem.open, holes) }, gap);
 }
 
@@ -124,23 +124,23 @@ function packed({ releases, deadlines, open }: Packing, gap: number): Float64Arr
   return slots;
 }
 
-/** A job that wants a slot. */
+/** A job that needs a slot. */
 export interface Slotted extends StartRange {
   readonly zone: string;
-  /** Its place among all: the older node first, then by name. */
+  /** Its rank among all jobs: the older node first, then by name. */
   readonly rank: number;
 }
 
-/** Deadlines that lie within so many milliseconds are ties: machines of one group, made at once. */
+/** Deadlines within this many milliseconds are ties: machines of one group, created together. */
 export const tieMs = 60_000;
 
 /**
- * Which job leaves at which of the sorted `slots`: answers the jobs in the order of the slots. Each
- * slot goes to the released job with the earliest deadline, which finds a complete assignment
- * wherever one exists. Deadlines within a minute of each other without a slot in between are ties:
- * of such jobs one goes whose zone differs from the one before, out of the zone with most of them
- * left, so that the zones alternate as long as they can; then the older node, then the name. The
- * order of `jobs` plays no part.
+ * Assigns the sorted `slots` to jobs; returns the jobs in the order of the slots. Each slot goes to
+ * the released job with the earliest deadline, which finds a complete assignment if one exists.
+ * Deadlines within a minute of each other without a slot in between are ties. Of tied jobs, the
+ * next one is from another zone than the previous one, namely the zone with most of them left, so
+ * that zones alternate as long as possible; then the older node, then the name. The order of `jobs`
+ * does not matter.
  */
 export function assignSlots<Job extends Slotted>(
   slots: Float64Array,
@@ -166,8 +166,8 @@ export function assignSlots<Job extends Slotted>(
 }
 
 /**
- * For each deadline the first one of those that it ties with. The same slots lie before all of
- * them, so that whoever of them takes a slot costs the others none.
+ * For each deadline, the first one that it ties with. The same slots lie before all of them, so it
+ * does not matter to the others which one takes a slot.
  */
 function tiesOf(jobs: readonly StartRange[], slots: Float64Array): ReadonlyMap<number, number> {
   const deadlines = Float64Array.from(jobs.map((job) => job.deadline)).sort();
@@ -191,10 +191,10 @@ interface Queue<Job> {
 
 type Zones<Job> = Map<string, Queue<Job>>;
 
-/** Released jobs by deadline, ties counting as one, and inside one deadline by zone. */
+/** Released jobs by deadline, where ties count as one, and within a deadline by zone. */
 class WaitingJobs<Job extends Slotted> {
   readonly #ties: ReadonlyMap<number, number>;
-  /** Most deadlines are those of one job, which then stands here by itself. */
+  /** Most deadlines have a single job, which is then stored directly. */
   readonly #groups = new Map<number, Job | Zones<Job>>();
   /** A binary heap of the deadlines in `#groups`. */
   readonly #heap: number[] = [];
@@ -249,7 +249,7 @@ function dequeue<Job extends Slotted>(
   return job;
 }
 
-/** Jobs mostly come in the order of their ranks, so that this mostly appends. */
+/** Jobs mostly arrive in the order of their ranks, so this mostly appends. */
 function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job): void {
   let at = jobs.length;
   while (at > head && (jobs[at - 1] as Job).rank > job.rank) at -= 1;

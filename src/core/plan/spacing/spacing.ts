@@ -14,38 +14,36 @@ import {
 } from "./slot-assignment.ts";
 
 /**
- * Where the nodes of one policy may leave: plain numbers are whole milliseconds since 1970. Each
- * job has at least one open instant in its range.
+ * When the nodes of one policy may leave. Numbers are whole milliseconds since 1970. Each job has
+ * at least one open instant in its range.
  */
 export interface SpacingProblem {
   readonly jobs: readonly StartRange[];
   readonly open: OpenTime;
-  /** Departures whose instant is not ours to choose. They count in every gap. */
+  /** Departures whose instants cannot be chosen. They count in every gap. */
   readonly fixed: readonly number[];
   readonly lastStart?: LastStart | undefined;
 }
 
 /**
- * The newest start that has happened. It is a neighbour like any other, but for a node whose
- * deadline does not even leave it `leastGap` from it: the past cannot be moved, and the others are
- * not to suffer for it.
+ * The newest start so far. It is a neighbour like any other, except for a node whose deadline is
+ * less than `leastGap` after it: the past cannot be changed, and the other nodes must not suffer
+ * for it.
  */
 export interface LastStart {
   readonly at: number;
   readonly leastGap: number;
 }
 
-/** A problem with its parts in order: worked out once for every question about it. */
+/** A problem with its parts sorted, computed once for all queries. */
 export interface Spacing {
   readonly problem: SpacingProblem;
   readonly ranges: SortedRanges;
-  /** The fixed departures in order. */
+  /** The fixed departures, sorted. */
   readonly walls: readonly number[];
 }
 
-/**
- * Each range is narrowed to open instants at both its ends, which brings more of them into order.
- */
+/** Narrows each range to open instants at both ends, which brings more of them into order. */
 export function spacingOf(problem: SpacingProblem): Spacing {
   const { jobs, open, fixed } = problem;
   const releases = new Float64Array(jobs.length);
@@ -62,10 +60,10 @@ export function spacingOf(problem: SpacingProblem): Spacing {
 }
 
 /**
- * The largest smallest gap between neighbours that any plan could have, in milliseconds; null under
- * two departures, 0 where two must leave at one instant. Exact to the millisecond: a gap that can
- * be kept leaves every smaller one possible too, so a search by halves over whole milliseconds
- * finds the largest.
+ * The largest minimum gap between neighbours that any plan can have, in milliseconds; null for
+ * fewer than two departures, 0 if two must leave at the same instant. Exact to the millisecond: if
+ * a gap is possible, so is every smaller one, so a binary search over whole milliseconds finds the
+ * largest.
  */
 export function bestGapMs(spacing: Spacing): number | null {
   const { jobs, fixed } = spacing.problem;
@@ -76,8 +74,7 @@ export function bestGapMs(spacing: Spacing): number | null {
 
 /**
  * The latest instants that keep `gapMs` between any two and from the fixed ones: the k-th is as
- * late as the k-th of any plan can be, so their sum is the largest. Undefined where the gap cannot
- * be kept.
+ * late as the k-th of any plan can be, so their sum is maximal. Undefined if the gap is impossible.
  */
 export function lateInstants(spacing: Spacing, gapMs: number): Float64Array | undefined {
   const ranges = mirroredRanges(afterLastStart(spacing, gapMs));
@@ -87,7 +84,7 @@ export function lateInstants(spacing: Spacing, gapMs: number): Float64Array | un
     .reverse();
 }
 
-/** The earliest instants of that kind. */
+/** Like `lateInstants`, with the earliest instants. */
 export function earlyInstants(spacing: Spacing, gapMs: number): Float64Array | undefined {
   const ranges = afterLastStart(spacing, gapMs);
   const open = keptAway(spacing.problem.open, spacing.walls, gapMs);
@@ -95,22 +92,22 @@ export function earlyInstants(spacing: Spacing, gapMs: number): Float64Array | u
 }
 
 /**
- * The largest gap that the jobs can keep between each other and from what is fixed, where `kept` is
- * one that they can.
+ * The largest gap that the jobs can keep from each other and from the fixed ones; `kept` is a gap
+ * known to be possible.
  */
 export function freeGapMs(spacing: Spacing, kept: number): number {
   const limit = Number.POSITIVE_INFINITY;
-  // More often than not that is the largest: one look instead of a search.
+  // Usually `kept` is the largest already: one check instead of a search.
   if (kept > 0 && earlyInstants(spacing, kept + 1) === undefined) return kept;
   return widestGap(spacing, { kept, limit });
 }
 
-/** The smallest gap between neighbours in time; null under two instants. */
+/** The smallest gap between neighbours in time; null for fewer than two instants. */
 export function smallestGapMs(instants: readonly number[]): number | null {
   return smallestStepMs(Float64Array.from(instants).sort());
 }
 
-/** The same of instants that are sorted. */
+/** Like `smallestGapMs`, for sorted instants. */
 export function smallestStepMs(sorted: ArrayLike<number>): number | null {
   if (sorted.length < 2) return null;
   let smallest = Number.POSITIVE_INFINITY;
@@ -134,7 +131,7 @@ function widestGap(
   return kept;
 }
 
-/** No gap can be wider: the free departures alone have to share the time from first to last. */
+/** An upper bound: the free departures alone share the time from the first to the last. */
 function gapBound({ problem, ranges }: Spacing): number {
   const { fixed, lastStart } = problem;
   const { releases, deadlines } = ranges;
@@ -150,7 +147,8 @@ function gapBound({ problem, ranges }: Spacing): number {
 }
 
 /**
- * When a job with this deadline is far enough from the newest start; it need not be if it cannot.
+ * The first instant far enough from the newest start for a job with this deadline; -Infinity if the
+ * job is exempt because it has no room.
  */
 export function clearFrom(lastStart: LastStart | undefined, deadline: number, gap: number): number {
   if (lastStart === undefined) return Number.NEGATIVE_INFINITY;
@@ -165,7 +163,7 @@ function afterLastStart({ problem, ranges }: Spacing, gap: number): SortedRanges
   const moved = releases.map((release, at) =>
     Math.max(release, clearFrom(lastStart, deadlines[at] as number, gap)),
   );
-  // In one order those without room come first, and all that follow stay in order.
+  // If both are in the same order, the jobs without room come first, and all others stay sorted.
   if (disorder === undefined) return { releases: moved, deadlines, disorder };
   return rangesOf(moved, deadlines);
 }
