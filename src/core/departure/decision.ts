@@ -12,7 +12,7 @@ export interface Snapshot {
   readonly nodes: readonly NodeFacts[];
   readonly policies: readonly Policy[];
   readonly departures: readonly Departure[];
-  /** Unreadable policies. Nodes that they might select are left alone. */
+  /** Unreadable policies. Nodes that they might select are not touched. */
   readonly badPolicies: readonly BadPolicy[];
   /**
    * Answers of external gates, per policy. A missing answer counts as closed.

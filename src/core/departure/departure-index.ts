@@ -61,7 +61,7 @@ function startOf({ hold, departAt, createdAt }: Departure): number {
 
 /**
  * The instant of the node's previous plan; undefined if it had none, or if the node has another
- * machine by now, whose lifetime starts anew.
+ * machine by now, whose lifetime starts over.
  */
 export function keptInstant(
   departure: Departure | undefined,
@@ -115,17 +115,17 @@ const firstMs = minutes(10);
 const longestMs = hours(6);
 
 /**
- * When a node whose departures failed, were rolled back or cancelled by a user may be tried
- * again: ten minutes after the last of them ended (twice in the default reserve before a deadline),
- * twice as long after each further one, six hours at most. Undefined where nothing failed. The
- * deadline still forces: this moves the planned instant only.
+ * When a node whose departures failed, were rolled back or were cancelled by a user may be tried
+ * again: ten minutes after the last of them ended (twice within the default reserve before a
+ * deadline), doubling with each further one, at most six hours. Undefined if none failed. The
+ * deadline still forces the departure: this only moves the planned instant.
  */
 export function retryAt(former: readonly Departure[]): Instant | undefined {
   const undone = former.filter(
     ({ status }) =>
       status.outcome === "RolledBack" ||
       status.outcome === "Failed" ||
-      // One that was cancelled before it began disturbed nobody.
+      // A departure that was cancelled before it started disturbed nothing.
       (status.outcome === "Cancelled" && status.startedAt !== undefined),
   );
   const ends = undone.flatMap(({ status }) => status.endedAt ?? []);
@@ -137,13 +137,13 @@ export function retryAt(former: readonly Departure[]): Instant | undefined {
 const firstRestMs = hours(1);
 const longestRestMs = hours(24);
 
-/** A node that was drained to the end, and whose machine was there all the same. */
+/** The reasons of departures that drained the node completely but did not end its machine. */
 const inVain: ReadonlySet<Reason> = new Set(["ReleaseFailed", "MachineNotTaken"]);
 
 /**
- * Until when a node is not planned that was drained and not released: an hour after the last time,
- * twice as long after each further one, a day at most. No deadline shortens that: the machine would
- * be there after it, too. Undefined where its machine never stayed, or is another one since.
+ * When a node that was drained but not released may be planned again: an hour after the last time,
+ * doubling with each further one, at most a day. A deadline does not shorten this, because the
+ * machine would stay again. Undefined if its machine never stayed, or has been replaced since.
  */
 export function restsUntil(node: NodeIdentity, former: readonly Departure[]): Instant | undefined {
   const stayed = former.filter(
@@ -164,13 +164,12 @@ export function restsUntil(node: NodeIdentity, former: readonly Departure[]): In
 const keepEndedMs: Millis = hours(72);
 
 /**
- * So many records of one node are kept, however young they are: an agent finds a free name among
- * 999 by looking at each, and a platform that gives notice and takes it back all day must not use
- * them up.
+ * The most records kept for one node, however recent: an agent finds a free name among 999 by
+ * trying each, and a platform that issues and withdraws notices all day must not use them up.
  */
 const mostRecords = 100;
 
-/** Whether the record of an ended departure goes; `ofNode` are all departures of its node. */
+/** Whether to delete the record of an ended departure; `ofNode` are all departures of its node. */
 export function isForgettable(
   departure: Departure,
   ofNode: readonly Departure[],
@@ -193,12 +192,11 @@ function endOf({ status }: Departure): Instant | undefined {
 }
 
 /**
- * The nodes, each with the launch time of the machine behind it now: as the cloud reports it, else
- * as far as the departures show it. A group that is quick makes its new machine before the
- * old Node object is gone, and the machine takes it over: same uid, new boot (GKE does so with
- * preemptible nodes). Its life began no earlier than the departure of the one before it ended.
- * Without this a new machine would be overdue from its first minute, and be rotated again and
- * again.
+ * The nodes, each with the launch time of its current machine: as the cloud reports it, otherwise
+ * as the departures show it. A fast group creates the new machine before the old Node object is
+ * gone, and the machine takes the object over: same uid, new boot (GKE does so with preemptible
+ * nodes). Its lifetime then counts from the end of the previous machine's departure. Otherwise a
+ * new machine would be overdue from its first minute, and be rotated again and again.
  */
 export function withLaunchTimes(
   nodes: readonly NodeFacts[],

@@ -229,7 +229,7 @@ function gravity(cause: Cause): number {
   return cause === "ScheduledMaintenance" ? 1 : 0;
 }
 
-/** Whether the cloud takes the node, so that only the drain itself is waited for. */
+/** Whether the cloud takes the node, so that a departure waits for nothing but the drain. */
 export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "noticedAt">): boolean {
   return noticedAt !== undefined || !isVoluntary(cause);
 }

@@ -19,30 +19,30 @@ export const phaseEvents = [
   /** A window, budget, gate or person holds it back. */
   "Blocked",
   "Unblocked",
-  /** The cloud has spoken: from now on its deadline counts. */
+  /** The cloud has announced the end of the machine: from now on its deadline counts. */
   "Noticed",
-  /** The node is marked, and what had to come first is there. */
+  /** The node is marked, and everything required before the drain is done. */
   "Prepared",
   "Drained",
-  /** Time is up with pods left, and the policy or the cloud says to go on. */
+  /** The time is up with pods left, and by the policy or the cloud the departure continues. */
   "CutShort",
-  /** Time is up, or a fault will not go away, and the policy says to undo. */
+  /** The time is up or a fault persists, and the policy requires a roll-back. */
   "GaveUp",
   "Released",
   "RolledBack",
   "Cancelled",
-  /** The cloud took its notice back; unlike a person it may do so after the drain, too. */
+  /** The cloud withdrew its notice. Unlike a person, it may do so after the drain as well. */
   "Withdrawn",
   "NodeGone",
-  /** The Node object lives on with another machine behind it. */
+  /** The Node object still exists, but another machine is behind it. */
   "MachineReplaced",
 ] as const;
 
 export type PhaseEvent = (typeof phaseEvents)[number];
 
 /**
- * Phase x event. A pair that is not here changes nothing: the event came too late (a cancel while
- * the machine is already being released) or does not concern the phase.
+ * Phase x event. A pair that is missing changes nothing: the event came too late (a cancellation
+ * while the machine is already being released) or does not concern the phase.
  * `test/core/departure/phase.test.ts` walks every path and proves that Ended can be reached from
  * everywhere.
  */
@@ -66,7 +66,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
     MachineReplaced: "Ended",
   },
   Preparing: {
-    // The last look before the mark; one that was begun before may have left it.
+    // From the last checks before the cordon; an earlier leader may have cordoned the node already.
     Blocked: "Held",
     Prepared: "Draining",
     GaveUp: "RollingBack",
@@ -87,10 +87,10 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
   Releasing: {
     Released: "Ended",
     GaveUp: "RollingBack",
-    // Only while the cloud is waited for: a released machine does not come back.
+    // Only while waiting for the cloud: a released machine does not come back.
     Withdrawn: "RollingBack",
     NodeGone: "Ended",
-    // The group was quicker than we: the new machine has taken the old Node object, cordon and all.
+    // The group was faster: the new machine has taken over the old Node object with its cordon.
     MachineReplaced: "Ended",
   },
   RollingBack: {
@@ -101,7 +101,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
   Ended: {},
 };
 
-/** The phase that `event` leads to from `phase`; undefined where it changes nothing. */
+/** The phase that `event` leads to from `phase`; undefined if it changes nothing. */
 export function phaseAfter(phase: Phase, event: PhaseEvent): Phase | undefined {
   return table[phase][event];
 }

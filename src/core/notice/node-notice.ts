@@ -18,9 +18,9 @@ import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice
 /**
  * Reads the notice that a platform writes to a Node, for nodes without an agent. Of several marks,
  * the most severe sets the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown`
- * (the Ready condition's message, which may have other errors beside it), AKS node-problem-detector
- * (`PreemptionScheduled` and `VMEventScheduled`, whose message says which event it is), OpenShift's
- * termination handler (`Terminating`, with the one reason below).
+ * (the message of the Ready condition, which may contain other errors as well), AKS
+ * node-problem-detector (`PreemptionScheduled` and `VMEventScheduled`, whose message names the
+ * event), OpenShift's termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -195,11 +195,11 @@ const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
 };
 
 /**
- * Messages of AKS' node-problem-detector, as
+ * Messages of the AKS node-problem-detector, such as
  * `Preempt Scheduled: Mon, 03 Aug 2026 08:18:16 GMT. DurationInSeconds: -1. … EventId: 218E…`,
  * `Started. DurationInSeconds: -1.`, `SpotRebalanceRecommendation Advisory: .` and
- * `IMDS query failed, exit code: 28`. Any other text is of an event whose time is not known: a
- * notice fails open. Sources: azure-docs "Node Problem Detector (NPD) in AKS nodes",
+ * `IMDS query failed, exit code: 28`. Any other text counts as an event whose time is unknown,
+ * because notices fail open. Sources: azure-docs "Node Problem Detector (NPD) in AKS nodes",
  * node-problem-detector's custom plugin monitor.
  */
 function readAksMessage(message: string): AksMessage {

@@ -55,9 +55,9 @@ export function noticeUpdate(
 }
 
 /**
- * Whether the cloud's own notice takes the place of a mark on the node, such as the kubelet's that
- * it shuts down. A mark that goes takes its departure back; a machine that the cloud takes does not
- * stay for that.
+ * Whether the cloud's own notice replaces a mark on the node, such as the kubelet's shutdown
+ * condition. A mark that disappears withdraws its departure, but a machine that the cloud takes
+ * does not stay because of that.
  */
 function replacesMark({ cause, source }: NoticedDeparture, told: NoticeUpdate): boolean {
   if (source === undefined || !isNodeMark(source) || isNodeMark(told.source)) return false;
@@ -69,7 +69,7 @@ export function isNodeMark(source: string): boolean {
   return source.startsWith("node/");
 }
 
-/** What a notice says that came as a departure of its own; undefined where it was never noticed. */
+/** The notice in a departure that was created for it; undefined if it has no time. */
 export function updateFrom(notice: Departure): NoticeUpdate | undefined {
   const { cause, deadlineAt, source = "" } = notice;
   const noticedAt = notice.noticedAt ?? notice.createdAt;
@@ -103,9 +103,7 @@ export function causeWith(
   return isPersons && told.deadlineAt === undefined ? undefined : told.cause;
 }
 
-/**
- * Whether a departure is being withdrawn, so that a notice written to it would be lost.
- */
+/** Whether a departure is being withdrawn. A notice written to it would be lost. */
 export function isUndoing(departure: Departure): boolean {
   return isLive(departure) && departure.withdrawnAt !== undefined;
 }

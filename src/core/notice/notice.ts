@@ -12,7 +12,7 @@ export interface Notice {
   readonly cause: NoticeCause;
   /** Absent: the cloud names none, and the drain has its usual timeout. */
   readonly deadlineAt?: Instant | undefined;
-  /** The deadline is counted from the reading, so that it differs between readers. */
+  /** The deadline is counted from the reading, so it differs between readers. */
   readonly isReckoned?: boolean | undefined;
   readonly noticedAt: Instant;
   /** Its source, such as `aws/spot-instance-action`. */
@@ -85,9 +85,7 @@ export function outlivedAt({
   return plus(deadlineAt, cause === "ScheduledMaintenance" ? maintenanceWindowMs : unfulfilledMs);
 }
 
-/**
- * How long before the cancelled notice would be due its cancellation is recorded.
- */
+/** How long before the due time of a cancelled notice its cancellation is recorded. */
 const withdrawnLeadMs: Millis = minutes(5);
 
 /** When a notice is due; undefined: immediately. */

@@ -1,6 +1,6 @@
 import type { Millis } from "../time/time.ts";
 
-/** Why a node leaves: by the plan, by a person, or by one of the notices that a cloud gives. */
+/** Why a node leaves: by the plan, at a person's request, or because of a cloud's notice. */
 export const causes = [
   "Planned",
   "Manual",
@@ -15,24 +15,24 @@ export const causes = [
 export type Cause = (typeof causes)[number];
 
 /**
- * When an action is due. AtNotice: as soon as the departure begins, by a notice or by the plan;
+ * When an action is due. AtNotice: as soon as the departure starts, by a notice or by the plan;
  * BeforeDrain and AfterDrain: before and after the drain, if there is one; AtEnd: once the outcome
  * is known.
  */
 export type ActionPoint = "AtNotice" | "BeforeDrain" | "AfterDrain" | "AtEnd";
 
-/** One entry of `spec.actions`: what happens at a departure, and when. */
+/** One entry of `spec.actions`: what to do at a departure, and when. */
 export interface Action {
   /** Unique within its policy. */
   readonly name: string;
   readonly at: ActionPoint;
   /** Absent: every cause. */
   readonly causes?: readonly Cause[] | undefined;
-  /** Of one attempt. */
+  /** The timeout of one attempt. */
   readonly timeoutMs: Millis;
   /** Attempts after the first. */
   readonly retries: number;
-  /** The drain of a planned departure waits for it, and does not begin if it fails. */
+  /** The drain of a planned departure waits for it, and does not start if it fails. */
   readonly required: boolean;
   readonly how: ActionSpec;
 }
@@ -45,7 +45,7 @@ export interface SecretRef {
 
 /**
  * What an action does. Every text marked as a template is a mustache template until it is rendered
- * for one departure (`core/action/template.ts`); after that it is what is sent.
+ * for one departure (`core/action/template.ts`), and is sent as rendered.
  */
 export type ActionSpec =
   | DeregisterTargets
@@ -199,10 +199,10 @@ export interface HttpHeader {
   readonly secretRef?: SecretRef | undefined;
 }
 
-/** A type that this version does not know and a newer CRD has let in. */
+/** A type from a newer CRD that this version does not know. */
 export interface UnknownAction {
   readonly kind: "unknown";
-  /** The field as it is written. */
+  /** The field as written in the policy. */
   readonly field: string;
 }
 
@@ -222,5 +222,5 @@ const kinds: Readonly<Record<Exclude<ActionKind, "unknown">, true>> = {
   http: true,
 };
 
-/** Every type that this version knows, as it is written in a policy. */
+/** Every type that this version knows, as written in a policy. */
 export const actionKinds = Object.keys(kinds) as readonly (keyof typeof kinds)[];

@@ -8,7 +8,7 @@ import {
 import { type Instant, type Millis, minutes } from "../time/time.ts";
 import type { Action } from "./action.ts";
 
-/** A DeparturePolicy with its defaults filled in: what the planner and the drain read. */
+/** A DeparturePolicy with its defaults filled in: the input of the planner and the drain. */
 export interface Policy {
   readonly name: string;
   readonly weight: number;
@@ -94,12 +94,12 @@ export type Budget =
   | { readonly kind: "PerHour"; readonly perHour: number };
 
 /**
- * The number of departures in each wave, the canary first; the next wave begins when all of them
+ * The number of departures in each wave, the canary first; the next wave starts when all of them
  * have succeeded.
  */
 export interface Waves {
   readonly sizes: readonly Amount[];
-  /** What ended before does not count: the waves start again with the canary. */
+  /** Departures that ended before this do not count: the waves start again with the canary. */
   readonly restartedAt?: Instant | undefined;
 }
 
@@ -122,7 +122,7 @@ export interface DrainRule {
   readonly timeoutMs: Millis;
   readonly onTimeout: "RollBack" | "Proceed" | "Wait";
   readonly onSingleReplica: "Wait" | "RestartOwner";
-  /** Under a notice: for which part of it a budget may hold a pod, 0 to 1. */
+  /** Under a notice: the share of its time for which a budget may hold a pod, 0 to 1. */
   readonly budgetShare: number;
   /** The first rule that selects a pod decides; pods that no rule selects take the default. */
   readonly podRules: readonly PodRule[];
@@ -221,15 +221,15 @@ export const defaultNodeSelector: NodeSelector = {
 
 export interface PolicyChoice {
   readonly policy: Policy;
-  /** Other policies of the same weight that match as well and lost by their name; sorted. */
+  /** Other matching policies of the same weight, which come later by name; sorted. */
   readonly tiedWith: readonly string[];
 }
 
 const nobody: readonly string[] = [];
 
 /**
- * The policy that a node falls under: of those that match the one with the highest weight, then
- * the first by name. Undefined where none matches.
+ * Selects the policy of a node: of the matching ones, the one with the highest weight, then the
+ * first by name. Undefined if none matches.
  */
 export function selectPolicy(
   node: NodeFacts,

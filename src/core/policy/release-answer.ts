@@ -9,9 +9,7 @@ const nodePoolLabel = "karpenter.sh/nodepool";
 
 type Labelled = Pick<NodeFacts, "labels">;
 
-/**
- * Whether the node's machine is managed by Karpenter, which is then the only one to terminate it.
- */
+/** Whether Karpenter manages the node's machine; if so, nothing else may terminate it. */
 export function isKarpenters({ labels }: Labelled): boolean {
   return labels[nodePoolLabel] !== undefined;
 }
@@ -47,7 +45,7 @@ export interface ReleaseProblem {
   readonly detail: string;
 }
 
-/** What was asked about one machine. */
+/** A question about one machine. */
 export interface ReleasabilityQuestion {
   readonly node: NodeFacts;
   readonly mode: Exclude<ReleaseMode, "None">;
@@ -68,7 +66,7 @@ export type ReleaseAnswer = (
 /** What is known of the machines behind nodes, by the node's uid; absent: not asked. */
 export type ReleaseAnswers = ReadonlyMap<string, ReleaseAnswer>;
 
-/** An outage may pass, so asking again can help; anything else has to be changed by a person. */
+/** An outage may pass, so asking again can help; anything else has to be fixed by a person. */
 export function problemOfFault(fault: LastcallError): ReleaseProblem {
   const reason = fault.retryable ? "CloudUnreachable" : "ReleaseImpossible";
   return { kind: "Problem", reason, detail: fault.message };
@@ -87,7 +85,7 @@ export type ReleasableNode = Pick<NodeFacts, "providerID" | "labels">;
 export type HasReleaser = (node: ReleasableNode) => boolean;
 
 /**
- * What is known without asking anybody: the machine has no name, or there is no releaser for it.
+ * What is known without asking a cloud: the machine has no name, or there is no releaser for it.
  */
 export function problemOfName(
   node: ReleasableNode,
@@ -102,7 +100,7 @@ export function noReleaser(providerID: string): string {
   return `this version cannot release ${providerID}; if another tool deletes drained machines, set instance.release to None`;
 }
 
-/** The machines of which that much is known, by the uid of their node. */
+/** The answers that are known without asking a cloud, by the uid of the node. */
 export function answersByName(
   nodes: readonly NodeFacts[],
   hasReleaser: HasReleaser,
@@ -118,7 +116,7 @@ export function answersByName(
 export type ReleaseVerdict =
   | { readonly kind: "Allowed" }
   | { readonly kind: "Held"; readonly reason: ReleaseReason; readonly detail: string }
-  /** Planned work fails closed: nothing begins before the cloud has been asked. */
+  /** Planned departures fail closed: none starts before the cloud has answered. */
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 export interface ReleaseCase {
@@ -128,7 +126,7 @@ export interface ReleaseCase {
   readonly at: Instant;
 }
 
-/** Whether a node may be drained by plan or by request, as far as its machine is concerned. */
+/** Whether a node may be drained by plan or by request, considering only its machine. */
 export function releaseVerdict({ policy, node, answer, at }: ReleaseCase): ReleaseVerdict {
   const mode = releaseModeOf(node, policy.instance);
   if (mode === "None") return { kind: "Allowed" };
@@ -142,21 +140,16 @@ export function releaseVerdict({ policy, node, answer, at }: ReleaseCase): Relea
   return { kind: "Held", reason: answer.reason, detail: answer.detail };
 }
 
-/** Departures of a policy that cannot begin, because their machines could not be released. */
+/** Departures of a policy that cannot start, because their machines could not be released. */
 export interface ReleaseStanding {
   readonly reason: ReleaseReason;
   /** The problem of the first of them. */
   readonly detail: string;
-  /**
-   * The nodes that are known to be concerned; there may be more. Empty if it is not known which.
-   */
+  /** The nodes that are known to be affected; there may be more. Empty if unknown. */
   readonly nodes: readonly string[];
 }
 
-/**
- * The same for the nodes that a policy has planned; undefined if nothing is known to hold any of
- * them.
- */
+/** The release problem of the nodes that a policy has planned; undefined if none is known. */
 export function releaseStanding(
   policy: Policy,
   departures: readonly { readonly node: NodeFacts }[],

@@ -1,8 +1,8 @@
 import { formatInstant, type Instant } from "../time/time.ts";
 
 /**
- * Every decision carries a reason from this list, doing nothing too. Each has a line in
- * docs/glossary.md (a check holds the two in step) and a sentence below.
+ * Every decision has a reason from this list, including the decision to do nothing. Each has a line
+ * in docs/glossary.md (a check keeps the two in step) and a sentence below.
  */
 export const reasons = [
   // Why a node leaves when it does.
@@ -40,7 +40,7 @@ export const reasons = [
   "CordonedByOthers",
   "ReleaseImpossible",
   "CloudUnreachable",
-  // What goes on during a departure.
+  // What happens during a departure.
   "Started",
   "DeadlineForces",
   "BudgetImpossible",
@@ -61,7 +61,7 @@ export const reasons = [
   "ReleaseFailed",
   "AwaitingMachine",
   "MachineNotTaken",
-  // How it ended, or was undone.
+  // How it ended, or was rolled back.
   "Released",
   "NodeGone",
   "MachineReplaced",
@@ -77,13 +77,13 @@ export const reasons = [
 
 export type Reason = (typeof reasons)[number];
 
-/** What a sentence may speak of. A reason uses what it needs and leaves the rest. */
+/** The facts for a sentence. Each reason uses those that it needs. */
 export interface ReasonFacts {
   readonly node?: string | undefined;
   readonly policy?: string | undefined;
   readonly at?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
-  /** When a hold ends; undefined where nobody knows. */
+  /** When a hold ends; undefined if unknown. */
   readonly until?: Instant | undefined;
   /** What was found: a budget's name, an alert, an error's message. */
   readonly detail?: string | undefined;
@@ -179,8 +179,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
 };
 
 /**
- * The one sentence of a reason, the same in log, Event, CLI and board: `n1 is drained.` The
- * subject is the node where one is given, else "the node".
+ * Explains a reason in one sentence, the same in log, Event, CLI and board: `n1 is drained.` The
+ * subject is the node if given, otherwise "the node".
  */
 export function explain(reason: Reason, facts: ReasonFacts = {}): string {
   return `${facts.node ?? "the node"} ${sentences[reason](facts)}.`;
