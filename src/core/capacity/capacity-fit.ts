@@ -19,16 +19,16 @@ export interface UnplacedPod {
   readonly detail: string;
 }
 
-/** How many times the pods that were left over are placed again, ahead of all others. */
+/** How many times the pods that did not fit are placed again, ahead of all others. */
 const secondTries = 3;
 
-/** A pod with the requirements that are checked again and again. */
+/** A pod with the requirements that are checked repeatedly. */
 interface Guest {
   readonly pod: PodFacts;
   readonly load: Amounts;
   /** A key that pods with the same requirements share. */
   readonly kind: string;
-  /** The nodes that only their free capacity keeps it from. */
+  /** The nodes that can take it if they have enough free capacity. */
   readonly reach: readonly NodeCapacity[];
 }
 
@@ -38,12 +38,12 @@ interface Laid {
 }
 
 /**
- * Of the pods that leave together, those that fit nowhere else. The pods are placed largest first,
- * each on the node where the least is left over; if some do not fit, they are placed first the next
- * time. This finds a placement in nearly every case in which there is one; that none is found is a
- * warning, never a reason to stop, because what is not considered (spreading, affinity between
- * pods, new machines) can go either way. `others` are nodes that are of no use to the pods: they
- * only count in the sentence.
+ * Returns those of the pods leaving together that fit nowhere else. The pods are placed largest
+ * first, each on the node where the least capacity remains; if some do not fit, they are placed
+ * first in the next attempt. This finds a placement in nearly every case in which there is one. Not
+ * finding one is a warning, never a reason to stop, because what is not considered (spreading,
+ * affinity between pods, new machines) can go either way. `others` are nodes that cannot take the
+ * pods: they only count in the message.
  */
 export function podsWithoutCapacity(
   pods: readonly PodFacts[],
@@ -67,7 +67,7 @@ export function podsWithoutCapacity(
   });
 }
 
-/** One pod of each kind: what holds for it holds for all pods with the same requirements. */
+/** One pod of each kind: its result holds for all pods with the same requirements. */
 function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
   return [...new Map(pods.map((pod) => [kindOf(pod), pod])).values()];
 }
@@ -130,7 +130,7 @@ function freeOn(capacity: NodeCapacity, free: ReadonlyMap<string, Amounts>): Amo
   return free.get(capacity.node.name) ?? capacity.free;
 }
 
-/** The largest share of an average machine that the pod requests, over all resources. */
+/** The largest share of a machine that the pod requests, over all resources. */
 function sizeOf(load: Amounts, machine: Amounts): number {
   const shares = Object.entries(load).map(
     ([resource, amount]) => amount / (machine[resource] ?? Number.POSITIVE_INFINITY),
@@ -167,16 +167,16 @@ export interface CapacityQuestion {
   /** The pods that leave together and are recreated elsewhere. */
   readonly pods: readonly PodFacts[];
   readonly nodes: readonly NodeFacts[];
-  /** Names of departing nodes, whatever marks they carry yet. */
+  /** Names of departing nodes, whether or not they carry marks yet. */
   readonly leaving: ReadonlySet<string>;
-  /** What is requested on each node that was read; a node that is missing has not been read. */
+  /** What is requested on each node that was read; a missing node has not been read. */
   readonly loads: NodeLoads;
 }
 
 export type CapacityAnswer =
   /** Read the pods of these nodes and ask again. */
   | { readonly kind: "LookAt"; readonly nodes: readonly string[] }
-  /** Too many nodes are left to list each: list all pods and ask again. */
+  /** Too many nodes remain to list each: list all pods and ask again. */
   | { readonly kind: "LookEverywhere" }
   | { readonly kind: "Settled"; readonly unplaced: readonly UnplacedPod[] };
 
@@ -184,11 +184,11 @@ export type CapacityAnswer =
 const oneByOneLimit = 16;
 
 /**
- * Finds out with few reads whether pods fit elsewhere. A placement on the nodes read so far is
- * proof enough, so that in a cluster with free capacity a node or two will do. That a pod does not
- * fit is said only once every node has been read that could take any of the pods if it were empty.
- * The newest nodes come first, since they are the emptiest as a rule; each round reads as many as
- * all rounds before it.
+ * Determines with few reads whether pods fit elsewhere. A placement on the nodes read so far is
+ * enough, so in a cluster with free capacity one or two nodes will do. A pod is reported as not
+ * fitting only once every node has been read that could take any of the pods if it were empty. The
+ * newest nodes come first, because they are usually the emptiest; each round reads as many as all
+ * rounds before it.
  */
 export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   const { pods, loads } = question;
@@ -212,7 +212,7 @@ export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   return { kind: "LookAt", nodes: next.map(({ name }) => name) };
 }
 
-/** As if it were empty. */
+/** Whether the node could take the pod if it were empty. */
 function couldTake(node: NodeFacts, pod: PodFacts): boolean {
   return misfitOf(pod, { node, free: node.allocatable ?? {} }) === undefined;
 }

@@ -3,7 +3,7 @@ import { type Amounts, sumOf } from "../cluster/placement.ts";
 import type { PodFacts, Toleration } from "../cluster/pod.ts";
 import { matchesNodeSelector } from "../policy/policy.ts";
 
-/** A node that may take pods, with what is left on it. */
+/** A node that may take pods, and its free capacity. */
 export interface NodeCapacity {
   readonly node: NodeFacts;
   readonly free: Amounts;
@@ -12,7 +12,7 @@ export interface NodeCapacity {
 /** What is requested on each node, by its name: the requests of its pods, and their number. */
 export type NodeLoads = ReadonlyMap<string, Amounts>;
 
-/** What a pod counts for on its node; a finished pod counts for nothing. */
+/** What a pod uses on its node; a finished pod uses nothing. */
 export function loadOf(pod: Pick<PodFacts, "phase" | "placement">): Amounts {
   if (pod.phase === "Succeeded" || pod.phase === "Failed") return {};
   return sumOf(pod.placement?.requests ?? {}, { pods: 1 });
@@ -29,7 +29,7 @@ export function loadsOf(pods: readonly PodFacts[]): NodeLoads {
 
 /**
  * The nodes that can take pods: ready, schedulable, not departing, and of known size. `leaving` are
- * the names of departing nodes, whatever marks they carry yet.
+ * the names of departing nodes, whether or not they carry marks yet.
  */
 export function capacitiesOf(about: {
   readonly nodes: readonly NodeFacts[];
@@ -49,7 +49,7 @@ export function misfitOf(pod: PodFacts, capacity: NodeCapacity): string | undefi
   return barrierOf(pod, capacity.node) ?? shortageOf(pod, capacity);
 }
 
-/** What keeps a pod off a node however empty it is. */
+/** What prevents a pod from running on a node, however empty the node is. */
 export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
   const { placement } = pod;
   if (placement === undefined) return undefined;
@@ -64,7 +64,7 @@ export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
   return taint === undefined ? undefined : `tainted ${taint.key}`;
 }
 
-/** A resource that the pod requests and of which the node has too little. */
+/** A resource of which the node has less than the pod requests. */
 export function shortageOf(pod: PodFacts, { node, free }: NodeCapacity): string | undefined {
   if (pod.placement === undefined) return undefined;
   for (const [resource, amount] of Object.entries(loadOf(pod))) {
@@ -74,7 +74,7 @@ export function shortageOf(pod: PodFacts, { node, free }: NodeCapacity): string 
   return undefined;
 }
 
-/** Every machine has these, so a Node that does not list one has only failed to say how much. */
+/** Every machine has these, so if a Node does not list one, its amount is merely unknown. */
 const basics: ReadonlySet<string> = new Set(["cpu", "memory", "pods", "ephemeral-storage"]);
 
 function isSaid(node: NodeFacts, resource: string): boolean {

@@ -79,7 +79,10 @@ export function compareIdentity(then: NodeIdentity, now: NodeIdentity): Identity
   return "Same";
 }
 
-/** Whether two records may be of the same machine: what only one of them knows is not compared. */
+/**
+ * Whether two records may be of the same machine. A field that only one of them has is not
+ * compared.
+ */
 export function mayBeSameMachine(one: NodeIdentity, other: NodeIdentity): boolean {
   const agree = (a: string | undefined, b: string | undefined): boolean =>
     a === undefined || b === undefined || a === b;
@@ -105,7 +108,7 @@ export interface NodeCondition {
   readonly isUnknown?: boolean;
 }
 
-/** The program that wrote an annotation, as the API server remembers it. */
+/** The program that wrote an annotation, as recorded by the API server. */
 export interface AnnotationWriter {
   /** As in `kubectl-annotate`. */
   readonly manager: string;
@@ -127,9 +130,11 @@ export interface NodeFacts extends NodeIdentity {
    * Unknown; absent if there are none.
    */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
-  /** Who holds the node by an annotation; absent if nobody does, or nobody remembers. */
+  /**
+   * Who set the annotation that holds the node; absent if there is none, or if it is not recorded.
+   */
   readonly holdWriter?: AnnotationWriter | undefined;
-  /** `status.allocatable`: what pods may request in total; absent if the Node does not say. */
+  /** `status.allocatable`: what pods may request in total; absent if the Node does not list it. */
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */
   readonly createdAt?: Instant | undefined;
@@ -157,7 +162,7 @@ export function bornAt(node: NodeFacts): Instant | undefined {
 
 export const holdAnnotation = "lastcall.dev/hold";
 
-/** Marks of other tools that mean the same as our own hold: leave this node where it is. */
+/** Annotations of other tools that mean the same as our own hold: keep this node. */
 const foreignHolds = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
@@ -175,17 +180,17 @@ export type Hold =
   | { readonly kind: "None" }
   /** Planned as usual, but not to leave before `until`. */
   | { readonly kind: "Until"; readonly until: Instant }
-  /** Not planned while the mark is there. `readable` is false if its value cannot be parsed. */
+  /** Not planned while the mark exists. `readable` is false if its value cannot be parsed. */
   | { readonly kind: "Always"; readonly mark: string; readonly readable: boolean };
 
 const none: Hold = { kind: "None" };
 
 /**
- * What a person's marks on a node ask for. `"true"` holds indefinitely, an RFC 3339 instant until
- * then. A duration such as `"4h"` counts from the machine's launch time, just as the duration of a
- * pod's `do-not-disturb` counts from the pod's start: an annotation has no timestamp of its own. A
- * value that cannot be parsed holds indefinitely, because the person who wrote it wanted the node
- * to stay.
+ * The hold that annotations on a node request. `"true"` holds indefinitely, an RFC 3339 instant
+ * until then. A duration such as `"4h"` counts from the machine's launch time, just as the duration
+ * of a pod's `do-not-disturb` counts from the pod's start: an annotation has no timestamp of its
+ * own. A value that cannot be parsed holds indefinitely, because the person who wrote it wanted the
+ * node to stay.
  */
 export function holdOf(node: NodeFacts): Hold {
   const mark = holdMarkIn(node.annotations);
@@ -204,7 +209,7 @@ interface RivalMark {
   readonly rival: string;
   /** A taint key, or a prefix if it ends in a slash. */
   readonly taint: string;
-  /** Whether it removes nodes on its own initiative; the others follow the cloud. */
+  /** Whether the tool removes nodes on its own initiative; the others follow the cloud. */
   readonly removes?: boolean;
 }
 
@@ -229,7 +234,7 @@ export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
 /** Set by kured's `--annotate-nodes` while it drains and reboots the node. */
 export const kuredAnnotation = "weave.works/kured-reboot-in-progress";
 
-/** Whether it removes nodes on its own initiative, and not at a cloud's notice. */
+/** Whether a tool removes nodes on its own initiative, and not because of a cloud's notice. */
 export function removesNodes(rival: string): boolean {
   return rivalMarks.some((one) => one.rival === rival && one.removes);
 }

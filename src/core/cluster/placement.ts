@@ -91,7 +91,7 @@ export interface PodPlacement {
   readonly schedulerName?: string | undefined;
 }
 
-/** A required term of pod affinity or anti-affinity, as it stands in the pod's spec. */
+/** A required term of pod affinity or anti-affinity, as in the pod's spec. */
 export type PodTerm = Readonly<Record<string, unknown>>;
 
 export function sumOf(a: Amounts, b: Amounts): Amounts {

@@ -37,7 +37,7 @@ export interface PodFacts extends PodIdentity {
   readonly graceSource: "Set" | "Default";
   /** The owner with `controller: true`. */
   readonly controller?: OwnerFacts | undefined;
-  /** The annotation `kubernetes.io/config.mirror` is there: a static pod's shadow. */
+  /** Whether it has the annotation `kubernetes.io/config.mirror`: it mirrors a static pod. */
   readonly mirror: boolean;
   readonly emptyDir: boolean;
   /** It writes to a hostPath where data is likely to be left behind (`pod-obstacle.ts`). */
@@ -55,7 +55,7 @@ export interface PodFacts extends PodIdentity {
   readonly deletionAt?: Instant | undefined;
 }
 
-/** A DaemonSet as `namespace/name`: kubectl looks up a pod's owner by name, too. */
+/** A DaemonSet as `namespace/name`: kubectl looks up a pod's owner by name as well. */
 export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
   return controller?.kind === "DaemonSet" ? `${namespace}/${controller.name}` : undefined;
 }
@@ -88,9 +88,9 @@ export interface AttachedVolume {
 }
 
 /**
- * The volumes to wait for after the last pod has left: until they are detached here, a new pod
- * elsewhere cannot attach them. Volumes of pods that stay (DaemonSets, static pods) go with the
- * machine.
+ * The volumes to wait for after the last pod has left: until they are detached from this node, a
+ * new pod elsewhere cannot attach them. Volumes of pods that stay (DaemonSets, static pods) end
+ * with the machine.
  */
 export function awaitedVolumes(
   attached: readonly AttachedVolume[],
@@ -104,7 +104,7 @@ export function awaitedVolumes(
   return attached.filter(({ claim }) => claim === undefined || !kept.has(claim));
 }
 
-/** A pod in the phase Failed, with what shows which machine it ended with. */
+/** A pod in the phase Failed, with the facts that show which machine it ended with. */
 export interface FailedPod extends PodIdentity {
   readonly nodeName: string | undefined;
   /** `status.reason`. */
@@ -117,8 +117,8 @@ export interface FailedPod extends PodIdentity {
 }
 
 /**
- * The reasons by which kubelets of different releases say that a pod ended because its node was
- * shut down.
+ * The reasons with which kubelets of different releases report that a pod ended because its node
+ * was shut down.
  */
 const shutdownReasons: ReadonlySet<unknown> = new Set(["Terminated", "NodeShutdown", "Shutdown"]);
 
@@ -127,10 +127,10 @@ export function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): bool
 }
 
 /**
- * Whether it ended with an earlier machine that had the node's name. Had no machine reused the
- * name, Kubernetes would collect the pod as an orphan, but orphans are pods bound to a node that
- * does not exist. It was created and started before this Node was registered, so it cannot have run
- * on this machine; and it has been replaced: a pod without an owner may be all that is left of a
+ * Whether it ended with an earlier machine that had the node's name. Kubernetes collects orphaned
+ * pods, but only those bound to a node that does not exist, and a machine has reused the name. The
+ * pod was created and started before this Node was registered, so it cannot have run on this
+ * machine. It must also have been replaced: a pod without an owner may be all that is left of a
  * person's work.
  */
 export function isOfEarlierMachine(pod: FailedPod, node: NodeFacts): boolean {

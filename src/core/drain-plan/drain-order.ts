@@ -2,9 +2,9 @@ import type { PodFacts } from "../cluster/pod.ts";
 import { type Millis, millis, seconds } from "../time/time.ts";
 
 /**
- * The order in which pods leave. The kubelet's own default groups at shutdown are split at 2e9
- * (nodeshutdown_manager: system-cluster-critical), and so are ours; DNS stays with the critical
- * pods whatever its priority, because the other pods need it until they end.
+ * The order in which pods leave. The tiers are split at priority 2e9, like the kubelet's own
+ * default groups at shutdown (nodeshutdown_manager: system-cluster-critical). DNS belongs to the
+ * critical pods whatever its priority, because the other pods need it until they end.
  */
 export const tiers = { workload: 0, critical: 1, daemonSet: 2, own: 3 } as const;
 
@@ -43,13 +43,13 @@ function isDns(pod: PodFacts): boolean {
   return dnsNames.has(pod.labels["k8s-app"]) || dnsNames.has(pod.labels["app.kubernetes.io/name"]);
 }
 
-/** What the order needs to know of one pod. */
+/** What the order depends on for one pod. */
 export interface WavePod {
   readonly tier: number;
   readonly wantedSeconds: number;
-  /** For a pod that is already terminating: the longest that it takes. */
+  /** For a pod that is already terminating: the longest time until it is gone. */
   readonly leavingMs?: Millis | undefined;
-  /** For a pod that is waited for before it is evicted: the longest wait. */
+  /** For a pod that has to complete before it is evicted: the longest wait. */
   readonly waitMs?: Millis | undefined;
 }
 
@@ -59,20 +59,20 @@ export interface WaveSlot {
 }
 
 /**
- * When each pod starts, counted from the start of the drain, and with how much grace.
+ * When each pod starts to leave, counted from the start of the drain, and with how much grace.
  *
- * Without a deadline, a tier starts when the one before it has had all its grace, and nobody is
- * cut. With `leftMs` until a deadline, the waves are laid backwards from it. The latest start of a
- * pod is `left - wanted - margin`, or 0 if that does not fit. A pod starts when the lower tiers
- * have had their grace, but never after its own latest start, nor after that of a pod in a higher
- * tier. It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random
- * drains):
+ * Without a deadline, a tier starts when the previous one has had all its grace, and no grace is
+ * cut. With `leftMs` until a deadline, the waves are laid out backwards from it. The latest start
+ * of a pod is `left - wanted - margin`, or 0 if that does not fit. A pod starts when the lower
+ * tiers have had their grace, but never after its own latest start, nor after that of a pod in a
+ * higher tier. It follows for every pod (test/core/drain-plan/drain-order.test.ts checks it on
+ * random drains):
  *
  * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` if at least a second is left;
- * 2. a pod is cut only if it wants more than all that is left, so nobody is cut for another's
- *    sake, and the critical pods keep their share;
+ * 2. a pod is cut only if it wants more than all that is left, so no pod is cut for another's sake,
+ *    and the critical pods keep their share;
  * 3. of two pods in different tiers, the lower does not start later;
- * 4. no pod of a higher tier starts earlier than those two bounds demand.
+ * 4. no pod of a higher tier starts earlier than those two bounds require.
  */
 export function layWaves(
   pods: readonly WavePod[],
@@ -95,9 +95,7 @@ function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
   return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
 }
 
-/**
- * The grace that is left at `startMs`, in whole seconds: at least 1, at most what the pod wants.
- */
+/** The grace that fits into `leftMs`, in whole seconds: at least 1, at most what the pod wants. */
 export function fittedGrace(wantedSeconds: number, leftMs: Millis): number {
   return Math.max(1, Math.min(wantedSeconds, Math.floor(leftMs / 1000)));
 }
@@ -136,22 +134,22 @@ function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
 
 export interface HeldGrace {
   readonly wantedSeconds: number;
-  /** The longest that pods of its workload are known to need; see drain-time.ts. */
+  /** The longest time that pods of its workload are known to need; see drain-time.ts. */
   readonly neededMs?: Millis | undefined;
 }
 
 export interface NoticeSpan {
-  /** From when the notice was known to the deadline. */
+  /** The time from when the notice was known to its deadline. */
   readonly noticeMs: Millis;
-  /** The share of it for which budgets are kept: 0 to 1. */
+  /** The share of it for which budgets are respected: 0 to 1. */
   readonly budgetShare: number;
 }
 
 /**
- * How long before the deadline a pod that is still held is deleted. Its budget is kept for its
- * share of the notice, and longer if what the pod wants still fits in after that, or what pods of
- * its workload are known to need. With a share of 0 the grace period takes precedence over the
- * budget, and what is known does not count.
+ * How long before the deadline a pod that is still held is deleted. Its budget is respected for its
+ * share of the notice, and longer if the grace that the pod wants, or the time that pods of its
+ * workload are known to need, still fits after that. With a share of 0, the grace period takes
+ * precedence over the budget, and known times do not count.
  */
 export function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Millis {
   const wantedMs = pod.wantedSeconds * 1000;

@@ -86,7 +86,7 @@ const heldByBudget: ReadonlySet<DrainReason> = new Set([
   "SingleReplica",
 ]);
 
-/** The sentence about a pod of a plan: when it is deleted and what it gets, if that matters. */
+/** The sentence about a planned pod: when it is deleted and how much grace it gets, if relevant. */
 function explainPlannedPod(pod: PlannedPod): string {
   const parts = [explainDrain(pod.reason, pod)];
   if (heldByBudget.has(pod.reason) && pod.forceAtMs !== undefined) {
@@ -106,7 +106,7 @@ function grace(facts: DrainFacts): string {
   return facts.graceSeconds === undefined ? "" : ` with ${facts.graceSeconds} s of grace`;
 }
 
-/** The same, with how much it lacks of what it wants. */
+/** Like `grace`, and names the grace that it wants if it gets less. */
 function grantedOf(facts: DrainFacts): string {
   const { graceSeconds, wantedGraceSeconds } = facts;
   if (graceSeconds === undefined || wantedGraceSeconds === undefined) return grace(facts);

@@ -18,17 +18,17 @@ import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "
 import { budgetName, budgetsOf } from "./pod-obstacle.ts";
 
 /**
- * The pods of one node in order, each with the seconds that it really gets. Spans count from `at`.
+ * The pods of one node in order, each with the grace that it really gets. Spans count from `at`.
  */
 export interface DrainPlan {
   readonly node: string;
   readonly at: Instant;
-  /** What is left of the notice; absent in a planned drain. */
+  /** The remaining time of the notice; absent in a planned drain. */
   readonly noticeMs?: Millis | undefined;
   readonly deadlineAt?: Instant | undefined;
   /** Budgets get their share of the span from here to the deadline; `at` or earlier. */
   readonly knownAt?: Instant | undefined;
-  /** The kubelet no longer responds: nobody will confirm that a pod is gone. */
+  /** The kubelet no longer responds: nothing will confirm that a pod is gone. */
   readonly unreachable: boolean;
   /** By tier, start, namespace and name. */
   readonly pods: readonly PlannedPod[];
@@ -47,11 +47,11 @@ export interface PlannedPod extends PodIdentity {
   /** Whether it gets less than it wants. */
   readonly cut: boolean;
   /**
-   * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are
-   * known to need less than what is left by then, it is deleted later; see drain-order.ts.
+   * Under a notice: when it is deleted if a budget still holds it. If pods of its workload are
+   * known to need less than the time that then remains, it is deleted later; see drain-order.ts.
    */
   readonly forceAtMs?: Millis | undefined;
-  /** The grace that it gets then. */
+  /** The grace period of that deletion. */
   readonly forcedGraceSeconds?: number | undefined;
   /** `namespace/name` of the budget that covers it. */
   readonly budget?: string | undefined;
@@ -59,9 +59,9 @@ export interface PlannedPod extends PodIdentity {
   readonly budgets: readonly PodIdentity[];
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
-  /** When a block by an annotation ends by itself. */
+  /** When a block by an annotation expires. */
   readonly freeAt?: Instant | undefined;
-  /** The longest wait that a WaitCompleted rule names. */
+  /** The longest wait that a WaitCompleted rule allows. */
   readonly waitMs?: Millis | undefined;
   readonly owner?: OwnerFacts | undefined;
 }
@@ -82,9 +82,9 @@ export interface DrainQuestion {
   readonly rule: DrainRule;
   readonly notice?: DrainNotice | undefined;
   readonly now: Instant;
-  /** Since when pods have been waited for that are to complete; absent: from now on. */
+  /** When the wait for pods that have to complete started; absent: now. */
   readonly waitsSince?: Instant | undefined;
-  /** The uids of the pods that the drain began with; absent: it has not begun. */
+  /** The uids of the pods that existed when the drain started; absent: it has not started. */
   readonly beganWith?: ReadonlySet<string> | undefined;
   /** Every pod of the cluster, if known: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
@@ -97,18 +97,18 @@ export interface DrainQuestion {
 
 export interface DrainNotice {
   readonly leftMs: Millis;
-  /** When the drain first saw it; absent: now. */
+  /** When the drain first saw the notice; absent: now. */
   readonly knownAt?: Instant | undefined;
 }
 
 const unreachableTaint = "node.kubernetes.io/unreachable";
 
 /**
- * How the pods of one node would leave: each pod of the node is either in `skipped` or in `pods`,
- * exactly once. Grace is `spec.terminationGracePeriodSeconds` with preStop inside it; it is never
- * lengthened (a declared grace under 1 s counts as 1, as the API server treats a negative one), and
- * the order and the seconds are those of `layWaves`. Reports what would be blocked and what would
- * be lost instead of stopping at it. Does not throw.
+ * Plans how the pods of one node would leave: each pod of the node is either in `skipped` or in
+ * `pods`, exactly once. Grace is `spec.terminationGracePeriodSeconds`, which includes preStop; it
+ * is never extended (a declared grace under 1 s counts as 1, as the API server treats a negative
+ * one). `layWaves` determines the order and the seconds. What would be blocked or lost is reported,
+ * and does not stop the plan. Does not throw.
  */
 export function planDrain(question: DrainQuestion): DrainPlan {
   const { node, now, notice } = question;
@@ -136,7 +136,7 @@ export function planDrain(question: DrainQuestion): DrainPlan {
   });
 }
 
-/** The same plan with a warning for each of its pods that fits nowhere else. */
+/** Adds a warning to the plan for each of its pods that fits nowhere else. */
 export function warnOfCapacity(plan: DrainPlan, unplaced: readonly UnplacedPod[]): DrainPlan {
   const warnings = unplaced
     .toSorted((a, b) => byName(a.pod, b.pod))
@@ -185,8 +185,8 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
 }
 
 /**
- * How much longer a pod is waited for. A pod that came during the drain is waited for from then on;
- * a wait without a limit of its own lasts until the drain's time is up.
+ * How much longer to wait for a pod to complete. For a pod that came during the drain, the wait
+ * counts from its start; a wait without its own limit lasts until the drain's time is up.
  */
 function waitLeft(
   { startedAt }: PodFacts,
@@ -200,8 +200,8 @@ function waitLeft(
 }
 
 /**
- * The grace that a pod asks for: at least one second, so that it is the kubelet that ends it and
- * not the API server.
+ * The grace that a pod requests: at least one second, so that the kubelet ends it and not the API
+ * server.
  */
 function ownGrace(pod: PodFacts): number {
   return Math.max(1, pod.graceSeconds);
@@ -251,7 +251,7 @@ function forced(
   return { forceAtMs, forcedGraceSeconds: fittedGrace(wantedSeconds, leftMs) };
 }
 
-/** It may come from a clock that is ahead of ours. */
+/** The recorded time may come from a clock that is ahead of ours. */
 function knownSince({ knownAt }: DrainNotice, now: Instant): Instant {
   return knownAt === undefined ? now : earlier(knownAt, now);
 }

@@ -31,10 +31,11 @@ export const defaultGraceSeconds = 30;
 export const criticalPriority = 2_000_000_000;
 
 /**
- * The groups that the kubelet makes of `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods`:
- * regular pods get the difference; both are truncated to whole seconds. Empty if the total is 0 or
- * less than its critical part: then there is no graceful shutdown at all. Source: kubernetes 1.36
- * pkg/kubelet/nodeshutdown/nodeshutdown_manager.go, `migrateConfig`.
+ * The groups that the kubelet derives from `shutdownGracePeriod` and
+ * `shutdownGracePeriodCriticalPods`: regular pods get the difference; both are truncated to whole
+ * seconds. Empty if the total is 0 or less than its critical part: then there is no graceful
+ * shutdown at all. Source: kubernetes 1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager.go,
+ * `migrateConfig`.
  */
 export function groupsOfPair(totalMs: Millis, criticalMs: Millis): readonly ShutdownGroup[] {
   if (totalMs <= 0 || criticalMs > totalMs) return [];
@@ -63,11 +64,11 @@ export function groupOf(
 }
 
 /**
- * What a pod really gets: the smaller of what it asked for and its group's seconds; the kubelet
- * only ever shortens, and the preStop hook counts. Groups run one after another, so what one leaves
- * over is not added to the next. Without groups nothing is granted and every pod is cut, whatever
- * it asked for: it dies with the machine. (A group of 0 s still lets the container runtime wait one
- * second before it kills; nobody should count on it.)
+ * What a pod really gets: the smaller of what it asked for and its group's seconds. The kubelet
+ * only ever shortens the grace period, and the preStop hook is part of it. Groups run one after
+ * another, so the time that one does not use is not added to the next. Without groups nothing is
+ * granted and every pod is cut, whatever it asked for: it dies with the machine. (A group of 0 s
+ * still lets the container runtime wait one second before it kills, but do not rely on that.)
  */
 export function grantGrace(options: {
   readonly wantedSeconds: number;

@@ -10,21 +10,20 @@ import { type BudgetStanding, budgetStanding, budgetsOf, disturbanceMark } from 
 export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 
 /**
- * A pod that is past its deletion deadline by this much no longer holds up a drain, as in
- * Karpenter.
+ * A pod that is this far past its deletion deadline no longer holds up a drain, as in Karpenter.
  */
 export const stuckAfterMs: Millis = millis(60_000);
 
 /**
- * The taint by which a cordon of ours keeps pods off; the scheduler treats `spec.unschedulable` as
- * this taint.
+ * The taints by which our cordon keeps pods off; the scheduler treats `spec.unschedulable` as the
+ * first of them.
  */
 const cordonTaints: readonly Taint[] = [
   { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
   { key: departingTaint, effect: "NoSchedule" },
 ];
 
-/** What applies to all pods of one node alike. */
+/** What applies to all pods of one node. */
 export interface DrainScene {
   readonly rule: DrainRule;
   readonly budgets: readonly BudgetFacts[];
@@ -33,9 +32,9 @@ export interface DrainScene {
   /** Every DaemonSet, as `namespace/name`; absent if not known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
-  /** The uids of the pods that were there when the drain began; absent: it has not begun. */
+  /** The uids of the pods that existed when the drain started; absent: it has not started. */
   readonly beganWith?: ReadonlySet<string> | undefined;
-  /** Under a notice the machine is terminated whatever its pods want. */
+  /** Set under a notice: the machine is terminated whatever its pods need. */
   readonly pressed: boolean;
   readonly now: Instant;
 }
@@ -53,9 +52,9 @@ export type PodDecision =
       readonly budget?: string | undefined;
       /** Every budget that selects it. */
       readonly budgets: readonly PodIdentity[];
-      /** Waited for until it completes: for at most `boundMs`, or until the drain's time is up. */
+      /** Set if it has to complete first: within `boundMs`, or else the drain's time. */
       readonly completion?: { readonly boundMs: Millis | undefined } | undefined;
-      /** When a block ends by itself. */
+      /** When a block expires. */
       readonly freeAt?: Instant | undefined;
       readonly warnings: readonly PodRemark[];
     });
@@ -63,9 +62,10 @@ export type PodDecision =
 type Act = Extract<PodDecision, { kind: "Act" }>;
 
 /**
- * What happens to one pod, and why: kubectl's drain table (pkg/drain/filters.go) with defaults for
- * Spot, where the machine goes anyway. A pod without a controller or with local data is evicted
- * with a warning instead of stopping everything; docs/drain.md lists each difference.
+ * Decides what happens to one pod, and why: kubectl's drain table (pkg/drain/filters.go) with
+ * defaults for Spot, where the machine is terminated anyway. A pod without a controller or with
+ * local data is evicted with a warning instead of stopping the drain; docs/drain.md lists each
+ * difference.
  */
 export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
   const rule = scene.rule.podRules.find((candidate) => selects(candidate, pod));
@@ -105,9 +105,9 @@ function skipReason(
 }
 
 /**
- * It came to the node after the cordon, because it tolerates that or its controller bypasses the
- * scheduler: if it were evicted it would come back, again and again. kubectl does not look at pods
- * that come later, either.
+ * Whether the pod came to the node after the cordon, because it tolerates the cordon or its
+ * controller bypasses the scheduler: if evicted, it would come back again and again. kubectl
+ * ignores pods that come later, too.
  */
 function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   if (beganWith === undefined || beganWith.has(pod.uid)) return false;
@@ -116,13 +116,13 @@ function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   return repellingTaint(cordonTaints, pod.tolerations) === undefined;
 }
 
-/** Nothing recreates it. kubectl asks for `--force` here, and then evicts it. */
+/** Whether nothing recreates the pod. kubectl requires `--force` here, and then evicts it. */
 function isOrphan(pod: PodFacts, { daemonSets }: DrainScene): boolean {
   const daemonSet = daemonSetOf(pod);
   return daemonSet !== undefined && daemonSets !== undefined && !daemonSets.has(daemonSet);
 }
 
-/** Its controller recreates a DaemonSet pod at once, so only an explicit rule evicts one. */
+/** A DaemonSet recreates its pod at once, so only an explicit rule evicts one. */
 function namesDaemonSet(rule: PodRule | undefined): boolean {
   if (rule?.action !== "Evict" && rule?.action !== "Delete") return false;
   const labels = Object.keys(rule.selector.matchLabels ?? {}).length;
@@ -133,7 +133,7 @@ function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
   return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
 }
 
-/** Neither an eviction nor more time would help; it is held by a finalizer or the kubelet. */
+/** Neither an eviction nor more time would help; a finalizer or the kubelet holds it. */
 function leftStuck({ deletionAt }: PodFacts): PodDecision {
   const detail = deletionAt && formatInstant(deletionAt);
   const remark = { reason: "StuckTerminating", detail } as const;
@@ -160,7 +160,7 @@ function planned(
   return mark === undefined ? undefined : act({ action: "Block", ...mark });
 }
 
-/** The same under a notice: what would block is overruled, with a warning. */
+/** The counterpart of `planned` under a notice: what would block is overruled, with a warning. */
 function underNotice(
   pod: PodFacts,
   about: { readonly scene: DrainScene; readonly rule: PodRule | undefined },
@@ -181,8 +181,8 @@ function byRule(rule: PodRule | undefined): Act | undefined {
 }
 
 /**
- * A budget that allows no disruption. Under a notice, and if the policy goes on after a timeout,
- * the eviction is attempted all the same, and the pod is deleted when time leaves no other way.
+ * Decides about a pod whose budget allows no disruption. Under a notice, or if the policy proceeds
+ * after a timeout, the eviction is attempted anyway, and the pod is deleted when the time is up.
  */
 function byBudget(
   pod: PodFacts,
@@ -236,7 +236,7 @@ function withLosses(
   return { ...decision, warnings, ...losses[0] };
 }
 
-/** A placeholder pod of our own: it is recreated if it is still needed. */
+/** Whether it is one of our placeholder pods, which are recreated if still needed. */
 function isPlaceholder({ labels }: PodFacts): boolean {
   return (
     labels["app.kubernetes.io/name"] === "lastcall" &&

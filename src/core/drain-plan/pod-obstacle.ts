@@ -8,7 +8,7 @@ export interface DisturbanceMark {
   readonly reason: Extract<DrainReason, "DoNotDisturb" | "DoNotDisrupt" | "NotSafeToEvict">;
   /** The annotation as written: `key: "value"`. */
   readonly detail: string;
-  /** When it ends; absent: never. */
+  /** When it expires; absent: never. */
   readonly freeAt?: Instant | undefined;
 }
 
@@ -22,7 +22,7 @@ const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /**
  * The mark that holds longest at `now`, if there is one. A duration counts from the pod's start; a
  * pod that has not started has the age zero. A value that is neither a boolean nor a duration
- * counts as "true": a spelling mistake must not cost somebody a pod, and the plan names it.
+ * counts as "true": a spelling mistake must not cost anyone a pod, and the plan names it.
  */
 export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | undefined {
   const marks = timed.map(([key, reason]) => timedMark(pod, { key, reason, now }));
@@ -71,7 +71,7 @@ function outlasts(mark: DisturbanceMark, other: DisturbanceMark | undefined): bo
   return mark.freeAt === undefined || mark.freeAt > other.freeAt;
 }
 
-/** Directories of a machine in which a pod leaves nothing that it would miss elsewhere. */
+/** Directories of a machine in which a pod leaves no data that it would miss elsewhere. */
 const foldersWithoutData: readonly { readonly folder: string; readonly holds: string }[] = [
   { folder: "/dev", holds: "devices" },
   { folder: "/proc", holds: "the kernel's own view" },
@@ -95,7 +95,7 @@ const foldersWithoutData: readonly { readonly folder: string; readonly holds: st
   { folder: "/var/lib/kubelet", holds: "what the kubelet manages" },
 ];
 
-/** Types of hostPath that are no directory or file with content. */
+/** Types of hostPath that are not directories or files with content. */
 const typesWithoutData: ReadonlySet<string | undefined> = new Set([
   "Socket",
   "CharDevice",
@@ -114,7 +114,7 @@ export function holdsData({
   return !foldersWithoutData.some(({ folder }) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** What the PodDisruptionBudgets say to the eviction of one pod, as things are now. */
+/** Whether PodDisruptionBudgets currently allow the eviction of one pod. */
 export type BudgetStanding =
   /** No budget, or one that allows the eviction. */
   | { readonly kind: "Free"; readonly budget?: string | undefined }
@@ -122,12 +122,12 @@ export type BudgetStanding =
   | BudgetObstacle<"Exhausted">
   /** Can never allow one, however healthy its pods are. */
   | BudgetObstacle<"Impossible">
-  /** The eviction API evicts no pod that two budgets select. */
+  /** The eviction API never evicts a pod that two budgets select. */
   | BudgetObstacle<"Multiple">;
 
 interface BudgetObstacle<Kind extends string> {
   readonly kind: Kind;
-  /** `namespace/name`; the first by name where there are several. */
+  /** `namespace/name`; the first by name if there are several. */
   readonly budget: string;
   readonly detail: string;
   /** The budget expects exactly one pod. */
@@ -142,8 +142,8 @@ export function budgetsOf(pod: PodFacts, budgets: readonly BudgetFacts[]): reado
 }
 
 /**
- * What the eviction API would answer, without asking it: the dry run of the API checks each pod by
- * itself and costs a request, and for manifests there is nobody to ask. Source:
+ * What the eviction API would respond, computed without a request: a dry run checks each pod
+ * separately and costs a request, and for manifests there is no API server. Source:
  * pkg/registry/core/pod/storage/eviction.go (1.36): Pending, finished and terminating pods pass
  * every budget; more than one budget is an error; an unready pod passes with AlwaysAllow, or if the
  * budget has as many healthy pods as it requires.
@@ -184,7 +184,7 @@ export function canNeverAllow(budget: BudgetFacts): boolean {
   return budget.expectedPods > 0 && isImpossible(budget, expectedPods(budget, undefined));
 }
 
-/** The phase Unknown is not among those that pass. */
+/** Pods in the phase Unknown do not pass. */
 function passesEveryBudget(pod: PodFacts): boolean {
   if (pod.deletionAt !== undefined) return true;
   return pod.phase === "Pending" || pod.phase === "Succeeded" || pod.phase === "Failed";
@@ -202,7 +202,8 @@ function letsGo(pod: PodFacts, budget: BudgetFacts): boolean {
 }
 
 /**
- * The status counts if it is fresh; otherwise the pods of the cluster, if all of them are known.
+ * The number of pods that the budget expects: from its status if that is fresh, otherwise from the
+ * pods of the cluster if all of them are known.
  */
 function expectedPods(
   budget: BudgetFacts,

@@ -47,7 +47,7 @@ export type Loss =
   | "OverGrace"
   /** Its disruption budget never allowed the eviction. */
   | "Blocked"
-  /** Several budgets select it, so that no eviction can succeed. */
+  /** Several budgets select it, so no eviction can succeed. */
   | "TwoBudgets";
 
 /**

@@ -87,7 +87,7 @@ export function ruleUntil(
 
 /**
  * How long a pod took from its eviction until it was gone. `Killed`: it was still running at the
- * end of its grace period, so that its time is unknown.
+ * end of its grace period, so its time is unknown.
  */
 export type TerminationTime = Millis | "Killed";
 
