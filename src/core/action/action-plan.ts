@@ -3,11 +3,11 @@ import type { Action, ActionPoint, ActionSpec, Cause } from "../policy/action.ts
 import { type Instant, seconds } from "../time/time.ts";
 
 /**
- * The record of each action of the policy, in its order: the one that is there, or a new one. What
- * has not begun is judged again by the cause as it is now, since a notice may have changed that;
- * what was undone is due again where the departure goes on, and so is what had failed before it
- * began once more. Actions that the policy no longer has
- * keep their records behind the others: they may have to be undone.
+ * The record of each action of the policy, in the policy's order: the existing one, or a new one.
+ * Actions that have not started are evaluated again by the current cause, because a notice may have
+ * changed it. If the departure continues, actions that were undone are due again, and so are those
+ * that failed before it last started. Actions that the policy no longer has keep their records at
+ * the end, because they may have to be undone.
  */
 export function actionRecords(
   actions: readonly Action[],
@@ -15,9 +15,9 @@ export function actionRecords(
     readonly cause: Cause;
     readonly phase: Phase;
     readonly records: readonly ActionRecord[];
-    /** When it last began: since it first began, it may have been held or rolled back. */
+    /** When it last started; it may have been held or rolled back since it first started. */
     readonly begunAt?: Instant | undefined;
-    /** The policy decides and reports, and changes nothing. */
+    /** Set if the policy only decides and reports, and changes nothing. */
     readonly dryRun?: boolean | undefined;
   },
 ): readonly ActionRecord[] {
@@ -37,13 +37,13 @@ export function actionRecords(
   return [...own, ...records.filter(({ name }) => !named.has(name)).map(withoutPolicy)];
 }
 
-/** What could not be undone may still be in effect, and what is needed to undo it is kept. */
+/** A change that could not be undone may still be in effect, so its undo record is kept. */
 function openedAgain({ undo, ...before }: ActionRecord, again: ActionRecord): ActionRecord {
   if (undo === undefined) return again;
   return again.state === "Pending" ? { ...again, state: "Running", undo } : { ...before, undo };
 }
 
-/** Nobody knows any more what it would have been. */
+/** What the action would have done is no longer known. */
 function withoutPolicy(record: ActionRecord): ActionRecord {
   if (!isUnfinished(record)) return record;
   const detail = "the policy does not have this action any more";
@@ -68,7 +68,7 @@ function isLeaving(phase: Phase): boolean {
 
 /**
  * The points that a departure has reached in this phase. `drains`: its pods are evicted; a node
- * that is only cordoned has no drain before or after which anything could happen.
+ * that is only cordoned has no points before or after a drain.
  */
 export function pointsReached(
   phase: Phase,
@@ -89,7 +89,7 @@ export function pointsReached(
 }
 
 /**
- * The actions to begin or continue: those at these points that are neither completed nor in
+ * The actions to start or continue: those at these points that are neither completed nor in
  * progress here.
  */
 export function dueActions(
@@ -107,7 +107,7 @@ export function dueActions(
   );
 }
 
-/** The records of a departure that has ended: what it has not reached or done will not happen. */
+/** The records of an ended departure: actions that were not reached or completed will not run. */
 export function recordsAtEnd(
   records: readonly ActionRecord[],
   underWay: (name: string) => boolean,
@@ -123,10 +123,7 @@ export function recordsAtEnd(
   });
 }
 
-/**
- * An action that only sends a message, which may be sent although the departure is being rolled
- * back.
- */
+/** Whether an action only sends a message, which may be sent while the departure is rolled back. */
 export function isMessage(kind: ActionRecord["kind"]): boolean {
   switch (kind) {
     case "sns":
@@ -140,14 +137,14 @@ export function isMessage(kind: ActionRecord["kind"]): boolean {
   }
 }
 
-/** An action whose change is permanent: there is no record of how to undo it. */
+/** Whether an action's change is permanent, because there is no undo record. */
 export function isForGood({ kind, undo }: Pick<ActionRecord, "kind" | "undo">): boolean {
   return undo === undefined && (kind === "detach" || kind === "lambda" || kind === "http");
 }
 
 /**
- * Whether the machine is deregistered from all its target groups, as far as the policy asks for
- * that: the completion of the last action of that kind says so, and no other.
+ * Whether the machine is deregistered from all its target groups, as far as the policy requires:
+ * only the completion of every action of that kind shows this.
  */
 export function isDetached(records: readonly ActionRecord[]): boolean {
   const its = records.filter(
@@ -156,7 +153,7 @@ export function isDetached(records: readonly ActionRecord[]): boolean {
   return its.length > 0 && its.every(({ state }) => state === "Done");
 }
 
-/** An action that may have made a change that has to be undone. */
+/** The records of actions that may have made a change that has to be undone. */
 export function undoableRecords(records: readonly ActionRecord[]): readonly ActionRecord[] {
   return records.filter(
     ({ state, undo }) =>
@@ -165,8 +162,8 @@ export function undoableRecords(records: readonly ActionRecord[]): readonly Acti
 }
 
 /**
- * The action of a record that the policy no longer has, if the record alone tells how to undo it;
- * undefined if that takes an address or a Secret of the policy.
+ * The action of a record that the policy no longer has, if the record is enough to undo it;
+ * undefined if that needs an address or a Secret from the policy.
  */
 export function actionOfRecord({ name, at, kind }: ActionRecord): Action | undefined {
   const how = selfContained(kind);
@@ -184,7 +181,7 @@ function selfContained(kind: ActionRecord["kind"]): ActionSpec | undefined {
   }
 }
 
-/** Whether a departure that has ended has something left to do or to record. */
+/** Whether an ended departure still has actions to complete or to record. */
 export function isToFinish({ status }: Pick<Departure, "status">): boolean {
   return status.phase === "Ended" && (status.actions ?? []).some(isUnfinished);
 }

@@ -15,8 +15,8 @@ interface TimelineStep {
 }
 
 /**
- * A departure for people, as far as it has come: which node leaves and why, each step with its time
- * and the seconds since the first, the actions, and what became of the pods.
+ * Summarizes a departure for people, as far as it has come: which node leaves and why, each step
+ * with its time and the seconds since the first, the actions, and what became of the pods.
  */
 export function departureSummary(departure: Departure): string {
   const { status, noticedAt } = departure;
@@ -29,7 +29,7 @@ export function departureSummary(departure: Departure): string {
   return [headline(departure), ...lines, ...podLines(status.drain)].join("\n");
 }
 
-/** Read by somebody who is woken by it: what became of the machine, and what went wrong. */
+/** For the person on call: what became of the machine, and what failed. */
 function headline(departure: Departure): string {
   const { node, cause, policy, status } = departure;
   const deadlineAt = cloudDeadline(departure);
@@ -65,8 +65,8 @@ function since(firstAt: Instant | undefined, at: Instant): string {
 }
 
 /**
- * What has not begun has no time, and what was skipped is not a step. A failure is shown by its
- * code.
+ * Actions that have not started have no time, and skipped ones are not steps. A failure is shown by
+ * its code.
  */
 function actionStep(record: ActionRecord): readonly TimelineStep[] {
   const { name, kind, state, result, startedAt, seconds, detail } = record;
@@ -91,7 +91,7 @@ function podLines(drain: DrainCounts | undefined): readonly string[] {
   ];
 }
 
-/** The status names only the first of them. */
+/** The status names only the first ones. */
 function named(
   what: string,
   pods: readonly { readonly namespace: string; readonly name: string }[],
@@ -103,7 +103,7 @@ function named(
   return [`${what}: ${names}${more}`];
 }
 
-/** The facts that templates of a departure's actions may name, as they are now. */
+/** The facts that templates of a departure's actions may use, as they are now. */
 export function templateFacts(departure: Departure, policy: string): TemplateFacts {
   const { node, cause, status, name } = departure;
   const deadlineAt = cloudDeadline(departure) ?? departure.deadlineAt;

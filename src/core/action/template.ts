@@ -1,7 +1,7 @@
 import mustache from "mustache";
 import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts";
 
-/** A field that a template may name, and what it stands for. */
+/** A field that a template may use, and its meaning. */
 export const templateFields = {
   node: "the Node's name",
   instanceId: "the machine as its cloud names it",
@@ -19,7 +19,7 @@ export type TemplateField = keyof typeof templateFields;
 /** The facts of one departure; a field without a value is an empty text. */
 export type TemplateFacts = Readonly<Record<TemplateField, string>>;
 
-/** How a sink escapes the values in a text of its own language. */
+/** How a sink escapes the values in its own format. */
 type Escape = (value: string) => string;
 
 export const asText: Escape = (value) => value;
@@ -50,8 +50,8 @@ export const asXml: Escape = (value) =>
 export const asPattern: Escape = (value) => value.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&");
 
 /**
- * What is wrong with a Mustache template; undefined if nothing is. Partials and unescaped tags are
- * refused: there is nothing to include, and each sink has its own escaping.
+ * The problem with a Mustache template; undefined if there is none. Partials and unescaped tags are
+ * rejected: there is nothing to include, and each sink has its own escaping.
  */
 export function templateProblem(template: string): string | undefined {
   try {
@@ -62,7 +62,7 @@ export function templateProblem(template: string): string | undefined {
   }
 }
 
-/** What is wrong with a template of JSON, whose values are inserted with `asJson`. */
+/** The problem with a template of JSON, whose values are inserted with `asJson`. */
 export function jsonTemplateProblem(template: string): string | undefined {
   if (templateProblem(template) !== undefined) return undefined;
   // A section may be rendered or not, so the template is tried with every field set and with none.
@@ -79,8 +79,7 @@ export function jsonTemplateProblem(template: string): string | undefined {
 
 /**
  * Renders a template that has passed `templateProblem`. Half a surrogate pair, as in a foreign
- * sentence that was truncated, is removed: no address and no request of AWS' clients may contain
- * it.
+ * sentence that was truncated, is removed: no address and no request of the AWS SDK may contain it.
  */
 export function renderTemplate(template: string, facts: TemplateFacts, as: Escape): string {
   const context = new mustache.Context({ ...facts });
@@ -121,15 +120,15 @@ function problemOf(type: string, value: string): string | undefined {
   }
 }
 
-/** What a refusal says that a template may contain. */
+/** What a template may contain, for the message that rejects one. */
 export const templateWanted = `a mustache template of ${Object.keys(templateFields)
   .map((name) => `{{${name}}}`)
   .join(", ")}`;
 
 /**
- * Truncates a message to what its receiver accepts: its first lines and the last one, and between
- * them how many are left out; of a single line, its beginning. `fits` must hold for every text that
- * is shorter than one for which it holds.
+ * Truncates a message to what its receiver accepts: keeps its first lines and the last one, with
+ * the number of omitted lines between them; of a single line, keeps the start. `fits` must hold for
+ * every text that is shorter than one for which it holds.
  */
 export function fitText(text: string, fits: (text: string) => boolean): string {
   if (fits(text)) return text;
@@ -151,7 +150,7 @@ export function fitText(text: string, fits: (text: string) => boolean): string {
 /** An escape sequence whose end was cut off, as in Slack (`&amp;`) and Teams (`\_`). */
 const half = /(?:&\w{0,5}|\\)$/;
 
-/** The least of these numbers for which it holds; it then holds for all above it. */
+/** The smallest of these numbers for which it holds; it then holds for all larger ones. */
 function leastOf(from: number, to: number, holds: (count: number) => boolean): number | undefined {
   let [low, high] = [from, to + 1];
   while (low < high) {
@@ -168,16 +167,16 @@ export function bytesOf(text: string): number {
 
 /** SNS accepts a subject of fewer than 100 printable ASCII characters. */
 const longestSubject = 99;
-/** The size of an event that Lambda accepts by every source; newer ones say 1 MB. */
+/** The largest event that Lambda accepts according to every source; newer ones say 1 MB. */
 const mostPayloadBytes = 256 * 1024;
-/** Many servers refuse a body or an address that is longer: there is no limit that all share. */
+/** Many servers reject a longer body or address; no limit is common to all of them. */
 const mostBodyBytes = 256 * 1024;
 const mostUrlBytes = 8000;
 
 /** An action with the facts of one departure in its templates, each escaped for its sink. */
 export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
   const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
-  // A chat refuses an empty message, such as that of a template of a field without a value.
+  // Chats reject an empty message, such as that of a template whose only field has no value.
   const message = (template: string, as: Escape = asText) => {
     const found = text(template, as);
     return found.trim() === "" ? as(facts.summary) : found;
@@ -218,7 +217,7 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
   }
 }
 
-/** The payload of a Lambda function if the policy does not set one; empty fields are left out. */
+/** The payload of a Lambda function if the policy does not set one; empty fields are omitted. */
 function payloadOf({ instanceId, node, cause, deadline }: TemplateFacts): string {
   return JSON.stringify(withoutGaps({ instanceId, node, cause, deadline }));
 }
@@ -238,13 +237,13 @@ const matcherForm = /^(?<head>\w+ *(?<operator>=~|!~|!=|=) *)(?<value>.*)$/s;
 function renderMatcher(matcher: string, facts: TemplateFacts): string {
   const { head = "", operator = "", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
   const inPattern: Escape = operator.endsWith("~") ? asPattern : asText;
-  // Alertmanager unescapes these in quotes and without.
+  // Alertmanager unescapes these whether they are quoted or not.
   const as: Escape = (found) => inPattern(found).replace(/[\\"]/g, "\\$&");
   return head + renderTemplate(value, facts, as);
 }
 
 /**
- * What a program reads is not truncated, so that JSON stays JSON; its summary is, which may be
+ * Text for a program is not truncated, so that JSON stays JSON; only its summary is, which may be
  * long.
  */
 function renderWithin(

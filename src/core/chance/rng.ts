@@ -1,4 +1,4 @@
-/** A source of chance: a number in [0, 1). Seeded wherever a run must be repeatable. */
+/** A source of random numbers in [0, 1). Seeded wherever a run must be repeatable. */
 export type Rng = () => number;
 
 /**

@@ -1,16 +1,16 @@
-/** The same thing is said again after this long. */
+/** The shortest interval between two messages with the same key. */
 const everyMs = 60_000;
 
 /**
- * Lets the first of many like things be said, and then one a minute: a service that is away for an
- * hour is one line a minute, not one a second. Its caller tells the time, on a monotonic clock.
+ * Admits the first of many similar messages, and then one per minute: a service that is down for an
+ * hour causes one line a minute, not one a second. The caller passes the time of a monotonic clock.
  */
 export class Sampler {
   readonly #last = new Map<string, { readonly atMs: number; unsaid: number }>();
 
   /**
-   * Undefined: not now. Else with the number of those that were not said since the last; 0 is left
-   * out.
+   * Undefined if the message is suppressed. Otherwise, the number of messages suppressed since the
+   * last one; 0 is omitted.
    */
   admit(key: string, nowMs: number): { readonly alsoSince?: number } | undefined {
     const last = this.#last.get(key);

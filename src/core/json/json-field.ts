@@ -81,7 +81,7 @@ export function instantOf(value: unknown): Instant | undefined {
 /** The entries of an object whose values are text, as labels and annotations are. */
 export function textMapOf(value: unknown): Readonly<Record<string, string>> {
   const fields = fieldsOf(value);
-  // Nearly always all of them are text, and then no copy is made of thousands of maps.
+  // Nearly always all values are text; then thousands of maps are not copied.
   if (Object.values(fields).every((entry) => typeof entry === "string")) {
     return fields as Readonly<Record<string, string>>;
   }
@@ -102,15 +102,15 @@ export function oneOf<T extends string>(choices: readonly T[], value: unknown): 
 const textLimit = 60;
 
 /**
- * A name for a sentence, on one line and without escape sequences: what somebody wrote into a
- * manifest must not draw on a terminal, nor pass commands to a CI system.
+ * A name for a sentence, on one line and without escape sequences: text from a manifest must not
+ * draw on a terminal, nor pass commands to a CI system.
  */
 export function nameOf(value: unknown): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   return textOf(value)?.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, "\ufffd");
 }
 
-/** What a value is, for a sentence about a value that should be something else. */
+/** Describes a value for a sentence about a value of the wrong type. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
@@ -120,7 +120,7 @@ export function describeValue(value: unknown): string {
   return `the text ${JSON.stringify(cut(value))}`;
 }
 
-/** The beginning of a service's response: printable ASCII only, quoted. */
+/** The start of a service's response: printable ASCII only, quoted. */
 export function excerpt(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
   const line = text.replaceAll(/[^\x20-\x7e]+/g, " ").trim();

@@ -1,6 +1,6 @@
 import { type Instant, instant, type Millis, plus } from "./time.ts";
 
-/** A half-open interval: `startAt` belongs to it, `endAt` does not. */
+/** A half-open interval: it includes `startAt`, but not `endAt`. */
 export interface Span {
   readonly startAt: Instant;
   readonly endAt: Instant;
@@ -19,7 +19,7 @@ export function mergeSpans(spans: readonly Span[]): readonly Span[] {
   return merged;
 }
 
-/** What is left of `spans` without `holes`; both must be merged, and the result is. */
+/** `spans` without `holes`; both must be merged, and so is the result. */
 export function subtractSpans(spans: readonly Span[], holes: readonly Span[]): readonly Span[] {
   const rest: Span[] = [];
   let first = 0;

@@ -71,9 +71,9 @@ const httpDate =
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * Reads the date of an HTTP header (RFC 9110, `Mon, 11 Apr 2026 22:26:58 GMT`), with the weekday
- * or, as EC2 writes its scheduled events, without; undefined for anything else. A weekday that does
- * not fit the day is let pass: the clouds' own examples have such.
+ * Reads the date of an HTTP header (RFC 9110, `Mon, 11 Apr 2026 22:26:58 GMT`), with the weekday or
+ * without it, as in EC2's scheduled events; undefined for anything else. A weekday that does not
+ * match the date is accepted, because the clouds' own examples contain such dates.
  */
 export function parseHttpDate(text: string): Instant | undefined {
   const match = httpDate.exec(text);
@@ -96,7 +96,7 @@ export function formatInstant(at: Instant): string {
   return new Date(at).toISOString();
 }
 
-/** For a library that wants a Date. */
+/** For a library that expects a Date. */
 export function dateAt(at: Instant): Date {
   return new Date(at);
 }
@@ -158,7 +158,7 @@ const longestMs = 9_223_372_036_854;
 /**
  * Reads a Go duration such as `12h30m`, `90s` or `0`; undefined for anything else, including a
  * duration longer than Go supports: an instant so far ahead may not be representable. Negative
- * durations are not accepted: nothing in Lastcall lasts less than no time.
+ * durations are not accepted: nothing in Lastcall has one.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text === "0") return millis(0);
