@@ -18,7 +18,7 @@ import type { DrainRule } from "../core/policy/policy.ts";
 import { between, type Instant, millis } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
-/** What asks the API server to evict a pod. */
+/** Sends the requests that make pods leave to the API server. */
 export interface DrainActor extends Pick<NodePods, "evict"> {
   remove(
     pod: PodIdentity,
@@ -34,36 +34,36 @@ export interface DrainActor extends Pick<NodePods, "evict"> {
 export interface DrainDriverOptions {
   readonly node: NodeFacts;
   readonly actor: DrainActor;
-  /** The time in which deadlines are named. */
+  /** The clock that deadlines refer to. */
   readonly now: () => Instant;
   readonly rng: Rng;
-  /** What pods took to end. */
+  /** How long pods took to terminate. */
   readonly terminations: TerminationMemory;
-  /** The uid of the pod that runs this process, where it is one on the node. */
+  /** The uid of the pod that runs this process, if it is on the node. */
   readonly self?: string | undefined;
-  /** Called when an act has gone out or was answered: the next step may be another. */
+  /** Called when an act was sent or its response arrived, because the next step may differ. */
   readonly onProgress?: (() => void) | undefined;
 }
 
-/** What one step goes by. */
+/** The input of one step. */
 export interface DrainView {
   readonly livePods: readonly PodFacts[];
-  /** Those of them that are known to be the node's own; only these are asked to leave. */
+  /** Those of them that are known to belong to the node; only these are evicted. */
   readonly ownPods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
   readonly startedAt: Instant;
-  /** The uids of the pods that it began with; absent: those of the first step. */
+  /** The uids of the pods that existed when the drain started; absent: those of the first step. */
   readonly beganWith?: ReadonlySet<string> | undefined;
-  /** By when the machine may be gone, under a notice. */
+  /** When the machine may be gone, under a notice. */
   readonly deadlineAt: Instant | undefined;
-  /** From when on the drain can have gone by that deadline. */
+  /** Since when the drain has known that deadline. */
   readonly knownAt: Instant;
 }
 
 /**
- * Drives one node's drain by the plan and the steps of core: its owner shows it the pods,
- * carries out the acts of each step, and steps again when a pod changes, an answer comes or
+ * Drives the drain of one node with the plan and the steps of core. Its owner passes it the pods,
+ * carries out the acts of each step, and steps again when a pod changes, a response arrives or
  * `askAgainAt` is reached. The controller does so on a watch, the agent's fallback on a list every
  * second.
  */
@@ -72,10 +72,13 @@ export class DrainDriver {
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
   #firstPlan: DrainPlan | undefined;
-  /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
+  /** What the plan was made for: the notice's deadline, or otherwise the marks of the pods. */
   #planBasis: Instant | string | undefined;
   #deadlineAt: Instant | undefined;
-  /** Of all plans so far: the job that was waited for may be gone from the newest one. */
+  /**
+   * Over all plans so far, because the newest one may no longer contain the job that was waited
+   * for.
+   */
   #longestWaitMs = millis(0);
   #isOver = false;
   #beganWith: ReadonlySet<string> | undefined;
@@ -84,7 +87,7 @@ export class DrainDriver {
     this.#options = options;
   }
 
-  /** The plan that the drain began with. */
+  /** The plan that the drain started with. */
   get firstPlan(): DrainPlan | undefined {
     return this.#firstPlan;
   }
@@ -99,7 +102,7 @@ export class DrainDriver {
     let step = this.#stepBy(plan, state);
     const own = new Set(ownPods.map(({ uid }) => uid));
     if (step.unplanned.some(({ uid }) => own.has(uid))) {
-      // A pod that came late, past the cordon: it is planned like the others.
+      // A pod has arrived despite the cordon: it is planned like the others.
       this.#plan = undefined;
       plan = this.#planFor(seen, now);
       step = this.#stepBy(plan, state);
@@ -111,8 +114,7 @@ export class DrainDriver {
   }
 
   /**
-   * Asks for one act of a step and records the answer; undefined where the signal has aborted by
-   * then.
+   * Sends one act of a step and records the response; undefined if the signal has aborted by then.
    */
   async carryOut(
     act: DrainAct,
@@ -129,7 +131,7 @@ export class DrainDriver {
     return answer;
   }
 
-  /** No act that still waits for its turn goes out from now on. */
+  /** Ends the drain: acts that are still queued are not sent. */
   end(): void {
     this.#isOver = true;
   }
@@ -142,7 +144,7 @@ export class DrainDriver {
 
   #planFor(seen: DrainView, now: Instant): DrainPlan {
     const { ownPods, budgets, rule, startedAt, deadlineAt, knownAt } = seen;
-    // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
+    // Marks count as they are now. Under a notice none does, and a new plan would shift the waves.
     const basis = deadlineAt ?? marksOf(ownPods);
     if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
     const { node, self } = this.#options;
@@ -173,8 +175,8 @@ export class DrainDriver {
   }
 
   /**
-   * Records that the act goes out now, and gives the grace that it is to name. Throws where the
-   * drain is over: in a rush an act waits for its turn behind those of other drains.
+   * Records that the act is sent now, and returns the grace period for it. Throws if the drain is
+   * over: during a burst, acts are queued behind those of other drains.
    */
   #goesOut(act: DrainAct): number | undefined {
     if (this.#isOver) {
