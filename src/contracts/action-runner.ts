@@ -49,7 +49,7 @@ export interface ActionTask<Kind extends ActionKind = ActionKind> {
   readonly key: string;
   /**
    * This attempt is aborted at this instant. A runner that only waits for something to finish ends
-   * before it and reports how far that has got.
+   * before it and reports the progress so far.
    */
   readonly endsAt: Instant;
   /** Results of the departure's earlier actions, oldest first: a message may reply to one. */

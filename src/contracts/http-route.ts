@@ -1,4 +1,4 @@
-/** The part of a request that routes read. Only GET requests reach a route. */
+/** The part of a request that routes read. Only GET and HEAD requests reach a route. */
 export interface HttpRequest {
   readonly accept: string;
 }

@@ -14,7 +14,7 @@ export interface Leadership {
 
   /**
    * Campaigns, leads, and campaigns again after losing the lead, until the signal aborts; then it
-   * stops the duty, releases the lead and resolves. Also resolves when the duty ends by itself.
+   * stops the duty, releases the lead and resolves. Also resolves when the duty ends on its own.
    * Rejects with the duty's error, or with a `LastcallError` if leading is impossible
    * (`RIGHT_MISSING`, `NOT_FOUND` for the namespace).
    */

@@ -24,9 +24,9 @@ export interface InstanceReleaser {
   /**
    * Releases the machine and waits until it is gone. Idempotent: repeating a `requestId` releases
    * once, a machine that is already gone is a success, and a machine whose id differs from
-   * `machineId` is left alone (`Replaced`). Throws a `LastcallError`; `retryable` says whether
-   * another call can succeed. An abort rejects with the signal's reason while the cloud goes on;
-   * calling again with the same request resumes waiting.
+   * `machineId` is not touched (`Replaced`). Throws a `LastcallError`, `retryable` if another call
+   * can succeed. An abort rejects with the signal's reason while the cloud continues; calling again
+   * with the same request resumes waiting.
    */
   release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
 }
@@ -90,9 +90,9 @@ export type LastLookResult = "Clear" | "Waited" | "Keep";
 export type ReleaseResult =
   | { readonly kind: "Released" }
   | { readonly kind: "AlreadyGone" }
-  /** The machine is gone and another one has its name, which was left alone. */
+  /** The machine is gone and another one has its name, which was not touched. */
   | { readonly kind: "Replaced" }
-  /** The final check said so; the cloud received no request. */
+  /** The final check returned `Keep`; the cloud received no request. */
   | { readonly kind: "Kept" };
 
 /**
@@ -102,10 +102,10 @@ export type ReleaseResult =
  */
 export interface LaunchTimes {
   /**
-   * The launch times of the machines that stand in these places now, in a few requests for all of
-   * them. A machine that the cloud does not have, or of another cloud, is missing from the answer.
-   * Failed requests are listed in `faults`, next to the answers. Rejects only with the signal's
-   * reason.
+   * The launch times of the machines that these providerIDs identify now, with few requests for all
+   * of them. A machine that does not exist, or belongs to another cloud, is missing from the
+   * result. Failed requests are listed in `faults`, next to the results. Rejects only with the
+   * signal's reason.
    */
   launchTimesOf(providerIDs: readonly string[], signal: AbortSignal): Promise<LaunchTimeReading>;
 }
@@ -117,28 +117,28 @@ export interface LaunchTimeReading {
 }
 
 /**
- * The groups of a cloud that wait at a lifecycle hook. Made by `src/cloud/aws/auto-scaling.ts`;
- * contract suite: `test/contract/lifecycle-hooks.contract.ts`. All methods throw `LastcallError`
- * `CLOUD_*`, and the signal's reason when it aborts.
+ * Completes and extends the waits of a cloud's groups at lifecycle hooks. Implemented by
+ * `src/cloud/aws/auto-scaling.ts`; contract suite: `test/contract/lifecycle-hooks.contract.ts`. All
+ * methods throw `LastcallError` `CLOUD_*`, and the signal's reason when it aborts.
  */
 export interface LifecycleHooks {
-  /** Tells the group to go on with the instance, or to end it. */
+  /** Tells the group to continue with the instance, or to terminate it. */
   complete(hook: LifecycleHook, result: HookResult, signal: AbortSignal): Promise<HookEnd>;
-  /** Has the group wait for another `heartbeatMs`, counted from now; `Completed`: it does. */
+  /** Makes the group wait for another `heartbeatMs`, counted from now; `Completed` if it does. */
   extend(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd>;
-  /** How long the hook waits; undefined where there is no such group or hook. */
+  /** How long the hook waits; undefined if there is no such group or hook. */
   limits(hook: LifecycleHook, signal: AbortSignal): Promise<HookLimits | undefined>;
 }
 
 /**
- * `Over`: it no longer waited, or something else has completed the hook; `NotFound`: there is no
- * such group or hook, or not where we ask.
+ * `Over`: the group no longer waited, or something else has completed the hook; `NotFound`: there
+ * is no such group or hook, or not where we looked.
  */
 export type HookEnd = "Completed" | "Over" | "NotFound";
 
 export interface HookLimits {
-  /** Without a heartbeat the wait ends after this. */
+  /** The wait ends after this time without a heartbeat. */
   readonly heartbeatMs: Millis;
-  /** It ends after this, however many heartbeats there are. */
+  /** The wait ends after this time, however many heartbeats there are. */
   readonly longestMs: Millis;
 }

@@ -17,12 +17,13 @@ export interface NoticeFeed {
 
 export interface FeedListener {
   /**
-   * Resolves once what the notice calls for is written to the cluster, with the outcome. Rejects if
-   * it could not be written: the notice counts as not delivered, and has to be delivered again.
+   * Resolves with the outcome once everything that the notice requires is written to the cluster.
+   * Rejects if it could not be written: the notice then counts as not delivered, and has to be
+   * delivered again.
    */
   onNotice(instanceNotice: InstanceNotice): Promise<NoticeDelivery>;
   /**
-   * Resolves when the waiting group has been told to continue, or need not be. Rejects if it could
+   * Resolves when the waiting group continues, or does not have to be told to. Rejects if it could
    * not be told, which has to be retried. This may take minutes or hours.
    */
   onHook(hook: LifecycleHook): Promise<HookDelivery>;
@@ -30,9 +31,9 @@ export interface FeedListener {
 }
 
 /**
- * `Taken`: a Departure exists for it, or did; `NoNode`: the machine is no node of the cluster;
+ * `Taken`: a Departure exists for it, or did; `NoNode`: the machine is not a node of the cluster;
  * `NotOwned`: no policy selects its node; `TooEarly`: deliver it again at `actFromAt`; `Stale`: it
- * is long over.
+ * expired long ago.
  */
 export type NoticeDelivery = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 
@@ -56,20 +57,20 @@ export interface NoticeSource {
 
   /**
    * Reads every channel until the signal aborts, then resolves. Never rejects: a metadata service
-   * that is unreachable, slow or answers garbage is reported to `onError`, and retried.
+   * that is unreachable, slow or returns garbage is reported to `onError`, and retried.
    */
   run(sink: NoticeSink, signal: AbortSignal): Promise<void>;
 
   /**
-   * Tells the cloud that it need not wait any longer for this event. Only for a node that is
-   * drained: it shortens the time that is left. Absent where the cloud has no such thing.
-   * Throws `LastcallError` `CLOUD_UNREACHABLE` or `CLOUD_REFUSED`.
+   * Tells the cloud that it need not wait any longer for this event. Only for a drained node,
+   * because it shortens the remaining time. Absent if the cloud does not support this. Throws
+   * `LastcallError` `CLOUD_UNREACHABLE` or `CLOUD_REFUSED`.
    */
   acknowledge?(eventId: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface NoticeSink {
-  /** The state of a channel now, also if it has not changed. */
+  /** The current state of a channel, even if it has not changed. */
   onReading(heard: NoticeSourceReading): void;
   /** An error on a channel, which continues. */
   onError(channel: string, error: LastcallError): void;
@@ -82,6 +83,6 @@ export interface NoticeSourceReading {
   readonly reading: Extract<NoticeReading, { readonly kind: "Read" }>;
   /** In the cloud's time (`cloudTime` in core). */
   readonly at: Instant;
-  /** Our clock less the cloud's, where the two disagree. */
+  /** Our clock minus the cloud's, if the two disagree. */
   readonly skewMs?: number | undefined;
 }
