@@ -134,10 +134,10 @@ export interface TokenNode {
 }
 
 /**
- * The node that a bound service account token names. A token which the kubelet asked for carries
- * the name and the uid of its node (KEP-4193, on by default from Kubernetes 1.30), so that the
- * agent needs no right to read Nodes. Nothing is verified here: it is our own token, and the API
- * server judges it. Undefined where the token has no such claim.
+ * The node that a bound service account token names. A token requested by the kubelet carries the
+ * name and the uid of its node (KEP-4193, on by default from Kubernetes 1.30), so the agent needs
+ * no permission to read Nodes. Nothing is verified here: it is our own token, and the API server
+ * verifies it. Undefined if the token has no such claim.
  */
 export function nodeOfToken(token: string): TokenNode | undefined {
   const node = fieldsOf(valueAt(claimsOf(token), ["kubernetes.io", "node"]));
@@ -147,8 +147,8 @@ export function nodeOfToken(token: string): TokenNode | undefined {
 }
 
 /**
- * The uid of the node that the agent runs on. Throws `CONFIG_INVALID` where the token is another
- * node's, and `RIGHT_MISSING` where it names none.
+ * The uid of the node that the agent runs on. Throws `CONFIG_INVALID` if the token belongs to
+ * another node, and `RIGHT_MISSING` if it names none.
  */
 export function ownUid(token: string, nodeName: string): string {
   const node = nodeOfToken(token);

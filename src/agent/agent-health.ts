@@ -4,7 +4,7 @@ import { Sampler } from "../core/chance/sampler.ts";
 import { minutes } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 
-/** A loop without progress for so long hangs. The longest round is Azure's first, 135 s. */
+/** A loop without progress for this long is stuck. The longest round is Azure's first, 135 s. */
 const stalledMs = minutes(4);
 
 /** Whether the agent's loops are alive, whatever else is down. */

@@ -237,10 +237,10 @@ export class NoticeReporter {
   }
 
   /**
-   * Every Departure of this node, in the order of their numbers, and the first free name. A node
-   * has one or two as a rule; where it has had many, ever more names are looked up at once, because
-   * a notice has no time to wait. The oldest records are forgotten first, so that a name may be
-   * free before one that is not.
+   * Reads every Departure of this node, in the order of their numbers, and finds the first free
+   * name. A node usually has one or two. If it has had many, more and more names are read at once,
+   * because a notice leaves no time to wait. The oldest records are deleted first, so a name may be
+   * free before one that is taken.
    */
   async #all(node: NodeIdentity, signal: AbortSignal): Promise<OwnDepartures> {
     const found: Numbered[] = [];
@@ -276,7 +276,7 @@ export class NoticeReporter {
     return { kind: "Tightened", ...known };
   }
 
-  /** False where the name is taken. */
+  /** False if the name is taken. */
   async #create(
     name: string,
     order: {
@@ -312,8 +312,8 @@ export class NoticeReporter {
 }
 
 /**
- * What a granted request answers with. Anything else does not say that a notice was written, which
- * would then not be reported again.
+ * The Departure in a successful response. Anything else does not prove that the notice was written,
+ * and such a notice would not be reported again.
  */
 function departureIn({ body }: KubeAnswer, name: string): KubeObject {
   const object = fieldsOf(body);
@@ -340,9 +340,9 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
 }
 
 /**
- * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice
- * back meanwhile, where the controller took us for another machine than the one that we are, or
- * where it has given up a departure for an earlier time than the notice's.
+ * Whether the departure has ended because it was carried out or a person ended it. This is not the
+ * case if the cloud withdrew the notice in the meantime, if the controller took us for another
+ * machine, or if it gave up a departure for an earlier deadline than the notice's.
  */
 function isClosedBy(
   departure: DepartureView,
@@ -358,7 +358,7 @@ function isClosedBy(
   );
 }
 
-/** A reckoned deadline is always later for an agent that has just been started. */
+/** A deadline counted from the reading is always later for an agent that has just started. */
 function isGivenUpFor(notice: MachineNotice, departure: DepartureView): boolean {
   const isLater = notice.isReckoned !== true && comesAfter(notice, departure);
   return departure.status.reason === "NoticeWithdrawn" && isLater;

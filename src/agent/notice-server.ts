@@ -8,16 +8,16 @@ import type {
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 
-/** Applications on one node; one too many has to retry later. */
+/** The most applications that may listen; any further one has to retry later. */
 const mostClients = 64;
 
-/** Shorter than the minute after which proxies and Bun's server give a silent connection up. */
+/** Shorter than the minute after which proxies and Bun's server close an idle connection. */
 const keepAliveMs: Millis = seconds(15);
 
 /**
- * What stands against this machine, for the applications that run on it: as JSON, or as server-sent
- * events, the present state first and then each change. It reveals no id of an event, with which a
- * cloud could be sent an acknowledgement.
+ * Serves the active notice of this machine to the applications on it: as JSON, or as server-sent
+ * events, the current state first and then each change. It does not reveal event ids, with which an
+ * application could send the cloud an acknowledgement.
  */
 export class NoticeServer {
   readonly #clock: Clock;
@@ -50,7 +50,7 @@ export class NoticeServer {
     return { type: "text/event-stream", open: (client) => this.#join(client) };
   }
 
-  /** Lets clients and proxies see that the stream lives, until the signal aborts. */
+  /** Sends keep-alives until the signal aborts, so that clients and proxies see a live stream. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#clock.sleep(keepAliveMs, signal).catch((error: unknown) => {
@@ -89,7 +89,7 @@ export class NoticeServer {
   }
 }
 
-/** What a client would receive, apart from the seconds left. */
+/** What a client would receive, except for the seconds left. */
 function textOf(notice: MachineNotice | undefined): string {
   return JSON.stringify([notice?.cause, notice?.source, notice?.noticedAt, notice?.deadlineAt]);
 }
