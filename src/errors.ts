@@ -1,5 +1,5 @@
 /**
- * The catalogue of faults. A code is never reused; `docs/errors.md` lists each (a test holds the
+ * The catalogue of errors. A code is never reused; `docs/errors.md` lists each (a test keeps the
  * two in step). Expected outcomes are values, not errors; broken invariants call `assert`.
  */
 const catalogue = {
@@ -11,7 +11,7 @@ const catalogue = {
   INPUT_INVALID: { retryable: false, exitCode: 2 },
   OUTPUT_UNWRITABLE: { retryable: false, exitCode: 2 },
   KUBECONFIG_INVALID: { retryable: false, exitCode: 2 },
-  // Exit 1: it failed at run time.
+  // Exit 1: a failure at run time.
   API_UNREACHABLE: { retryable: true, exitCode: 1 },
   API_REFUSED: { retryable: false, exitCode: 1 },
   API_UNAUTHORIZED: { retryable: false, exitCode: 1 },
@@ -32,7 +32,7 @@ const catalogue = {
   NOTICE_STALE: { retryable: false, exitCode: 1 },
   CLOCK_SKEW: { retryable: false, exitCode: 1 },
   INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
-  // An action around a departure; those of AWS have the codes of the cloud as well.
+  // An action around a departure; actions on AWS use the codes of the cloud as well.
   ACTION_UNREACHABLE: { retryable: true, exitCode: 1 },
   ACTION_TIMEOUT: { retryable: true, exitCode: 1 },
   ACTION_RATE_LIMITED: { retryable: true, exitCode: 1 },
@@ -50,7 +50,7 @@ const catalogue = {
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.
   INTERRUPTED: { retryable: false, exitCode: 130 },
-  // A defect of ours.
+  // A defect in Lastcall.
   BROKEN_INVARIANT: { retryable: false, exitCode: 1 },
 } as const satisfies Record<string, { retryable: boolean; exitCode: number }>;
 
@@ -58,14 +58,14 @@ export type ErrorCode = keyof typeof catalogue;
 
 export const errorCodes = Object.keys(catalogue) as readonly ErrorCode[];
 
-/** A fault with a code; the message is one sentence: "Cannot <action>: <found>, <wanted>". */
+/** An error with a code; the message is one sentence: "Cannot <action>: <found>, <wanted>". */
 export class LastcallError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly exitCode: number;
-  /** Every mistake that was found, one sentence each, where the message holds only the first. */
+  /** Every mistake that was found, one sentence each, if the message contains only the first. */
   readonly details: readonly string[];
-  /** After so long whoever refused wants to be asked again. */
+  /** How long the refusing server asks to wait before the next request. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -92,17 +92,17 @@ export function isLastcallError(error: unknown): error is LastcallError {
   return error instanceof LastcallError;
 }
 
-/** Whether it was a cloud that did not do as it was asked, and not the cluster. */
+/** Whether a cloud caused the error, and not the cluster. */
 export function isCloudFault({ code }: LastcallError): boolean {
   return code.startsWith("CLOUD_");
 }
 
-/** One sentence of whatever was thrown; never a stack. */
+/** The message of whatever was thrown, as one sentence; never a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Ends the process's work when something that must always be true is not. */
+/** Throws if something that must always be true is not. */
 export function assert(condition: boolean, invariant: string): asserts condition {
   if (!condition) throw new LastcallError("BROKEN_INVARIANT", `Broken invariant: ${invariant}`);
 }

@@ -7,21 +7,22 @@ import {
 } from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
-/** What is used of Bun's own server. */
+/** The part of Bun's own server that is used. */
 interface BunRuntime {
   serve(options: {
     readonly port: number;
     readonly hostname?: string;
     readonly tls?: KeyPair;
-    /** Longer than the keep-alive of a stream that has nothing to say. */
+    /** Longer than the keep-alive interval of an idle stream. */
     readonly idleTimeout: number;
     readonly fetch: (request: Request) => Promise<Response>;
   }): { readonly port: number; stop(now: boolean): Promise<void> };
 }
 
 /**
- * Bun's own HTTP server where Bun runs us, in the form of `serve` in `src/server`; undefined on
- * Node. On Bun, node:http alone holds 10 MiB, a third of what the agent may have, its own server 2.
+ * Bun's own HTTP server if Bun runs this process, with the interface of `serve` in `src/server`;
+ * undefined on Node. On Bun, node:http alone takes 10 MiB, a third of the agent's memory budget;
+ * Bun's own server takes 2.
  */
 export function bunServe(): Serve | undefined {
   const bun = (globalThis as { readonly Bun?: BunRuntime }).Bun;

@@ -5,10 +5,12 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   win32: ["cmd", "/c", "start", ""],
 };
 
-/** One that cannot open anything says so at once; one that can may run as long as the browser. */
+/**
+ * A program that cannot open anything fails at once; one that can may run as long as the browser.
+ */
 const soonMs = 2000;
 
-/** Opens an address in the user's browser; gives what kept it from that, if anything did. */
+/** Opens an address in the user's browser; resolves with the problem, if there is one. */
 export function openBrowser(url: string): Promise<string | undefined> {
   const [program = "xdg-open", ...args] = openers[process.platform] ?? [];
   return new Promise((resolve) => {
@@ -35,18 +37,19 @@ export interface ScriptIo {
   readonly signal: AbortSignal;
 }
 
-/** How a script ended; `notRun` where bash itself could not be started. */
+/** How a script ended; `notRun` if bash itself could not be started. */
 type ScriptEnd = "Ended" | { readonly endedBy: string } | { readonly notRun: string };
 
 /**
- * Runs a script by bash, with its output as it comes and nothing to read. Gives "Ended" where all
- * went well. Rejects with the signal's reason when that aborts; the script is told to stop then.
+ * Runs a script with bash, without input, and passes on its output as it arrives. Resolves with
+ * "Ended" on success. If the signal aborts, terminates the script and rejects with the signal's
+ * reason.
  */
 export function runScript(script: string, io: ScriptIo): Promise<ScriptEnd> {
   return new Promise((resolve, reject) => {
     const { env, signal } = io;
     if (signal.aborted) return reject(signal.reason);
-    // A group of its own, so that what the script has started is told to stop with it.
+    // A process group of its own, so that everything the script has started is terminated with it.
     const child = spawn("bash", ["-c", script], {
       env,
       stdio: ["ignore", "pipe", "pipe"],

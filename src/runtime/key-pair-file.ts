@@ -9,9 +9,8 @@ export interface KeyPairFiles {
 }
 
 /**
- * A certificate, with those of its authorities behind it, and its key, both in PEM. Throws
- * CONFIG_INVALID, also where one of the two files is older than the other and they do not belong
- * together.
+ * Reads a certificate, followed by those of its authorities, and its key, both in PEM. Throws
+ * CONFIG_INVALID, also if one of the files is older than the other and they do not match.
  */
 export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([read(certFile), read(keyFile)]);

@@ -1,6 +1,6 @@
 /**
- * What a program has of its process that only writes lines, through the console: on Bun
- * `process.stderr` brings 7 MiB of stream machinery with it.
+ * The I/O of a program that only writes lines, through the console: on Bun, `process.stderr` brings
+ * 7 MiB of stream machinery with it.
  */
 export function leanIo() {
   return {

@@ -12,7 +12,7 @@ export interface LogOptions {
   readonly clock: Clock;
 }
 
-/** A log of one line an event: `time level event key=value …`, or the same as JSON. */
+/** A log with one line per event: `time level event key=value …`, or the same as JSON. */
 export function createLog(options: LogOptions): Log {
   const lowest = logLevels.indexOf(options.level);
   const at = (level: LogLevel) => {

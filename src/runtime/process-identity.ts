@@ -2,9 +2,10 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * Who this process is, as the holder of a lease: `pod name`, where there is one, so that a
- * container restarted in its pod takes its own lease back at once; else host, pid namespace, pid
- * and start of the process, so that a later process on the host can tell whether it still runs.
+ * The identity of this process as the holder of a lease: the pod's name, if there is one, so that a
+ * container restarted in its pod takes its own lease back at once; otherwise host, boot, pid
+ * namespace, pid and start of the process, so that a later process on the host can tell whether it
+ * still runs.
  */
 export function processIdentity(podName: string | undefined): string {
   if (podName !== undefined && podName !== "") return podName;
@@ -13,7 +14,7 @@ export function processIdentity(podName: string | undefined): string {
 
 /**
  * Whether the process behind a lease's identity has certainly ended: it ran on this host in this
- * pid namespace, and no process of its pid and start is there. Anything in doubt is alive.
+ * pid namespace, and no process with its pid and start exists. In doubt, it counts as alive.
  */
 export function holderIsDead(identity: string): boolean {
   const parts = identity.split("_");
@@ -25,7 +26,7 @@ export function holderIsDead(identity: string): boolean {
   return startOf(Number(pid)) !== start;
 }
 
-/** Linux: the boot and the pid namespace beside the host's name; elsewhere nothing is certain. */
+/** On Linux, the boot and the pid namespace besides the host name; elsewhere nothing is certain. */
 function place(): string[] {
   return [
     hostname().replaceAll("_", "-"),

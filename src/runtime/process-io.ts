@@ -12,7 +12,7 @@ export function processIo() {
     out: (line: string) => void stdout.write(line),
     err: (line: string) => void stderr.write(line),
     isTerminal,
-    // https://no-color.org: any value that is not empty.
+    // https://no-color.org: any non-empty value.
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     columns: stdout.columns ?? 100,
     openScreen: isTerminal && env.TERM !== "dumb" ? openTerminalScreen : undefined,
@@ -29,7 +29,7 @@ export function processIo() {
   };
 }
 
-/** A reader that went away (`lastcall plan | head`) is no fault of ours; a full disk is one. */
+/** A reader that has gone (`lastcall plan | head`) is not an error; a full disk is. */
 export function endQuietlyOnClosedPipe(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
@@ -39,8 +39,8 @@ export function endQuietlyOnClosedPipe(): void {
 }
 
 /**
- * Keeps warnings of libraries from standard error whose cause an error of ours tells as well, such
- * as those of Google's about a metadata server that is away. Others are printed as before.
+ * Suppresses warnings of libraries if one of our errors reports the same cause, such as Google's
+ * about an unreachable metadata server. Other warnings are printed as before.
  */
 export function silenceWarnings(...names: readonly string[]): void {
   const printers = process.listeners("warning");
@@ -104,20 +104,20 @@ function unreadable(path: string, error: unknown): LastcallError {
   );
 }
 
-/** A whole terminal for as long as it is open; what was on it before comes back at the end. */
+/** The whole terminal for as long as it is open; its previous content is restored at the end. */
 interface TerminalScreen {
   size(): { readonly columns: number; readonly rows: number };
   draw(frame: string): void;
-  /** Calls back when the terminal has another size; gives the way to stop it. */
+  /** Calls the listener when the terminal is resized. Returns the function that unsubscribes. */
   onResize(listener: () => void): () => void;
   close(): void;
 }
 
-/** The alternate screen, the cursor hidden; and back. */
+/** Enters the alternate screen and hides the cursor; and back. */
 const enter = "\u001b[?1049h\u001b[?25l";
 const leave = "\u001b[?25h\u001b[?1049l";
 
-/** Takes the terminal over. It is given back on `close`, and however the process ends by itself. */
+/** Takes over the terminal. It is restored on `close`, or when the process exits on its own. */
 function openTerminalScreen(): TerminalScreen {
   const { stdout, env, platform } = process;
   const isUnicode = showsUnicode(env, platform);
@@ -144,7 +144,8 @@ function openTerminalScreen(): TerminalScreen {
 }
 
 /**
- * What a terminal shows by its locale, as tmux and others ask it; Windows has none, and shows all.
+ * Whether the terminal shows Unicode according to its locale, as tmux and others determine it.
+ * Windows has no locale, and shows Unicode.
  */
 export function showsUnicode(
   env: Readonly<Record<string, string | undefined>>,
@@ -157,16 +158,16 @@ export function showsUnicode(
   return /utf-?8/i.test(locale ?? "");
 }
 
-/** The characters of frames, and one of ASCII for each: the columns stay as they are. */
+/** The characters of frames, and an ASCII character for each, so that columns keep their widths. */
 const [drawn, inPlace] = ["▁▂▃▄▅▆▇█▏▎▍▌▋▊▉·×│…↓↑", "_.:-=+*#---====.x|~v^"];
 const stands = new Map([...drawn].map((character, place) => [character, inPlace[place] as string]));
 
-/** For a terminal that knows ASCII alone, which would show each byte of the rest as a riddle. */
+/** For a terminal that supports only ASCII, which would show each byte of the rest as garbage. */
 export function asciiText(text: string): string {
   return text.replace(/[\u0080-\u{10ffff}]/gu, (character) => stands.get(character) ?? "?");
 }
 
-/** Aborts at the first SIGINT or SIGTERM; at the second the process ends at once with 130. */
+/** Aborts at the first SIGINT or SIGTERM; at the second, the process exits at once with 130. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {

@@ -1,30 +1,31 @@
 import type { Clock } from "../contracts/clock.ts";
 import { type Instant, instant, type Millis } from "../core/time/time.ts";
 
-/** Timers of Node hold at most this span; a longer sleep is slept in parts. */
+/** The longest span of a Node timer; a longer sleep is split into parts. */
 const longestTimerMs = 2_147_483_647;
 
-/** How often the wall clock is checked for a step while anybody sleeps until an instant. */
+/** How often the wall clock is checked for a step while anything sleeps until an instant. */
 const checkEveryMs = 1000;
-/** A smaller difference is no step: reading both clocks takes a moment, too. */
+/** A smaller difference is not a step, because reading both clocks takes a moment. */
 const smallestStepMs = 50;
 
 interface InstantSleeper {
   readonly at: Instant;
-  /** Monotonic: the end of the span that there was at first. */
+  /** Monotonic: the end of the original span. */
   readonly latestMs: number;
   readonly wake: () => void;
   timer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Those who sleep until an instant of wall time. Timers know nothing of that: where NTP steps it,
- * or the machine was suspended, all timers are set anew. One interval checks the clock for all.
+ * Sleeps until instants of wall-clock time. Timers do not follow that clock: if NTP steps it, or
+ * the machine was suspended, all timers are set again. One interval checks the clock for all
+ * sleepers.
  */
 class InstantSleepers {
   readonly #sleepers = new Set<InstantSleeper>();
   #checks: NodeJS.Timeout | undefined;
-  /** Of the wall clock from the monotonic one. */
+  /** The wall clock minus the monotonic one. */
   #distanceMs = 0;
 
   sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
@@ -130,7 +131,7 @@ function sleepOnce(spanMs: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves once everything that could go on without waiting for time or I/O has gone on. */
+/** Resolves once everything that can proceed without waiting for time or I/O has done so. */
 export function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -4,7 +4,7 @@ import { LastcallError, messageOf } from "../errors.ts";
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 const bootIdFile = "/proc/sys/kernel/random/boot_id";
 
-/** The API server's address as the kubelet tells it to every pod; undefined outside a cluster. */
+/** The API server's address, which the kubelet sets in every pod; undefined outside a cluster. */
 export function apiServerOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const host = env.KUBERNETES_SERVICE_HOST;
   const port = env.KUBERNETES_SERVICE_PORT;
@@ -13,7 +13,7 @@ export function apiServerOf(env: Readonly<Record<string, string | undefined>>): 
 }
 
 /**
- * The pod's own token, read again: the kubelet replaces it about every hour. Throws
+ * Reads the pod's own token. Not cached, because the kubelet replaces it about every hour. Throws
  * KUBECONFIG_INVALID.
  */
 export async function readAccountToken(folder: string = accountFolder): Promise<string> {
@@ -27,7 +27,7 @@ export async function readAccountToken(folder: string = accountFolder): Promise<
   throw unreadable(path, "it is empty");
 }
 
-/** The machine's boot, which the kubelet tells as `status.nodeInfo.bootID`; undefined off Linux. */
+/** The machine's boot id, which the kubelet reports as `status.nodeInfo.bootID`; Linux only. */
 export async function readBootId(path: string = bootIdFile): Promise<string | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   return text.trim() || undefined;

@@ -9,14 +9,11 @@ import {
 } from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
-/**
- * More than anybody who scrapes, probes or listens needs: whoever opens more is up to something
- * else.
- */
+/** More than scrapers, probes and listeners need: a client that opens more is not one of them. */
 const mostConnections = 256;
 
 /**
- * Serves the few paths of `routes` by GET; anything else is 404. `address` is `:9101` (every
+ * Serves the paths of `routes` by GET and HEAD; anything else is 404. `address` is `:9101` (every
  * interface) or `127.0.0.1:0` (a free port). Throws PORT_TAKEN and USAGE.
  */
 export async function serve(

@@ -12,12 +12,12 @@ export interface MetricsServerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A certificate is replaced days before it ends. */
+/** Certificates are replaced days before they expire. */
 const lookMs = seconds(30);
 
 /**
- * One address for as long as a process lives: where a certificate is replaced it listens again, and
- * where it could not listen it tries again.
+ * Serves one address for the lifetime of the process: it listens again when the certificate is
+ * replaced, and retries if it could not listen.
  */
 export class MetricsServer {
   readonly #options: MetricsServerOptions;
@@ -40,19 +40,19 @@ export class MetricsServer {
     this.#pair = pair;
   }
 
-  /** Looks every half minute from now on; what fails is told, and leaves what is there. */
+  /** Checks every half minute from now on. A failure is reported and leaves the server as it is. */
   keep(): void {
     this.#looking ??= this.#look(this.#ending.signal);
   }
 
-  /** For good. */
+  /** Closes the server permanently. */
   async close(): Promise<void> {
     this.#ending.abort();
     await this.#looking;
     await this.#leave();
   }
 
-  /** Where it listens; undefined where it does not. */
+  /** The port that it listens on; undefined if it does not listen. */
   get port(): number | undefined {
     return this.#server?.port;
   }

@@ -8,7 +8,7 @@ import {
   metricNames,
 } from "../contracts/telemetry.ts";
 
-/** What a metric is for and which labels it has, as Prometheus and the reference show it. */
+/** A metric's purpose and labels, as Prometheus and the reference show them. */
 export interface Described {
   readonly help: string;
   readonly labels: readonly string[];
@@ -84,7 +84,7 @@ export const histograms: Readonly<Record<HistogramName, string>> = {
 
 export const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];
 
-/** The metrics of contract.md section 4 as Prometheus reads them. */
+/** The metrics of contract.md section 4, in the form that Prometheus reads. */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #counters = new Map<CounterName, Counter>();

@@ -6,7 +6,7 @@ export interface GuardedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly token: string | null;
-  /** Whether it asks for the page itself. */
+  /** Whether it requests the page itself. */
   readonly isPage: boolean;
 }
 
@@ -15,10 +15,10 @@ export type Admission =
   | { readonly kind: "Refused"; readonly status: number; readonly problem: PageText };
 
 /**
- * Who may see the board: a browser that came by a printed address, whose token counts once and is
- * exchanged for a cookie. There is a token only once somebody has asked for an address. A page of
- * another site, or one whose name was pointed at loopback, has no business here, whatever cookies
- * the browser would send along.
+ * Decides who may see the board: a browser that opened a printed address, whose token is valid once
+ * and exchanged for a cookie. A token exists only once an address has been requested. Pages of
+ * other sites, or of a name that was pointed at loopback, are refused, whatever cookies the browser
+ * sends along.
  */
 export class PageGuard {
   readonly #session = secret();
@@ -28,15 +28,15 @@ export class PageGuard {
   #token: string | undefined;
   readonly #spent: string[] = [];
 
-  /** `entry` is how to come by an address: it is told to whoever has none. */
+  /** `entry` explains how to get an address, for visitors without one. */
   constructor(port: number, entry: PageText) {
     this.#entry = entry;
     this.#hosts = new Set(["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`));
-    // Cookies know no port: two boards of one machine must not take each other's away.
+    // Cookies ignore ports: two boards on one machine must not overwrite each other's.
     this.#cookie = `lastcall-board-${port}`;
   }
 
-  /** For one browser; the same until it has been used. */
+  /** The token for one browser; the same until it has been used. */
   token(): string {
     this.#token ??= secret();
     return this.#token;
@@ -47,7 +47,7 @@ export class PageGuard {
     if (refused !== undefined) return { kind: "Refused", status: 403, problem: refused };
     if (this.#hasSession(request.headers)) return { kind: "Admitted" };
     const { token, isPage, method } = request;
-    // A HEAD, as programs send that only preview an address, spends nothing.
+    // A HEAD request, such as from a program that previews an address, does not use up the token.
     if (isPage && method === "GET" && token !== null && this.#spend(token)) {
       const flags = "Path=/; HttpOnly; SameSite=Strict";
       return { kind: "Admitted", setCookie: `${this.#cookie}=${this.#session}; ${flags}` };
@@ -126,7 +126,7 @@ function secret(): string {
   return randomBytes(24).toString("base64url");
 }
 
-/** Takes as long for any guess. */
+/** Takes equally long for any guess. */
 function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));

@@ -19,11 +19,11 @@ import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { listen } from "./http-server.ts";
 import { PageGuard } from "./page-guard.ts";
 
-/** Tabs of one person. */
+/** Enough for the tabs of one person. */
 const mostConnections = 64;
-/** An act is a few hundred bytes. */
+/** An act takes a few hundred bytes. */
 const mostBodyBytes = 65_536;
-/** So many ports after the one that is taken are tried. */
+/** How many ports are tried after the first one if that is taken. */
 const portsTried = 20;
 
 const safety: OutgoingHttpHeaders = {
@@ -38,9 +38,9 @@ const safety: OutgoingHttpHeaders = {
 };
 
 /**
- * Serves a page and what it asks for on loopback, to the browser alone that came with the token
+ * Serves a page and its data on loopback, only to the browser that presented the token
  * (`page-guard.ts`). Nothing is loaded from anywhere else. Throws PORT_TAKEN, and USAGE for an
- * address that is not of loopback.
+ * address that is not a loopback one.
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
   const { host, first } = loopbackOf(options.address);
@@ -67,7 +67,10 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   };
 }
 
-/** Where a page may be served: `127.0.0.1:8087`, `localhost:8087` or `[::1]:8087`. Throws USAGE. */
+/**
+ * A loopback address for the page: `127.0.0.1:8087`, `localhost:8087` or `[::1]:8087`. Throws
+ * USAGE.
+ */
 export function loopbackOf(address: string): { readonly host: string; readonly first: number } {
   const [, host = "", digits = ""] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   const isLoopback = ["127.0.0.1", "localhost", "[::1]"].includes(host);
@@ -125,7 +128,7 @@ async function answer(exchange: Exchange): Promise<void> {
   const file = files.get(pathname);
   const isFile = method === "GET" || method === "HEAD";
   if (isFile && file !== undefined) return sendFile(exchange, file, more);
-  // A HEAD is for the page alone: of a stream it would wait for an end.
+  // HEAD is for files only: for a stream it would never complete.
   const known = method === "GET" ? routes.get : method === "POST" ? routes.post : undefined;
   const route = known?.[pathname];
   if (route === undefined) {
@@ -161,13 +164,13 @@ function refuse(
   response.end(refusalPage(problem[language], language));
 }
 
-/** The first of the browser's languages that the page has. */
+/** The first of the browser's languages that the page supports. */
 function preferredLanguage(accepted = ""): "en" | "ja" {
   const found = /(?:^|,)\s*(en|ja)\b/i.exec(accepted)?.[1]?.toLowerCase();
   return found === "ja" ? "ja" : "en";
 }
 
-/** Never a blank page. */
+/** So that a refusal is never a blank page. */
 function refusalPage(problem: string, language: "en" | "ja"): string {
   const text = problem.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   const end = language === "ja" ? "。" : ".";
@@ -232,19 +235,20 @@ async function readJson(
 }
 
 /**
- * So many messages wait for a page at most, beside what is under way to it. Of thousands of nodes
- * each is some megabytes; a page that is cut off comes back, and is told all of them in one.
+ * The most messages that may wait for a page, besides the one being sent. With thousands of nodes,
+ * each is some megabytes; a page that is disconnected reconnects and gets everything in one
+ * message.
  */
 const mostWaiting = 4;
 
 export interface StreamExchange {
   readonly response: ServerResponse;
   readonly headers: OutgoingHttpHeaders;
-  /** Packed as it is sent: a picture of a thousand nodes is a tenth of its size then. */
+  /** Compressed while it is sent: a picture of a thousand nodes shrinks to a tenth. */
   readonly isPacked: boolean;
 }
 
-/** Answers with a stream until the page goes away, or does not read what it is sent. */
+/** Responds with a stream until the page disconnects or stops reading. */
 function sendStream({ type, open }: PageStream, exchange: StreamExchange): void {
   const { response, headers, isPacked } = exchange;
   response.writeHead(200, {
@@ -272,7 +276,7 @@ interface MessageTarget {
   readonly signal: AbortSignal;
 }
 
-/** Writes messages one after the other, each part when the one before has been taken. */
+/** Writes messages one after the other, each part once the previous one has been accepted. */
 class MessageWriter {
   readonly #target: MessageTarget;
   readonly #waiting: Iterable<string>[] = [];
@@ -288,7 +292,7 @@ class MessageWriter {
       return;
     }
     this.#waiting.push(parts);
-    // What fails is the connection, whose end is heard by itself.
+    // A failure means a broken connection, whose close event does the rest.
     if (!this.#isWriting) this.#write().catch(() => this.#target.response.destroy());
   }
 
