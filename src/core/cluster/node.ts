@@ -99,7 +99,7 @@ export interface Taint {
 /** The key of the taint of a departing node; its value is the cause. */
 export const departingTaint = "lastcall.dev/departing";
 
-/** A condition that is True. Only those are kept that announce the machine's termination. */
+/** A condition that is True or Unknown. Only those are kept that announce the machine's end. */
 export interface NodeCondition {
   readonly type: string;
   readonly reason: string;
