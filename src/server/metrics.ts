@@ -84,7 +84,7 @@ export const histograms: Readonly<Record<HistogramName, string>> = {
 
 export const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];
 
-/** The metrics of contract.md section 4, in the form that Prometheus reads. */
+/** The metrics of docs/reference/telemetry.md, in the form that Prometheus reads. */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #counters = new Map<CounterName, Counter>();

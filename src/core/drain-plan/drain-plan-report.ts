@@ -118,7 +118,10 @@ function until(facts: DrainFacts): string {
   return facts.detail === undefined ? "" : `, with its deadline at ${facts.detail}`;
 }
 
-/** The pinned JSON of `lastcall drain-plan -o json`; contract.md section 1. Spans in seconds. */
+/**
+ * The report of `lastcall drain-plan -o json`, with spans in seconds. Programs read it, so names
+ * and shape must not change.
+ */
 export interface DrainPlanReport {
   readonly apiVersion: "lastcall.dev/v1alpha1";
   readonly kind: "DrainPlan";

@@ -101,10 +101,10 @@ export interface OverdueJobs {
 }
 
 /**
- * Contract: overdue nodes never leave all at once. Oldest first, they take the earliest allowed
- * instants at least min(spacing.min, the reached gap) from every other departure. Nodes that were
- * planned before and whose instant is still ahead keep it, unless one before them in the queue has
- * to be placed again: no node overtakes another.
+ * Overdue nodes never leave all at once. Oldest first, they take the earliest allowed instants at
+ * least min(spacing.min, the reached gap) from every other departure. Nodes that were planned
+ * before and whose instant is still ahead keep it, unless one before them in the queue has to be
+ * placed again: no node overtakes another.
  */
 export function placeOverdue(
   { overdue: jobs, overdueDue }: OverdueJobs,

@@ -205,7 +205,7 @@ function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? "" : "s"}`;
 }
 
-/** The report of `lastcall plan -o json`; names and shape are pinned by the contract. */
+/** The report of `lastcall plan -o json`. Programs read it, so names and shape must not change. */
 export interface PlanReport {
   readonly apiVersion: "lastcall.dev/v1alpha1";
   readonly kind: "Plan";

@@ -29,10 +29,10 @@ interface Scene extends PlanCandidates {
 }
 
 /**
- * Plans the departures of one policy together, as defined in the contract: `Even` reaches the best
- * gap; `Late` reaches the smaller of that and `spacing.min`, with every departure as late as
- * possible; overdue nodes take what remains. Departures that missed their time are planned like any
- * other if all can keep `spacing.min`, otherwise around the others, within the reserve too.
+ * Plans the departures of one policy together (docs/planning.md): `Even` reaches the best gap;
+ * `Late` reaches the smaller of that and `spacing.min`, with every departure as late as possible;
+ * overdue nodes take what remains. Departures that missed their time are planned like any other if
+ * all can keep `spacing.min`, otherwise around the others, within the reserve too.
  */
 export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const scene = { ...input, hours: hoursUntilLastDeadline(input) };

@@ -177,7 +177,7 @@ export type HookResult = "Continue" | "Abandon";
  */
 export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "NodeClaim" | "None";
 
-/** A policy that sets nothing: every field has the default of contract.md. */
+/** A policy that sets nothing: every field has the default of docs/reference/departurepolicy.md. */
 export const defaultPolicy: Policy = Object.freeze({
   name: "",
   weight: 0,
