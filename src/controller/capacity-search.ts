@@ -6,14 +6,14 @@ import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";
 
 export interface CapacityScene extends Pick<FleetView, "nodes" | "departures"> {
-  /** The name of the node whose pods are to leave. */
+  /** The name of the departing node. */
   readonly node: string;
 }
 
 /**
- * Those of the pods that would have no place elsewhere as things are. Where there is room it costs
- * one list of the pods of a node or two; where there is none, one list of all pods, of which
- * nothing is kept but sums. Gives none where no other node says how large it is.
+ * Returns the pods that currently fit on no other node. If there is capacity, this lists the pods
+ * of one or two nodes; if there is none, it lists all pods once and keeps only sums. Returns
+ * nothing if no other node reports its allocatable resources.
  */
 export async function findUnplacedPods(
   pods: readonly PodFacts[],

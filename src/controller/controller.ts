@@ -32,11 +32,11 @@ export interface ControllerOptions {
   readonly launchTimes?: LaunchTimes | undefined;
   /** Sources of notices outside the cluster, used while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
-  /** Abandons the launch hook of a machine that has not become a node; absent: never. */
+  /** The launch hook of a machine that is not a node after this is abandoned; unset: never. */
   readonly joinWithinMs?: Millis | undefined;
   readonly ports: ClusterPorts;
   readonly policyStatus: PolicyStatusSink;
-  /** Absent: workloads are not audited. */
+  /** If unset, workloads are not audited. */
   readonly audit?: { readonly auditor: WorkloadAuditor; readonly everyMs: Millis } | undefined;
   readonly telemetry: Telemetry;
   readonly leadership: Leadership;
@@ -44,9 +44,9 @@ export interface ControllerOptions {
   readonly rng: Rng;
   /** The uid of the controller's own pod, if it runs in one. */
   readonly self?: string | undefined;
-  /** How long before its departure a node gets the `PreferNoSchedule` taint; absent: never. */
+  /** How long before its departure a node gets the `PreferNoSchedule` taint; unset: never. */
   readonly departingSoonMs?: Millis | undefined;
-  /** Does not remove the Failed pods of machines that are gone. */
+  /** Keeps the Failed pods of machines that are gone. */
   readonly keepsFailedPods?: boolean | undefined;
   /** Logs every decision and writes nothing. */
   readonly dryRun: boolean;
@@ -54,7 +54,7 @@ export interface ControllerOptions {
 
 /**
  * The controller. It always watches, and acts only while it leads. All state is in the cluster, so
- * a new leader simply starts to act on what is there.
+ * a new leader continues from what it finds there.
  */
 export class Controller {
   readonly #options: ControllerOptions;
@@ -174,7 +174,7 @@ export class Controller {
     await sweep.run(signal).catch(() => undefined);
   }
 
-  /** Audits workloads in the background: if it fails, departures go on. */
+  /** Audits workloads in the background. A failed audit does not affect departures. */
   async #watchWorkloads(signal: AbortSignal): Promise<void> {
     const { audit, fleet, policyStatus, telemetry, clock, dryRun } = this.#options;
     if (audit === undefined) return;

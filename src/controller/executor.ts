@@ -180,8 +180,8 @@ export class Executor {
   }
 
   /**
-   * Writes the status. `change` is evaluated first, again when the request is sent, which in a
-   * burst can be later, and after a conflict on the departure as read then. It returns undefined if
+   * Writes the status. `change` is evaluated at once, again when the request is sent (which may be
+   * later in a burst), and after a conflict on the departure as read then. It returns undefined if
    * there is nothing to write. The result is undefined if the Departure is gone.
    */
   async record(
@@ -274,7 +274,7 @@ export class Executor {
     return answer;
   }
 
-  /** Logs a refused restart. Each pod asks for one once per drain, so this is rare. */
+  /** Logs a refused restart, which is rare: each pod requests at most one per drain. */
   #restartRefused({ pod, owner, answer }: RefusedRestart): void {
     const code: ErrorCode = answer.status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
     this.telemetry.metrics.count("lastcall_errors_total", { code });
@@ -305,7 +305,7 @@ export class Executor {
     await this.#ports.placeholders.remove(name);
   }
 
-  /** The releaser to check such machines with; undefined if there is none. Read-only. */
+  /** The releaser that checks a machine; undefined if there is none. Read-only. */
   checkerFor(machine: ReleasedMachine): Pick<InstanceReleaser, "check"> | undefined {
     return this.#ports.releaserFor(machine);
   }

@@ -1,9 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 
-/** A pass without any progress for longer than this hangs. */
+/** A pass without progress for longer than this counts as hung. */
 const stillLimitMs = 2 * 60_000;
 /**
- * A loop that has started no pass for longer than this has stopped; it resyncs every ten minutes.
+ * A loop that has started no pass for longer than this counts as stopped: it resyncs every ten
+ * minutes.
  */
 const idleLimitMs = 15 * 60_000;
 
@@ -26,8 +27,8 @@ export class Health {
   }
 
   /**
-   * The pass has made progress: a request has ended, even if it failed. A slow API server makes a
-   * pass long, which a restart would not fix.
+   * Records progress: a request has ended, even if it failed. A slow API server makes a pass long,
+   * which a restart would not fix.
    */
   passMoved(): void {
     this.#movedMs = this.#clock.monotonic();

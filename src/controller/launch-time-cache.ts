@@ -10,30 +10,30 @@ export interface LaunchTimeCacheOptions {
   readonly launchTimes: LaunchTimes;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
-  /** Called when an answer came that nobody had waited for. */
+  /** Called when a response arrives that no pass is waiting for. */
   readonly onNews: () => void;
 }
 
-/** The cloud is asked no more often than this, however many machines come one after another. */
+/** The shortest interval between requests to the cloud, however many machines appear one by one. */
 const paceMs: Millis = seconds(5);
-/** So long the plan waits for the launch time of a machine that it sees for the first time. */
+/** How long the plan waits for the launch time of a new machine. */
 const patienceMs: Millis = seconds(8);
-/** A machine whose launch time the cloud did not tell is asked for again after this. */
+/** When to retry a machine whose launch time the cloud did not return. */
 const untoldMs: Millis = minutes(10);
-/** After a fault: half a minute, doubling up to as long. */
+/** The first pause after an error; it doubles up to `untoldMs`. */
 const firstPauseMs: Millis = seconds(30);
 
-/** What is known of one machine in one boot. */
+/** What is known about one machine in one boot. */
 interface Entry {
   readonly bornAt: Instant | undefined;
-  /** On the monotonic clock; infinite for what is known. */
+  /** Monotonic; infinite once the launch time is known. */
   readonly askAgainAt: number;
 }
 
 /**
- * The launch times of the machines behind the nodes, as the cloud tells them. Each machine is asked
- * for once in each of its boots. Where the cloud does not tell, the Node's own age counts, and the
- * plan says so. Only the planned side waits for an answer, and not for long.
+ * The launch times of the machines behind the nodes, as reported by the cloud. Each machine is
+ * looked up once per boot. If the cloud returns no launch time, the age of the Node object counts
+ * instead, and the plan says so. Only planned departures wait for a response, and not for long.
  */
 export class LaunchTimeCache {
   readonly #options: LaunchTimeCacheOptions;
@@ -47,7 +47,7 @@ export class LaunchTimeCache {
     this.#options = options;
   }
 
-  /** Asks about the machines that are seen for the first time, and waits a while for the answer. */
+  /** Looks up machines that are new, and waits a while for the response. */
   async learn(
     view: { readonly nodes: readonly NodeFacts[]; readonly policies: readonly Policy[] },
     signal: AbortSignal,
@@ -58,7 +58,7 @@ export class LaunchTimeCache {
     if (planned.some((node) => this.#isNew(node))) await this.#waitFor(planned, signal);
   }
 
-  /** The nodes, each with its machine's launch time where it is known. */
+  /** The nodes, each with its machine's launch time if known. */
   withKnownLaunchTimes(nodes: readonly NodeFacts[]): readonly NodeFacts[] {
     return nodes.map((node) => this.#withLaunchTime(node));
   }
@@ -77,7 +77,7 @@ export class LaunchTimeCache {
     return entry === undefined || entry.askAgainAt <= this.#options.clock.monotonic();
   }
 
-  /** One question at a time; it goes on whether or not anybody waits. */
+  /** Sends one request at a time, which continues whether or not anybody waits for it. */
   #askAbout(nodes: readonly NodeFacts[], signal: AbortSignal): void {
     if (this.#asking !== undefined) return;
     const due = nodes.filter((node) => this.#isDue(node));
@@ -90,7 +90,7 @@ export class LaunchTimeCache {
       });
   }
 
-  /** A machine that came while a question was under way is in the next one. */
+  /** Waits up to `patienceMs`. A machine that appears during a request is in the next one. */
   async #waitFor(nodes: readonly NodeFacts[], signal: AbortSignal): Promise<void> {
     const enough = new AbortController();
     const { clock } = this.#options;
@@ -138,7 +138,7 @@ export class LaunchTimeCache {
     this.#complain(faults);
   }
 
-  /** Every fault is counted; of a row of them only the first is said. */
+  /** Counts every error, and logs only the first of consecutive failures. */
   #complain(faults: readonly LastcallError[]): void {
     const { log, metrics } = this.#options.telemetry;
     for (const { code } of faults) metrics.count("lastcall_errors_total", { code });
@@ -156,7 +156,8 @@ export class LaunchTimeCache {
 }
 
 /**
- * A machine is told by its place and its boot: a place is taken over, and a stop and a start count.
+ * Identifies a machine by its providerID and boot: another machine may take over a providerID, and
+ * a stop and start changes the launch time.
  */
 function keyOf({ providerID, bootID }: NodeFacts): string {
   return `${providerID} ${bootID}`;

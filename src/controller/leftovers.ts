@@ -10,7 +10,7 @@ import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
-/** Runs remove their own placeholders; this sweep is for those that a crash has left. */
+/** Runs remove their own placeholders; this sweep removes those that a crash has left behind. */
 const sweepEveryMs: Millis = minutes(10);
 
 export interface SweepOptions {

@@ -44,7 +44,7 @@ export interface PlanReconcilerOptions {
   readonly clock: Clock;
   /** Logs every decision and performs none. */
   readonly dryRun: boolean;
-  /** How long before its departure a node gets the `PreferNoSchedule` taint; absent: never. */
+  /** How long before its departure a node gets the `PreferNoSchedule` taint; unset: never. */
   readonly departingSoonMs?: Millis | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
@@ -139,7 +139,7 @@ export class PlanReconciler {
       gates.ask(gatesToAsk(before, clock.now()), signal),
       this.#launchTimes?.learn(before, signal),
     ]);
-    // The answers may have taken a while: looks up what is new, and decides on the newest state.
+    // The responses may have taken a while: looks up new nodes, and decides on the newest state.
     await this.#launchTimes?.learn(fleet.view(), signal);
     health.passMoved();
     const decidesSince = clock.monotonic();
@@ -163,7 +163,7 @@ export class PlanReconciler {
     return earliest(verdict.askAgainAt, soonAt);
   }
 
-  /** Writes the status in the background. It informs people: an error stops nothing. */
+  /** Writes the status in the background. It is informational, so an error stops nothing. */
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
     const { policyStatus } = this.#options;
     this.#reporter.tellInvalid(plan);
@@ -188,7 +188,9 @@ export class PlanReconciler {
       .catch((fault: unknown) => this.#statusNotWritten(fault));
   }
 
-  /** Sweeps by the newest state: a departure that has started since keeps its placeholders. */
+  /**
+   * Sweeps by the newest state, so that a departure that has just started keeps its placeholders.
+   */
   async #sweep(signal: AbortSignal): Promise<void> {
     const { fleet, activeDepartures, sweep, dryRun } = this.#options;
     if (dryRun) return;
@@ -215,7 +217,10 @@ export class PlanReconciler {
     await Promise.all(Array.from({ length: actsAtOnce }, worker));
   }
 
-  /** Logs a decision without effect, or any in a dry run, once until it changes. */
+  /**
+   * Whether to perform the decision. Logs any other (one without effect, or in a dry run) once
+   * until it changes.
+   */
   #doesSomething(decision: Decision, logged: Set<string>): boolean {
     if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
@@ -346,13 +351,13 @@ function earlierOf(a: Instant | undefined, b: Instant): Instant {
   return a === undefined || b < a ? b : a;
 }
 
-/** Changes come in bursts: a pass waits at least so long after the first one. */
+/** Changes come in bursts: a pass waits at least this long after the first one. */
 const batchMs: Millis = millis(20);
 /** The shortest pause between two passes. */
 const leastMs: Millis = millis(200);
 /** The longest delay of a requested departure. */
 const mostMs: Millis = seconds(5);
-/** How many times longer than the decision the pause after it is. */
+/** The pause after a decision, as a multiple of its duration. */
 const restShare = 9;
 
 /**

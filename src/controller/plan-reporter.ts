@@ -14,12 +14,12 @@ interface Sample {
 }
 
 /**
- * Shows the plan as gauges: nodes managed, departures by reason and by phase, spacing. And tells of
+ * Reports the plan as gauges (nodes managed, departures by reason and by phase, spacing), and
  * policies that cannot be read.
  */
 export class PlanReporter {
   readonly #telemetry: Telemetry;
-  /** What was told of each policy, so that it is told once until it is another. */
+  /** The reported problem of each policy, which is reported again only when it changes. */
   #told: ReadonlyMap<string, string> = new Map();
 
   constructor(telemetry: Telemetry) {
@@ -42,7 +42,7 @@ export class PlanReporter {
     metrics.set("lastcall_departures", phaseSamples(departures));
   }
 
-  /** By log and Event; the number of nodes changes all the time and is no news by itself. */
+  /** Logs the problem and emits an Event. A change in the number of nodes alone is not reported. */
   tellInvalid({ bad }: FleetPlan): void {
     const { log, events } = this.#telemetry;
     for (const { policy, nodes } of bad) {
@@ -93,15 +93,15 @@ function phaseSamples(departures: readonly Departure[]): Sample[] {
 export interface SoonTaintsOptions {
   readonly executor: Executor;
   readonly clock: Clock;
-  /** How long before its departure a node gets the taint; undefined: none has it. */
+  /** How long before its departure a node gets the taint; undefined: never. */
   readonly leadMs: Millis | undefined;
-  /** Asks for another pass. */
+  /** Requests another pass. */
   readonly wake: () => void;
 }
 
 /**
- * The soft taint of the nodes that are next (docs/adr/0011-soft-taint.md). It is best
- * effort: it is written one node after the other beside the loop, and neither the plan nor a notice
+ * Manages the soft taint of the nodes that depart next (docs/adr/0011-soft-taint.md). It is best
+ * effort: nodes are patched one after another in the background, and neither the plan nor a notice
  * waits for it.
  */
 export class SoonTaints {
@@ -113,7 +113,7 @@ export class SoonTaints {
     this.#options = options;
   }
 
-  /** Begins to write what has changed; gives the instant at which there is more to write. */
+  /** Starts writing what has changed. Returns the instant of the next change. */
   follow(plan: FleetPlan, snapshot: Snapshot, signal: AbortSignal): Instant | undefined {
     const { clock, leadMs } = this.#options;
     const { changes, askAgainAt } = soonChanges({ ...snapshot, plan, at: clock.now(), leadMs });
@@ -131,7 +131,7 @@ export class SoonTaints {
       try {
         await executor.markSoon(node, to);
       } catch (error) {
-        // The next pass tries again.
+        // The next pass retries.
         const told = { node: node.name, error: messageOf(error) };
         if (!signal.aborted) executor.telemetry.log.warn("soft-taint-not-written", told);
       }

@@ -224,9 +224,7 @@ export class ReleaseChecks {
   }
 }
 
-/**
- * Checks one machine with a timeout. No response is an answer as well.
- */
+/** Checks one machine with a timeout. A timeout is an answer as well. */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
   { executor, clock }: ReleaseCheckOptions,

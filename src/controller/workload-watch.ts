@@ -12,30 +12,30 @@ import { isLastcallError, messageOf } from "../errors.ts";
 
 export interface WorkloadWatchOptions {
   readonly auditor: WorkloadAuditor;
-  /** From the end of one audit to the next. */
+  /** The pause between the end of one audit and the start of the next. */
   readonly everyMs: Millis;
   readonly fleet: Fleet;
   readonly policyStatus: PolicyStatusSink;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Shows the metrics and writes no condition. */
+  /** Updates the metrics and writes no condition. */
   readonly dryRun: boolean;
 }
 
 /**
- * A controller that has just begun has better things to do, and one that keeps dying must not list.
+ * The delay of the first audit: a controller that has just started has more urgent work, and one in
+ * a crash loop must not list all workloads.
  */
 const firstAfterMs: Millis = minutes(10);
-/**
- * A new policy is judged before its turn, but the workloads are never read more often than this.
- */
+/** The shortest pause between audits, even if a new policy triggers one early. */
 const leastGapMs: Millis = minutes(15);
-/** Nodes change all the time; whether a policy has got its first is looked at this often. */
+/** How often to check whether a policy has got its first node, since nodes change all the time. */
 const gatherMs: Millis = seconds(30);
 
 /**
- * Keeps the audit of the workloads up to date, as metrics and as the condition `SpotReady` of each
- * policy: at a slow pace, by the leader alone, and never in the way of a departure.
+ * Audits the workloads periodically, and shows the result as metrics and as the condition
+ * `SpotReady` of each policy. Only the leader audits, at a slow pace and without delaying
+ * departures.
  */
 export class WorkloadWatch {
   readonly #options: WorkloadWatchOptions;
@@ -47,8 +47,8 @@ export class WorkloadWatch {
   }
 
   /**
-   * Runs until the signal aborts. A fault of an audit is said; one that passes by itself is tried
-   * again after the least gap, a right that is missing at the next turn.
+   * Runs until the signal aborts. Errors are counted and logged. Retryable ones are retried after
+   * `leastGapMs`; any other, such as a missing permission, at the next regular audit.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, fleet, everyMs, telemetry } = this.#options;
@@ -70,7 +70,7 @@ export class WorkloadWatch {
     }
   }
 
-  /** The next turn comes by time, or because other policies have nodes than those judged. */
+  /** Waits until the next audit is due, or until other policies have nodes than those judged. */
   async #untilDue(
     { dueAt, judged }: { readonly dueAt: Instant; readonly judged: string },
     signal: AbortSignal,
@@ -136,7 +136,7 @@ function targetsOf({ nodes, policies }: FleetView): readonly AuditTarget[] {
   return policies.map(({ name }) => ({ policy: name, nodes: owned.get(name) ?? [] }));
 }
 
-/** Which policies there are, and which of them have nodes. */
+/** Identifies the existing policies, and which of them have nodes. */
 function policiesOf(view: FleetView): string {
   return JSON.stringify(targetsOf(view).map(({ policy, nodes }) => [policy, nodes.length > 0]));
 }

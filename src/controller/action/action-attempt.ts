@@ -42,11 +42,9 @@ export interface ActionAttemptOptions {
   readonly runner: ActionRunner;
   /** No attempt starts after it. Evaluated before each, since it may move earlier. */
   readonly deadlineAt: () => Instant | undefined;
-  /** What the end means, for messages; absent: the departure's deadline has passed. */
+  /** What the end means, for messages. Default: the departure's deadline has passed. */
   readonly whyOver?: string | undefined;
-  /**
-   * Whether the departure is being rolled back, so that nothing more may be changed. Absent: never.
-   */
+  /** Whether the departure is being rolled back, so nothing more may be changed. Default: never. */
   readonly isTakenBack?: () => boolean;
   /** Called before and after each call that may change something. */
   readonly onAsked?: (isAsked: boolean) => void;
@@ -55,7 +53,7 @@ export interface ActionAttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** Why an action ends that did not run before its departure was rolled back. */
+/** The abort reason of an action that had not run before its departure was rolled back. */
 export const rolledBack = "the departure is rolled back";
 
 /** A task without the end of its attempt. */

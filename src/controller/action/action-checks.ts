@@ -10,7 +10,7 @@ import { isLastcallError, messageOf } from "../../errors.ts";
 
 export interface ActionCheckOptions {
   readonly fleet: Fleet;
-  /** Absent if this process cannot run actions. */
+  /** Unset if this process cannot run actions. */
   readonly actionPorts: ActionPorts | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly telemetry: Telemetry;
@@ -45,8 +45,9 @@ const notYet: ReadyState = {
 
 /**
  * Reports problems with the actions of a policy before the first notice: an unknown ARN, a missing
- * permission or Secret, a host that is not allowed. The policy is in force anyway, and Ready once
- * its actions have been checked. The checks also load the code that runs the actions.
+ * permission or Secret, a host that is not allowed. The policy applies even before that, and
+ * becomes Ready once its actions have been checked. The checks also load the code that runs the
+ * actions.
  */
 export class ActionChecks {
   readonly #options: ActionCheckOptions;

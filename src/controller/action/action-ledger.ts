@@ -31,7 +31,7 @@ export class ActionLedger {
   readonly #options: ActionLedgerOptions;
   readonly #own = new Map<string, ActionRecord>();
   #records: readonly ActionRecord[];
-  /** The write that has not been sent yet, and takes further changes along. */
+  /** The write that has not been sent yet, which will include further changes. */
   #waiting: Promise<void> | undefined;
 
   constructor(options: ActionLedgerOptions) {
@@ -59,13 +59,13 @@ export class ActionLedger {
     this.reconsider();
   }
 
-  /** Evaluates actions that have not started again, by the current cause and phase. */
+  /** Reevaluates the actions that have not started, for the current cause and phase. */
   reconsider(): void {
     this.#records = this.#planned(this.#records);
   }
 
   /**
-   * Writes that an action starts. Returns false if another process has ended it meanwhile, or the
+   * Records that an action starts. Returns false if another process has ended it meanwhile, or the
    * departure is gone.
    */
   async claim(begun: ActionRecord, signal: AbortSignal): Promise<boolean> {

@@ -38,12 +38,12 @@ export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underW
   readonly cordons: Pick<PendingCordons, "answered">;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** Its node as the watch has shown it last. */
+  /** The node as last seen by the watch. */
   readonly node: () => NodeFacts | undefined;
   readonly machineAddresses: (node: string, signal: AbortSignal) => Promise<MachineAddresses>;
 }
 
-/** An action that is being carried out. */
+/** A running action. */
 interface UnderWay {
   readonly ended: Promise<void>;
   readonly way: Way;
@@ -52,33 +52,38 @@ interface UnderWay {
 interface Way {
   readonly stop: AbortController;
   readonly signal: AbortSignal;
-  /** Its receiver has been asked, and has not answered yet. */
+  /** Whether a request to its receiver is waiting for the response. */
   isAsked: boolean;
 }
 
-/** Cordons go out first: what begins in the turn of a notice begins so long after it. */
+/** How long after a notice actions start, so that cordons are sent first. */
 const afterCordonMs = millis(1);
-/** That an action begins is written so much later, with what it has found to undo it by then. */
+/**
+ * How long the write that an action has started is delayed, so that it includes the undo record.
+ */
 const gatherMs = millis(20);
-/** And under a notice how it has ended, where nobody waits for that: at the pace of progress. */
+/**
+ * How long the write of a result is delayed under a notice if nothing waits for it: as long as that
+ * of drain progress.
+ */
 const gatherEndsMs = seconds(1);
 
 /**
- * The actions of one departure, beside its steps: begun when a point is reached, each for itself,
- * and in nobody's way. The status has each before its first change and after its end, so that the
- * next leader goes on with what is open and does nothing twice.
+ * Runs the actions of one departure beside its steps. Each starts when its point is reached,
+ * independently of the others, and delays nothing. The status records each action before its first
+ * change and after its end, so that the next leader resumes what is open and does nothing twice.
  */
 export class ActionPipeline {
   readonly #options: ActionPipelineOptions;
   readonly #ledger: ActionLedger;
   readonly #underWay = new Map<string, UnderWay>();
   readonly #reached = new Set<ActionPoint>();
-  /** Ends with the run, and not with the phase in which an action began. */
+  /** Aborts with the run, not with the phase in which an action started. */
   #signal: AbortSignal = AbortSignal.abort();
-  /** Another process, or another run, may have gone on with it: each action is claimed first. */
+  /** Another process or run may have continued the actions, so each is claimed first. */
   #isResumed = false;
   #isUndoing = false;
-  /** A notice may not name it, and a Node that is gone tells it no more. */
+  /** Remembered because a notice may not name it, and a Node that is gone no longer shows it. */
   #providerID: string | undefined;
 
   constructor(options: ActionPipelineOptions) {
@@ -86,7 +91,10 @@ export class ActionPipeline {
     this.#ledger = new ActionLedger({ ...options, underWay: (name) => this.#underWay.has(name) });
   }
 
-  /** Before anything else: for how long it runs, and whether a run before it may have begun. */
+  /**
+   * Called before anything else. `signal` limits all actions; `Resumed` if an earlier run may have
+   * started some.
+   */
   open(signal: AbortSignal, how: "New" | "Resumed"): void {
     this.#signal = signal;
     this.#isResumed = how === "Resumed";
@@ -99,17 +107,19 @@ export class ActionPipeline {
     return new Set(actions.filter(({ required }) => required).map(({ name }) => name));
   }
 
-  /** Whether every second counts, so that nobody waits for an action. */
+  /** Whether every second counts, so that nothing waits for an action. */
   get isPressing(): boolean {
     return isPressing(this.#options.departure(), this.#options.clock.now());
   }
 
-  /** The record of the first action of a kind that is for this departure, as it is now. */
+  /** The current record of the first action of a kind that applies to this departure. */
   recordOf(kind: ActionSpec["kind"]): ActionRecord | undefined {
     return this.#ledger.records.find((one) => one.kind === kind && one.state !== "Skipped");
   }
 
-  /** Begins what is due in the phase that the departure is in, and at a point before the next. */
+  /**
+   * Starts the actions that are due in the current phase, and at `point`, which precedes the next.
+   */
   begin(point?: ActionPoint): void {
     if (this.#isIdle) return;
     this.#isUndoing = false;
@@ -123,14 +133,14 @@ export class ActionPipeline {
     );
   }
 
-  /** The same where the cause has become another: what did not fit it may fit now. */
+  /** Starts the actions that are due now because the cause has changed. */
   reconsider(): void {
     if (!this.#isIdle && this.#reached.size > 0) this.#beginDue();
   }
 
   /**
-   * Resolves when none of these actions is under way any more, with those that have failed. One
-   * whose point has not been reached is not waited for.
+   * Resolves with the failed ones once none of these actions is running. Does not wait for an
+   * action whose point has not been reached.
    */
   async settled(
     these: (record: ActionRecord) => boolean,
@@ -146,16 +156,16 @@ export class ActionPipeline {
     }
   }
 
-  /** Puts back what was changed. Resolves when that is done, or has failed for good. */
+  /** Undoes what was changed. Resolves when that has succeeded, or has failed for good. */
   async undo(signal: AbortSignal): Promise<void> {
     if (this.#isIdle) return;
     this.#isUndoing = true;
     this.#reached.clear();
     const undoable = () => undoableRecords(this.#ledger.records);
-    // What cannot be undone is not begun or tried again, unless it is a message.
+    // Actions with an undo record stop now. Others, except messages, no longer start or retry.
     const stopped = undoable().flatMap(({ name }) => this.#underWay.get(name) ?? []);
     for (const { way } of stopped) way.stop.abort(rolledBack);
-    // Where its receiver has been asked the node is not at work again before it has answered.
+    // The node is not uncordoned before a receiver has responded to a permanent change.
     const asked = this.#ledger.records
       .filter(isForGood)
       .flatMap(({ name }) => this.#underWay.get(name) ?? [])
@@ -164,14 +174,14 @@ export class ActionPipeline {
     await unlessAborted(Promise.all(ending), signal);
     const records = undoable();
     if (records.length === 0) return;
-    // Half undone it is no longer done: a notice that comes now finds it to be done again.
+    // A half-undone action is no longer done: a notice that arrives now must run it again.
     for (const record of records) this.#ledger.set({ ...record, state: "Running" });
     await this.#ledger.save(signal);
     const byKind = Map.groupBy(records, ({ kind }) => kind).values();
     await Promise.all(byKind.map((same) => this.#takeBackInTurn(same, signal)));
   }
 
-  /** What a later action of a kind has found is what the one before it had made. */
+  /** Undoes the actions of a kind latest first: what a later one found, an earlier one had made. */
   async #takeBackInTurn(records: readonly ActionRecord[], signal: AbortSignal): Promise<void> {
     const begunMs = ({ startedAt }: ActionRecord): number => startedAt ?? 0;
     const latestFirst = records.toReversed().toSorted((a, b) => begunMs(b) - begunMs(a));
@@ -179,8 +189,8 @@ export class ActionPipeline {
   }
 
   /**
-   * Before the departure is held: what can be undone is undone. What a process before this one has
-   * begun beside that is ended, since nobody goes on with it until the departure begins once more.
+   * Called before the departure is held. Undoes what can be undone. Ends other actions that an
+   * earlier process has started, because nothing continues them until the departure starts again.
    */
   async suspend(signal: AbortSignal): Promise<void> {
     await this.undo(signal);
@@ -189,7 +199,7 @@ export class ActionPipeline {
     for (const record of left) await this.#ended({ ...record, state: "Failed", result, detail });
   }
 
-  /** After the outcome: what is under way ends, then the actions at the end are carried out. */
+  /** Called after the outcome. Waits for running actions, then runs those at the end. */
   async finish(signal: AbortSignal): Promise<void> {
     if (this.#isIdle) return;
     await this.#untilQuiet(signal);
@@ -205,7 +215,7 @@ export class ActionPipeline {
     await unlessAborted(Promise.all(all), signal);
   }
 
-  /** Most policies name no action: then nothing is asked, and nothing written. */
+  /** Most policies have no actions: then nothing is requested or written. */
   get #isIdle(): boolean {
     return this.#options.policy().actions.length === 0 && this.#ledger.records.length === 0;
   }
@@ -223,7 +233,7 @@ export class ActionPipeline {
       underWay: (name) => this.#underWay.has(name),
     });
     for (const action of due) this.#start(action);
-    // What is under way has its own to write, and takes the others along.
+    // A running action writes its own record, and the others with it.
     if (this.#underWay.size === 0) this.#ledger.saveBeside(this.#signal);
   }
 
@@ -267,7 +277,7 @@ export class ActionPipeline {
       if (this.#isUndoing) stop.abort(rolledBack);
       signal.throwIfAborted();
       this.#ledger.set({ ...this.#ledger.recordOf(action), undo });
-      // Whom requests still reach is to be out before its pods have ended, and not after them.
+      // A machine that still receives requests must be deregistered before its pods end, not after.
       const isDue = action.how.kind === "deregisterTargets" && this.isPressing;
       await this.#ledger.save(signal, isDue ? "Ahead" : "Behind");
     };
@@ -318,7 +328,10 @@ export class ActionPipeline {
     await this.#ledger.save(this.#signal);
   }
 
-  /** A fault in the pipeline's own work; of a lost lease the next leader makes good. */
+  /**
+   * Handles an error of the pipeline itself. After a lost lease, the next leader resumes the
+   * action.
+   */
   #broken(action: Action, error: unknown): void {
     const { telemetry, departure } = this.#options;
     const isLost = isLastcallError(error) && error.code === "LEASE_LOST";

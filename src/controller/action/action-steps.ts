@@ -3,14 +3,14 @@ import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { ActionPoint } from "../../core/policy/action.ts";
 import type { StepContext } from "../departure/step.ts";
 
-/** Begins what is due by now and waits for none of it: neither cordon nor drain has to. */
+/** Starts the actions that are due. Neither cordon nor drain waits for them. */
 export async function beginActions({ actions }: StepContext): Promise<undefined> {
   actions.begin();
 }
 
 /**
- * Before the drain of a departure that has the time: waits for the actions that are required, and
- * undoes it all where one has failed.
+ * Before the drain of a departure that has time: waits for the required actions, and rolls the
+ * departure back if one has failed.
  */
 export async function awaitRequiredActions(
   context: StepContext,
@@ -28,15 +28,15 @@ export async function awaitRequiredActions(
   return { event: "GaveUp", reason: "ActionFailed", detail };
 }
 
-/** Waits until the machine has left its target groups, where an action sees to that. */
+/** Waits until the machine has left its target groups, if an action deregisters it. */
 export async function awaitDetached(context: StepContext, signal: AbortSignal): Promise<void> {
   const these = ({ at, kind }: ActionRecord) => isBeforeDrain(at) && kind === "deregisterTargets";
   await failedOf(these, context, signal);
 }
 
 /**
- * Before the machine is released: what is done after the drain may need it. Failed ones do not
- * count.
+ * Before the release: waits for the actions after the drain, which may need the machine. Failed
+ * ones do not count.
  */
 export async function awaitLastActions(
   context: StepContext,
@@ -49,7 +49,7 @@ function isBeforeDrain(at: ActionPoint): boolean {
   return at === "AtNotice" || at === "BeforeDrain";
 }
 
-/** Waits for these actions, and gives those that have failed. Under a notice nobody waits. */
+/** Waits for these actions and returns those that have failed. Does not wait under a notice. */
 async function failedOf(
   these: (record: ActionRecord) => boolean,
   context: StepContext,
@@ -73,7 +73,7 @@ async function failedOf(
   }
 }
 
-/** Before the node takes pods again: what was changed around it is as it was. */
+/** Before the node is uncordoned: undoes what actions have changed around it. */
 export async function undoActions(
   { actions }: StepContext,
   signal: AbortSignal,

@@ -1,14 +1,14 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 
-/** Traffic has to leave as well: so long an action stands back for cordons at the most. */
+/** How long an action yields to cordons at most: traffic has to be moved away as well. */
 const longestBehindMs: Millis = millis(300);
 
-/** The cordons of all runs that are asked for and not answered. */
+/** The cordons of all runs that have been requested but not answered. */
 export class PendingCordons {
   readonly #clock: Clock;
   #count = 0;
-  /** There were several at a time, and some are left of them. */
+  /** Several cordons were pending at once, and not all have been answered. */
   #isBurst = false;
   #allAnswered = Promise.withResolvers<void>();
 
@@ -33,14 +33,14 @@ export class PendingCordons {
   }
 
   /**
-   * Resolves when no cordon is pending any more, or after a while: what begins in a burst of
-   * notices takes the processor that the cordons need. With one alone nobody is in the way.
+   * Resolves when no cordon is pending, or after a while: in a burst of notices, actions would take
+   * the CPU time that the cordons need. A single cordon is not delayed by them.
    */
   async answered(signal: AbortSignal): Promise<void> {
     if (!this.#isBurst) return;
     const over = new AbortController();
     const late = this.#clock.sleep(longestBehindMs, AbortSignal.any([signal, over.signal]));
-    // Once the race is decided, a rejection of the other would have no handler.
+    // Once the race is decided, a rejection of the other promise would have no handler.
     late.catch(() => undefined);
     try {
       await Promise.race([this.#allAnswered.promise, late]);

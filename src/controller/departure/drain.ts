@@ -37,7 +37,7 @@ import { type DrainEnd, type StepContext, targetOf } from "./step.ts";
 
 /**
  * Pod changes and eviction responses arrive in bursts, and each step evaluates every pod: a step
- * waits so long for more of them. For a drain of 110 pods this halves the time.
+ * waits this long for more of them. For a drain of 110 pods this halves the time.
  */
 const batchMs: Millis = millis(20);
 

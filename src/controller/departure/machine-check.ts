@@ -32,7 +32,7 @@ export interface MachineCheckOptions {
  * Decides which pods belong to the departing machine. Pods are bound to a node by name only, and
  * the watch that would show a replaced node may have stalled. So pods that appear after the last
  * identity check count only after another read of the node and the Departure. While the node cannot
- * be read, they are left alone, even under a notice: they may be another machine's.
+ * be read, they are not touched, even under a notice: they may be another machine's.
  */
 export class MachineCheck {
   readonly #options: MachineCheckOptions;

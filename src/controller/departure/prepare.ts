@@ -17,7 +17,7 @@ import { machineLost } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
 
 /**
- * Under a notice, the identity check of the cordon is valid for so long, and the node is not read
+ * How long the identity check of the cordon is valid under a notice, so that the node is not read
  * again.
  */
 const identityValidMs = 5000;
@@ -83,7 +83,7 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
 
 /**
  * Checks the gates again after a wait for another drain: the window may have closed meanwhile, or a
- * freeze begun. A planned departure is then held like one that has not started.
+ * freeze may have started. A planned departure is then held like one that has not started.
  */
 export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
   const { departure, clock, policy, view } = context;

@@ -240,7 +240,7 @@ export class DepartureRun {
     this.#phase.abort();
   }
 
-  /** Runs to the end. `first` is the event that started it, absent for a resumed run. */
+  /** Runs to the end. `first` is the event that started it, undefined for a resumed run. */
   async run(signal: AbortSignal, first?: PhaseResult): Promise<void> {
     const { actions } = this.#context;
     // A resumed run starts its own actions: none of the old ones may continue beside them.

@@ -45,7 +45,7 @@ export interface RunOptions {
   readonly placeholders: Placeholders;
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
-  /** Absent if this process cannot run actions. */
+  /** Unset if this process cannot run actions. */
   readonly actionPorts?: ActionPorts | undefined;
   readonly cordons: PendingCordons;
   readonly runningDrains: RunningDrains;
@@ -103,7 +103,7 @@ export interface RunMemory {
   missed?: Pick<PhaseResult, "reason" | "detail">;
   /** When the node was cordoned (monotonic); the cordon checks its identity as well. */
   cordonedAtMs?: number;
-  /** The uids of the pods that were on the node when its first drain began. */
+  /** The uids of the pods that were on the node when its first drain started. */
   beganWith?: ReadonlySet<string>;
   /** The drain's counters, so that an interrupted drain continues counting. */
   counts?: DrainCounts;

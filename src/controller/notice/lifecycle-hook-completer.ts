@@ -18,11 +18,11 @@ export interface LifecycleHookCompleterOptions {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
-  /** How long a new instance may take to become a Ready node; absent: without limit. */
+  /** How long a new instance may take to become a Ready node; unset: without limit. */
   readonly joinWithinMs?: Millis | undefined;
 }
 
-/** Resync interval of a wait, which may end by itself. */
+/** Resync interval of a wait, which may end without a change in the cluster. */
 const quietMs: Millis = minutes(1);
 /** How soon a failed heartbeat is retried. */
 const heartbeatRetryMs: Millis = seconds(10);

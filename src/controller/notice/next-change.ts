@@ -6,7 +6,7 @@ export interface ChangeWait {
   readonly fleet: Fleet;
   readonly clock: Clock;
   readonly mostMs: Millis;
-  /** Filters changes; absent: any change. */
+  /** Filters changes. Default: any change. */
   readonly concerns?: (change: FleetChange) => boolean;
   readonly signal?: AbortSignal;
 }
