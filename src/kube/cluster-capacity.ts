@@ -14,7 +14,7 @@ import { Reflector } from "./watch/reflector.ts";
 
 const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
 
-/** Adds up what pods ask for, and finds where volumes can be reached. */
+/** Sums the resource requests of pods, and finds the nodes from which volumes can be reached. */
 export class KubeClusterCapacity implements ClusterCapacity {
   readonly #api: KubeApi;
   readonly #onPage: (pods: number) => void;
@@ -63,7 +63,10 @@ export class KubeClusterCapacity implements ClusterCapacity {
     return { ...pod, placement: { ...pod.placement, volumeNodes } };
   }
 
-  /** Undefined: not bound, not to be seen, or reached from everywhere. */
+  /**
+   * Undefined if the claim is not bound, cannot be read, or its volume can be reached from every
+   * node.
+   */
   async #nodesOf(namespace: string, claim: string): Promise<NodeSelector | undefined> {
     const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${claim}`;
     const volume = textOf(fieldsOf((await this.#read(path))?.spec).volumeName);
@@ -79,8 +82,8 @@ export class KubeClusterCapacity implements ClusterCapacity {
 }
 
 /**
- * VolumeAttachments, of which the API selects none by node: all are listed and watched, and only
- * those of the node are kept.
+ * Follows VolumeAttachments. The API cannot select them by node, so all are listed and watched, and
+ * only those of the node are kept.
  */
 export class KubeVolumeAttachments implements VolumeAttachments {
   readonly #tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng };

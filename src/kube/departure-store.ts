@@ -128,7 +128,9 @@ function patchOf(path: string, body?: unknown): KubeRequest {
   return { method: "PATCH", path, patchType: "application/merge-patch+json", body };
 }
 
-/** An object is written by others too: one that was changed elsewhere meanwhile is read again. */
+/**
+ * The most attempts of a write: an object that another writer has changed meanwhile is read again.
+ */
 const mostTries = 4;
 
 const gone: OperatorResult = { kind: "Changed", found: "it is not there any more" };
@@ -178,7 +180,10 @@ export class KubeOperatorWrites implements OperatorWrites {
     return { kind: "Done" };
   }
 
-  /** Reads, looks whether it is as it was seen, and writes against the version that was read. */
+  /**
+   * Reads the object, checks that it is still as the user saw it, and writes with the
+   * resourceVersion that was read.
+   */
   async #patch(path: string, change: CheckedChange): Promise<OperatorResult> {
     const { refusal, metadata, ...fields } = change;
     for (let tries = 1; ; tries += 1) {
@@ -213,6 +218,6 @@ export class KubeOperatorWrites implements OperatorWrites {
 interface CheckedChange {
   readonly metadata?: { readonly annotations: Readonly<Record<string, string | null>> };
   readonly spec?: Readonly<Record<string, unknown>>;
-  /** What is other than it was seen; undefined where nothing is. */
+  /** What differs from what the user saw; undefined if nothing does. */
   readonly refusal: (object: KubeObject) => string | undefined;
 }

@@ -5,15 +5,17 @@ import { formatInstant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { apiVersion as policyApiVersion } from "./object/paths.ts";
 
-/** How long the same Event about the same thing is counted up instead of written again. */
+/** How long repetitions of an Event are counted in it instead of written as new Events. */
 const seriesMs = 10 * 60_000;
-/** Past this many a new series pushes the oldest out; memory stays bounded in a storm. */
+/**
+ * The most series; beyond it, a new one replaces the oldest, so memory stays bounded in a storm.
+ */
 const maxSeries = 2000;
-/** The API server refuses longer notes. */
+/** The API server rejects longer notes. */
 const maxMessage = 1000;
 /**
- * Events are the least of our writes: past this many that wait, more are dropped. A burst of 300
- * notices has two a node.
+ * The most pending writes; further Events are dropped, because they are the least important writes.
+ * A burst of 300 notices causes two per node.
  */
 const maxUnderWay = 1000;
 
@@ -32,7 +34,7 @@ interface Series {
 export interface EventSinkOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
-  /** `reportingInstance`: which replica speaks. */
+  /** `reportingInstance`: the replica that reports. */
   readonly instance: string;
   readonly onLost: (why: string) => void;
 }
@@ -68,12 +70,12 @@ export class KubeEventSink implements EventSink {
     if (series !== undefined && nowMs - series.firstAtMs < seriesMs) {
       series.count += 1;
       const { status } = await this.#countUp(series);
-      // Deleted by somebody: the next one is created again.
+      // Somebody deleted the Event: the next one creates it again.
       if (status === 404) this.#series.delete(key);
       return;
     }
     await this.#create(event, key).catch((error: unknown) => {
-      // What was not written cannot be counted up.
+      // An Event that was not written cannot be counted up.
       this.#series.delete(key);
       throw error;
     });
@@ -93,7 +95,7 @@ export class KubeEventSink implements EventSink {
 
   async #create(event: ClusterEvent, key: string): Promise<void> {
     const now = this.#options.clock.now();
-    // What belongs to the whole cluster has its Events in this namespace, as Kubernetes has it.
+    // As in Kubernetes itself, Events about cluster-scoped objects are in this namespace.
     const namespace = "namespace" in event.about ? event.about.namespace : "default";
     this.#serial += 1;
     const name = nameOf(event.about.name, `${now.toString(16)}.${this.#serial.toString(16)}`);
@@ -132,10 +134,10 @@ export class KubeEventSink implements EventSink {
   }
 }
 
-/** No name is longer, and a pod's own may be as long. */
+/** The longest name that the API server accepts, and a pod's own name may be as long. */
 const longestName = 253;
 
-/** A part of a name between two dots ends with a letter or a digit. */
+/** Each part of a name between dots has to end with a letter or a digit. */
 function nameOf(subject: string, serial: string): string {
   const most = longestName - serial.length - 1;
   return `${subject.slice(0, most).replace(/[-.]+$/, "")}.${serial}`;

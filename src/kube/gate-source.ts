@@ -19,9 +19,11 @@ export interface KubeGateSourceOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** An answer counts for so long: in a busy fleet there are several passes a second. */
+/** How long an answer is reused: in a busy fleet there are several passes a second. */
 const freshMs = 5_000;
-/** What takes longer holds up the plans of all policies: the gate is closed meanwhile. */
+/**
+ * The timeout of a list, which holds up the plans of all policies: after it, the gate is closed.
+ */
 const answerLimitMs: Millis = seconds(5);
 
 interface Kept {
@@ -30,8 +32,8 @@ interface Kept {
 }
 
 /**
- * Asks Alertmanager and lists blocking pods, for the policies that have such gates. The same
- * question is asked once within five seconds, be its answer what it may.
+ * Queries Alertmanager and lists blocking pods, for the policies that have such gates. The same
+ * query is sent at most once in five seconds, whatever the result.
  */
 export class KubeGateSource implements GateSource {
   readonly #options: KubeGateSourceOptions;
@@ -59,7 +61,7 @@ export class KubeGateSource implements GateSource {
         async ({ name, gates }) => [name, await this.#answer(gates, once, signal)] as const,
       ),
     );
-    // What nobody asks about any more is not kept.
+    // Forgets the answers to queries that no policy uses any more.
     this.#kept = asked;
     return Object.fromEntries(answers);
   }
@@ -87,7 +89,7 @@ export class KubeGateSource implements GateSource {
     return { alerts, blockingPods };
   }
 
-  /** Fail closed: what could not be asked counts as a closed gate. */
+  /** Fails closed: a gate that could not be checked counts as closed. */
   readonly #unknown = (error: unknown): "Unknown" => {
     this.#options.onError(error);
     return "Unknown";
@@ -133,19 +135,19 @@ export class KubeGateSource implements GateSource {
   }
 }
 
-/** Gives the answer to a question that was asked a moment ago, or asks. */
+/** Returns a recent answer to the same query, or sends the query. */
 type Once = <Answer>(key: string, ask: () => Promise<Answer>) => Promise<Answer>;
 
 type Place = readonly [node: string, pod: string];
 
-/** A node and the pod's full name; nothing where it waits for a node. */
+/** The node and the full name of a pod; empty if the pod is not scheduled. */
 function placeOf({ metadata, spec }: KubeObject): readonly Place[] {
   const node = (spec as { nodeName?: string } | undefined)?.nodeName;
   if (node === undefined) return [];
   return [[node, `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`]];
 }
 
-/** The query form of a label selector: `a=b,c in (d,e),!f`. */
+/** A label selector as a query parameter: `a=b,c in (d,e),!f`. */
 function selectorText(selector: LabelSelector): string {
   const exact = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const expressions = (selector.matchExpressions ?? []).map(requirementText);

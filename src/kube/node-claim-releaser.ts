@@ -24,22 +24,23 @@ interface NodeClaim {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Instant | undefined;
-  /** By anybody: Karpenter's finalizer ends its machine. */
+  /** Whether anybody has deleted it: Karpenter's finalizer then terminates its machine. */
   readonly isDeleted: boolean;
-  /** Deleted, or chosen by Karpenter's own disruption, which may still be called off. */
+  /** Deleted, or selected by Karpenter's own disruption, which Karpenter may still cancel. */
   readonly isLeaving: boolean;
 }
 
 /**
- * Releases machines of Karpenter by deleting their NodeClaims, each with the uid that is meant:
- * Karpenter then ends the instance, takes its Node away and, last, the NodeClaim. It makes another
- * machine if pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and
+ * Releases machines of Karpenter by deleting their NodeClaims, with the uid as a precondition.
+ * Karpenter then terminates the instance and deletes its Node and, last, the NodeClaim. It launches
+ * another machine if pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and
  * controllers/node/termination.
  */
 export class NodeClaimReleaser implements InstanceReleaser {
   readonly #options: NodeClaimReleaserOptions;
   /**
-   * By providerID; the API selects no NodeClaim by it, so that each is looked for in the list once.
+   * NodeClaim names by providerID. The API cannot select NodeClaims by it, so each is searched for
+   * in the list once.
    */
   readonly #names = new Map<string, string>();
 
@@ -123,7 +124,7 @@ export class NodeClaimReleaser implements InstanceReleaser {
     const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
     const answer = await this.#send({ method: "DELETE", path, body, signal });
     if (answer.status < 300 || answer.status === 404) return;
-    // Another one has the name: the next look finds none with the uid that is meant.
+    // Another NodeClaim has the name: the next lookup finds none with the expected uid.
     if (answer.status === 409) throw conflict(name);
     throw apiError({ method: "DELETE", path }, answer);
   }

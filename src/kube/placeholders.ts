@@ -45,7 +45,7 @@ export class KubePlaceholders implements Placeholders {
       translate: translatePlaceholder,
       onChange: () => changes.notify(),
     });
-    // A failure shows in `synced`; after that the watch retries by itself.
+    // A failure rejects `synced`; after that the watch retries.
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
@@ -64,7 +64,10 @@ export class KubePlaceholders implements Placeholders {
     await this.#send({ method: "DELETE", path: `${this.#path}/${name}`, body }, 404);
   }
 
-  /** `done` is the answer that says that somebody, most likely we, did it before. */
+  /**
+   * `done` is the status that shows that somebody, most likely this controller, has already done
+   * it.
+   */
   async #send(request: KubeRequest, done: number): Promise<void> {
     const answer = await this.#options.api.send(request);
     if (answer.status >= 300 && answer.status !== done) throw apiError(request, answer);
@@ -74,13 +77,13 @@ export class KubePlaceholders implements Placeholders {
 /** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */
 const placeholderPriorityClass = "lastcall-placeholder";
 
-/** The same pod that keeps the namespaces of every pod: it is on most nodes already. */
+/** The image of the container that holds every pod's namespaces: most nodes already have it. */
 export const placeholderImage = "registry.k8s.io/pause:3.10";
 
 const placeholderSelector =
   "app.kubernetes.io/name=lastcall,app.kubernetes.io/component=placeholder";
 
-/** The Departure by its uid: a name may be longer than a label can be, and can be used again. */
+/** The Departure's uid, because a name may be longer than a label value, and can be reused. */
 const placeholderOf = "lastcall.dev/placeholder-of";
 
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -88,13 +91,14 @@ const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const
 
 export interface PlaceholderPlace {
   readonly namespace: string;
-  /** What runs in it; `registry.k8s.io/pause:3.10`, or a mirror of it. */
+  /** The image of its container: `registry.k8s.io/pause:3.10`, or a mirror of it. */
   readonly image: string;
 }
 
 /**
- * The Pod object of a placeholder. Whatever it gives way to takes its room at once (no grace), it
- * has no rights, and no autoscaler takes it for a reason to keep a machine.
+ * The Pod object of a placeholder. It has no grace period, so a pod that preempts it gets its
+ * capacity at once. It has no permissions, and does not keep an autoscaler from removing the
+ * machine.
  */
 export function placeholderObject(order: NewPlaceholder, place: PlaceholderPlace): KubeObject {
   const { name, departure, forPod, placement, tolerations } = order;
@@ -170,7 +174,7 @@ function affinityOf(placement: PodPlacement): object {
   };
 }
 
-/** A field that needs no values must have none, and an empty list of fields is left out. */
+/** Omits empty lists of requirements. */
 function selectorObject({ nodeSelectorTerms }: NodeSelector): object {
   return {
     nodeSelectorTerms: nodeSelectorTerms.map(({ matchExpressions, matchFields }) => ({
@@ -181,8 +185,8 @@ function selectorObject({ nodeSelectorTerms }: NodeSelector): object {
 }
 
 /**
- * Requests, and limits where the API server demands them: what cannot be overcommitted (devices and
- * huge pages) is asked for and limited alike. Source: kubernetes `pkg/apis/core/v1/helper`.
+ * Requests, and equal limits where the API server requires them: for resources that cannot be
+ * overcommitted (devices and huge pages). Source: kubernetes `pkg/apis/core/v1/helper`.
  */
 function resourcesOf(requests: Amounts): object {
   const written = Object.entries(requests)

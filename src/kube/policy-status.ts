@@ -20,25 +20,25 @@ interface ConditionState {
 }
 
 interface Written {
-  /** Of the policy whose status it is. */
+  /** The uid of the policy. */
   readonly uid: string | undefined;
   readonly gist: string;
   readonly conditions: ReadonlyMap<string, ConditionState>;
 }
 
-/** Keeps `DeparturePolicy.status` in step, with one request for each change. */
+/** Keeps `DeparturePolicy.status` up to date, with one request per change. */
 export class KubePolicyStatus implements PolicyStatusSink {
   readonly #api: KubeApi;
   readonly #clock: Clock;
   readonly #written = new Map<string, Written>();
   readonly #newest = new Map<string, PolicyStatus>();
-  /** Conditions of their own pace, by policy and type. */
+  /** Conditions that are updated at their own pace, by policy and type. */
   readonly #added = new Map<string, ReadonlyMap<PolicyCondition["type"], PolicyCondition>>();
-  /** By policy the write that goes last: side by side an older one could come to stand. */
+  /** The last write of each policy. Concurrent writes could leave an older status in place. */
   readonly #last = new Map<string, Promise<void>>();
-  /** By policy the one that has not begun: it carries what comes meanwhile. */
+  /** The write of each policy that has not been sent yet, which will include further changes. */
   readonly #waiting = new Map<string, Promise<void>>();
-  /** The same of a condition that is put in the place of another. */
+  /** The same for a write that replaces a single condition. */
   readonly #replacing = new Map<string, Promise<void>>();
 
   constructor(api: KubeApi, clock: Clock) {
@@ -69,8 +69,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   /**
-   * Puts one condition in the place of what stands there, whoever has written that. While one waits
-   * for its turn, as in an outage, no other is made.
+   * Replaces one condition, whoever wrote it. While such a write waits for its turn, as in an
+   * outage, no other is queued.
    */
   #replace(name: string, condition: PolicyCondition): Promise<void> {
     const waiting = this.#replacing.get(name);
@@ -91,7 +91,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
       const path = `${policyPath(name)}/status`;
       const body = { status: { conditions } };
       await this.#api.send({ method: "PATCH", path, patchType, body });
-      // The next status is written whole again.
+      // The next status is written in full again.
       this.#written.delete(name);
     });
     this.#replacing.set(name, next);
@@ -102,7 +102,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
     return next;
   }
 
-  /** Writes the newest status, as it is by then, once the write before it has its answer. */
+  /** Writes the status that is the newest once the previous write has its response. */
   #writeNext(status: PolicyStatus): Promise<void> {
     const { name } = status;
     this.#newest.set(name, status);
@@ -154,8 +154,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   /**
-   * What a leader before this one has written: since when its conditions stand, and the one that
-   * comes at its own pace, which a write without it would take away.
+   * Reads what an earlier leader has written: the transition times of its conditions, and
+   * `SpotReady`, which is updated at its own pace and which a write without it would remove.
    */
   async #readWritten({ name: policy, uid }: PolicyStatus): Promise<Written> {
     const found = listOf(fieldsOf((await this.#read(policy)).status).conditions).map(fieldsOf);
@@ -176,7 +176,9 @@ export class KubePolicyStatus implements PolicyStatusSink {
     return { uid, gist: "", conditions: new Map(standing) };
   }
 
-  /** Whatever else is answered is no policy without conditions: those would be written over. */
+  /**
+   * Throws for any other response. To treat it as a policy without conditions would overwrite them.
+   */
   async #read(policy: string): Promise<Fields> {
     const request: KubeRequest = { method: "GET", path: policyPath(policy) };
     const answer = await this.#api.send(request);
@@ -186,7 +188,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 }
 
-/** Of two conditions of one type the one that is not True counts. */
+/** Of two conditions of one type, the one that is not True takes precedence. */
 function withAdded(
   planned: readonly PolicyCondition[],
   added: readonly PolicyCondition[],
@@ -198,12 +200,13 @@ function withAdded(
   return [...own, ...added.filter(({ type }) => planned.every((one) => one.type !== type))];
 }
 
-/** Conditions whose sentences change only with what they say. */
+/** Conditions whose messages change only when they have something new to say. */
 const spokenConditions: ReadonlySet<PolicyCondition["type"]> = new Set(["Ready", "SpotReady"]);
 
 /**
- * What makes a status worth a write. The best gap shrinks as time goes by and is written along with
- * the next change: a write for each second of it would wake every watcher of the policy, us too.
+ * What makes a status worth writing. The best gap shrinks all the time, and is written only with
+ * another change: a write for every second of it would wake every watcher of the policy, including
+ * this controller.
  */
 function gistOf({ spacing: _spacing, forecast, conditions, ...rest }: PolicyStatus): string {
   const { feasible, late, widenBySeconds } = forecast;

@@ -5,7 +5,10 @@ import type { SecretRef } from "../core/policy/action.ts";
 import { LastcallError } from "../errors.ts";
 import { apiError } from "./object/api-error.ts";
 
-/** Secrets of one namespace, each read when it is needed: what was rotated counts at once. */
+/**
+ * Reads Secrets of one namespace, each when it is needed, so that a rotated one takes effect at
+ * once.
+ */
 export class KubeSecretReader implements SecretReader {
   readonly #api: KubeApi;
   readonly #namespace: string;

@@ -1,24 +1,27 @@
 import type { Agent } from "node:http";
 import type { Clock } from "../../contracts/clock.ts";
 
-/** Where an API server is and how to be somebody to it. */
+/** The address of an API server, and how to authenticate to it. */
 export interface KubeAccess {
   /**
    * The server's address, such as `https://10.0.0.1:6443`; it may have a path
    * (`…/k8s/clusters/c1`).
    */
   readonly server: string;
-  /** The context of a kubeconfig; absent in a pod. */
+  /** The context of a kubeconfig; unset in a pod. */
   readonly context?: string | undefined;
-  /** The namespace of the context or of this pod; undefined where none is named. */
+  /** The namespace of the context or of this pod; undefined if there is none. */
   readonly namespace: string | undefined;
   /**
-   * What a request sent now needs. Files are read and exec plugins run as they are due; throws
-   * `LastcallError` `KUBECONFIG_INVALID` for a file that cannot be read, `API_UNAUTHORIZED` for a
-   * plugin or identity provider that gives nothing.
+   * The credentials for a request that is sent now. Reads files and runs exec plugins when they are
+   * due. Throws `LastcallError`: `KUBECONFIG_INVALID` for a file that cannot be read,
+   * `API_UNAUTHORIZED` if a plugin or identity provider returns nothing.
    */
   credentials(): Promise<KubeCredentials>;
-  /** Forgets what was read: the server has refused it, so files and plugins are asked again. */
+  /**
+   * Discards what was read after the server has refused it, so that files and plugins are read
+   * again.
+   */
   reload(): Promise<void>;
 }
 
@@ -27,7 +30,7 @@ export interface KubeCredentials {
   /** `user:password` for basic authentication. */
   readonly auth?: string | undefined;
   readonly tls: KubeTls;
-  /** Set where the kubeconfig names a proxy: the only way through. */
+  /** Set if the kubeconfig names a proxy, through which every request has to go. */
   readonly proxyAgent?: Agent | undefined;
 }
 
@@ -40,7 +43,7 @@ export interface KubeTls {
   readonly rejectUnauthorized?: boolean | undefined;
 }
 
-/** The environment variables that say where a cluster is. */
+/** The environment variables that locate a cluster. */
 export interface KubeEnvironment {
   /** A list of files, separated as in PATH. */
   readonly KUBECONFIG?: string | undefined;
@@ -51,8 +54,8 @@ export interface KubeEnvironment {
 }
 
 /**
- * Long enough that a burst of a thousand requests reads the files once, short against the hour
- * that a bound token lives and the minute within which its file must be read again.
+ * Long enough for a burst of a thousand requests to read the files once; short compared with the
+ * hour that a bound token lives, and the minute within which its file must be read again.
  */
 const keepMs = 10_000;
 
@@ -79,7 +82,7 @@ export class CredentialCache {
     return await (this.#held as Held).credentials;
   }
 
-  /** Asks for new ones, once for all requests that `refused` was refused for. */
+  /** Gets new credentials, once for all requests that were refused with `refused`. */
   async renew(refused: KubeCredentials): Promise<KubeCredentials> {
     if ((await this.get()) === refused) {
       this.#hold(this.#access.reload().then(() => this.#access.credentials()));
@@ -87,7 +90,7 @@ export class CredentialCache {
     return await this.get();
   }
 
-  /** What could not be got is not kept: the next request asks again. */
+  /** Errors are not cached: the next request tries again. */
   #hold(credentials: Promise<KubeCredentials>): void {
     const held = { credentials, readMs: this.#clock.monotonic() };
     this.#held = held;
@@ -103,16 +106,16 @@ const kubeletPort = 10_250;
 export interface KubeletAddress {
   /** The node's own address, such as `10.0.0.7`. */
   readonly address: string;
-  /** Other than 10250 in tests only. */
+  /** Differs from 10250 in tests only. */
   readonly port?: number | undefined;
   /**
-   * Verified: by the cluster's certificate authority. Unverified: whoever answers at the address
-   * gets our token, so that only the user may say so.
+   * Verified: by the cluster's certificate authority. Unverified: whoever responds at the address
+   * gets our token, so only the user may choose it.
    */
   readonly certificate: "Verified" | "Unverified";
 }
 
-/** How to be the same user at a node's own kubelet as at the API server; past any proxy. */
+/** Access to a node's own kubelet as the same user as at the API server, without any proxy. */
 export function kubeletAccess(
   access: KubeAccess,
   { address, port = kubeletPort, certificate }: KubeletAddress,

@@ -1,13 +1,16 @@
 import { accessSync, constants } from "node:fs";
 import type { RequestOptions } from "node:https";
-// The one import of the package, and of this module alone: its index brings every generated API
-// (90 MiB resident after bundling instead of 77).
+// The only import of the package, and only in this module: its index loads every generated API (90
+// MiB resident after bundling instead of 77).
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess, KubeCredentials } from "./kube-access.ts";
 
 export interface KubeconfigSource {
-  /** Existing files, merged as kubectl does: of two entries of one name the first counts. */
+  /**
+   * Existing files, merged as kubectl does: the first of two entries with the same name takes
+   * precedence.
+   */
   readonly files: readonly string[];
   readonly context?: string | undefined;
 }
@@ -15,10 +18,10 @@ export interface KubeconfigSource {
 type Cluster = KubeConfig["clusters"][number];
 type Context = KubeConfig["contexts"][number];
 
-/** The name of the user that a context without one gets. */
+/** The user name for a context that has none. */
 const nobody = "";
 
-/** What one context of a kubeconfig gives access to. Throws `KUBECONFIG_INVALID`. */
+/** The access that one context of a kubeconfig gives. Throws `KUBECONFIG_INVALID`. */
 export async function kubeconfigAccess(source: KubeconfigSource): Promise<KubeAccess> {
   let config = readConfig(source);
   const { cluster, context } = currentOf(config, source);
@@ -34,7 +37,8 @@ export async function kubeconfigAccess(source: KubeconfigSource): Promise<KubeAc
 }
 
 /**
- * Files, context, cluster and user, all checked; a new one has empty caches of tokens and plugins.
+ * Reads and checks files, context, cluster and user. The result has empty caches of tokens and
+ * plugins.
  */
 function readConfig(source: KubeconfigSource): KubeConfig {
   const merged = mergeConfigs(source.files.map(readFile));
@@ -75,12 +79,14 @@ function mergeConfigs(configs: readonly KubeConfig[]) {
   };
 }
 
-/** KubeConfig refuses plain HTTP unless told not to verify; there is no certificate to verify. */
+/**
+ * KubeConfig rejects plain HTTP unless verification is off; here there is no certificate to verify.
+ */
 function allowPlainHttp(cluster: Cluster): Cluster {
   return cluster.server.startsWith("http:") ? { ...cluster, skipTLSVerify: true } : cluster;
 }
 
-/** A context without a user is anonymous; KubeConfig would leave out the CA with the user. */
+/** A context without a user is anonymous; KubeConfig would omit the CA along with the user. */
 function nameSomebody(context: Context): Context {
   return context.user ? context : { ...context, user: nobody };
 }
@@ -136,9 +142,7 @@ function checkReadable(file: string | undefined, field: string, source: Kubeconf
   }
 }
 
-/**
- * Runs the plugin or asks the identity provider where that is due; KubeConfig caches what it got.
- */
+/** Runs the plugin or calls the identity provider when due; KubeConfig caches the result. */
 async function credentialsOf(
   config: KubeConfig,
   source: KubeconfigSource,
@@ -161,7 +165,7 @@ async function credentialsOf(
   return toCredentials(options, config.getCurrentCluster()?.proxyUrl);
 }
 
-/** What a kubeconfig of GKE or EKS lacks most often: the program that it names. */
+/** What a kubeconfig of GKE or EKS most often lacks: the program that it names. */
 function missingPlugin(
   exec: { readonly command?: string; readonly installHint?: string } | undefined,
   error: unknown,

@@ -4,11 +4,11 @@ import { delimiter, join } from "node:path";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess, KubeCredentials, KubeEnvironment } from "./kube-access.ts";
 
-/** Where to look for a cluster. The environment's values are handed in, never read here. */
+/** Where to look for a cluster. The environment is passed in, never read here. */
 export interface KubeAccessSource {
-  /** `--kubeconfig`: this file and no other. */
+  /** `--kubeconfig`: only this file. */
   readonly kubeconfig?: string | undefined;
-  /** `--context`: this context instead of the current one; it rules out the in-cluster account. */
+  /** `--context`: this context instead of the current one; it excludes the in-cluster account. */
   readonly context?: string | undefined;
   readonly env: KubeEnvironment;
   /** Where the kubelet puts the pod's token, CA and namespace. */
@@ -18,12 +18,13 @@ export interface KubeAccessSource {
 const defaultServiceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Finds the cluster: the file that was named, the files of KUBECONFIG, the pod's own service
- * account, `~/.kube/config`, in the order of controller-runtime's `config.GetConfig`. There is no
- * fallback to localhost: where nothing is found, that is said.
+ * Finds the cluster by the given file, the files of KUBECONFIG, the pod's own service account, or
+ * `~/.kube/config`, in the order of controller-runtime's `config.GetConfig`. There is no fallback
+ * to localhost: if nothing is found, it throws.
  *
- * Inside a cluster @kubernetes/client-node is never loaded (it is 30 MiB of the controller's 100):
- * a service account is two files. All else, exec plugins and OIDC, is that package's work.
+ * Inside a cluster @kubernetes/client-node is never loaded (it takes 30 MiB of the controller's
+ * 100), because a service account is just two files. The package handles everything else: exec
+ * plugins and OIDC.
  *
  * Throws `LastcallError` `KUBECONFIG_INVALID`: one sentence with the file and the field.
  */
@@ -53,7 +54,7 @@ async function fromHome(source: KubeAccessSource): Promise<KubeAccess> {
 }
 
 /**
- * As kubectl: files of the KUBECONFIG list that do not exist are passed over, but not all of them.
+ * As in kubectl, missing files of the KUBECONFIG list are skipped, unless all of them are missing.
  */
 async function existing(files: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];
@@ -77,7 +78,7 @@ async function fromFiles(files: readonly string[], context?: string): Promise<Ku
   return await kubeconfigAccess({ files, context });
 }
 
-/** The API server's address as the kubelet sets it in every pod; undefined outside a cluster. */
+/** The API server's address, which the kubelet sets in every pod; undefined outside a cluster. */
 export function inClusterServer(env: KubeEnvironment): string | undefined {
   const host = env.KUBERNETES_SERVICE_HOST;
   const port = env.KUBERNETES_SERVICE_PORT;
@@ -87,7 +88,7 @@ export function inClusterServer(env: KubeEnvironment): string | undefined {
 
 /**
  * The pod's own service account. The token is bound and the kubelet replaces it about every hour,
- * so both files are read again for every `credentials()`; nothing is kept here.
+ * so token and CA are read again for every `credentials()`; nothing is cached here.
  */
 export async function inClusterAccess(from: { server: string; dir: string }): Promise<KubeAccess> {
   const namespace = await readFile(join(from.dir, "namespace"), "utf8").catch(() => "");

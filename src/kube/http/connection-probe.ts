@@ -150,10 +150,10 @@ interface Renewal {
  * A connection that sends only HTTP/2 PING frames, which the server answers without a request to
  * authorize, audit or count.
  *
- * To a server this is an idle connection, and an API server closes those after 90 s: it says so by
- * a GOAWAY without an error. That shows that the connection was alive until then, so a new one is
- * opened at once and takes its place. Only a watch that dies in the moment between the two is left
- * to keep-alive probes of TCP and to its own silence.
+ * To a server this is an idle connection, and an API server closes those after 90 s, by a GOAWAY
+ * without an error. That shows that the connection was alive until then, so a new one is opened at
+ * once and takes its place. Only a watch that dies between the two has to be detected by TCP
+ * keep-alive or by its own silence.
  */
 export class PingSession {
   readonly #server: URL;

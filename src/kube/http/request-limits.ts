@@ -319,10 +319,10 @@ export class SilenceGuard {
 const bookmarkLimitMs = seconds(70);
 /** One of two bookmarks may be skipped. */
 const skippedBookmarkLimitMs = seconds(140);
-/** A watch that is opened again brings what it had missed at once. */
+/** A watch that is reopened delivers the changes that it missed at once. */
 const missedWithinMs = seconds(1);
 
-/** The server ends a watch after an hour at most (--min-request-timeout x 2). */
+/** The server ends a watch after at most an hour (--min-request-timeout x 2). */
 const longestWatchMs = minutes(60);
 /**
  * How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead.
@@ -332,14 +332,14 @@ const watchGraceMs = seconds(30);
 type WatchOfPath = Pick<KubeWatchRequest, "path" | "query">;
 
 /**
- * How long watches may be silent before they are opened again. The server skips a bookmark while
+ * How long watches may be silent before they are reopened. The server skips a bookmark while
  * nothing in its cache is newer than what it has sent, so on a quiet server two may be 120 s apart,
- * and a limit of 70 s would open every watch again for good. Hence a silence that hid nothing makes
- * all watches patient; one that hid a change makes them impatient again.
+ * and a limit of 70 s would keep reopening every watch. So a silence that hid nothing makes all
+ * watches patient; one that hid a change makes them impatient again.
  */
 export class WatchSilenceLimit {
   #bookmarkLimitMs: Millis = bookmarkLimitMs;
-  /** Watches that were closed for being silent, by path, and are not open again. */
+  /** Watches that were closed for being silent, by path, and have not been reopened. */
   readonly #closed = new Set<string>();
 
   limitMs({ query }: WatchOfPath): Millis {

@@ -20,9 +20,9 @@ export interface LeaderLeaseOptions {
   readonly rng: Rng;
   readonly namespace: string;
   readonly name: string;
-  /** Of this process and no other ever: a host name and a UUID. */
+  /** Unique to this process for all time: a host name and a UUID. */
   readonly identity: string;
-  /** How long the others wait after a renewal. Default 40 s. */
+  /** How long other replicas wait after a renewal. Default 40 s. */
   readonly durationMs?: Millis | undefined;
   /** Default 25 s: 144 requests an hour. */
   readonly renewEveryMs?: Millis | undefined;
@@ -31,24 +31,24 @@ export interface LeaderLeaseOptions {
   /** Default 2 s. */
   readonly retryMs?: Millis | undefined;
   /**
-   * Whether the process of that identity is surely gone; asked once for each holder that is seen.
-   * It spares a controller that crashed and came back the rest of its own old lease.
+   * Whether the process of that identity is certainly gone; called once for each holder. A
+   * controller that has restarted after a crash need not wait for its own old lease to expire.
    */
   readonly holderIsDead?: ((identity: string) => boolean) | undefined;
   readonly onError?: ((error: LastcallError) => void) | undefined;
 }
 
-/** The lease as it is known, and since when in this version, by the monotonic clock. */
+/** The lease as last seen, and since when it has this version (monotonic). */
 interface Observation {
   readonly record: LeaseRecord | undefined;
   readonly sinceMs: number;
 }
 
 /**
- * Leadership by a Lease of coordination.k8s.io/v1, as client-go's: a holder is judged by how long
- * its lease has not changed *here*, never by the instants that it wrote. Unlike there a standby
- * watches instead of polling, so that a lease given up or deleted is taken at once, and waiting
- * costs two requests an hour. Rights: create, get, update, list and watch on leases.
+ * Leadership by a Lease of coordination.k8s.io/v1, as in client-go: a holder is judged by how long
+ * its lease has not changed *here*, never by the times that it wrote. Unlike client-go, a standby
+ * watches instead of polling: it takes a lease that is released or deleted at once, and waiting
+ * costs two requests an hour. Permissions: create, get, update, list and watch on leases.
  */
 export class LeaderLease implements Leadership {
   readonly #options: LeaderLeaseOptions;
@@ -88,7 +88,7 @@ export class LeaderLease implements Leadership {
     if (fault.signal.aborted && !signal.aborted) throw fault.signal.reason;
   }
 
-  /** One term, from seeking to losing; true when there shall not be another. */
+  /** One term, from acquiring the lease to losing it. Returns true if it was the last. */
   async #winAndLead(duty: LeaderDuty, stop: AbortSignal): Promise<boolean> {
     const won = await this.#win(stop);
     if (won === undefined) return true;
@@ -102,7 +102,7 @@ export class LeaderLease implements Leadership {
     return stop.aborted || !term.lost.aborted;
   }
 
-  /** Undefined when the signal aborted first. */
+  /** Undefined if the signal aborted first. */
   async #win(stop: AbortSignal): Promise<WonLease | undefined> {
     const { clock, rng } = this.#options;
     const retryMs = this.#options.retryMs ?? seconds(2);
@@ -114,15 +114,15 @@ export class LeaderLease implements Leadership {
       }
       const won = await this.#take(stop);
       if (won !== undefined) return won;
-      // Not to be woken: where answers are lost, the watch shows our own write and would wake us.
+      // A wake-up does not end this sleep: if responses are lost, the watch shows our own write.
       await clock.sleep(millis(Math.round(retryMs * (0.8 + 0.4 * rng()))), stop).catch(() => {});
     }
     return undefined;
   }
 
-  /** How long the lease may not be taken yet; any change of it wakes the sleeper. */
+  /** How long until the lease may be taken; any change of it ends the sleep. */
   #waitToTake(): Millis {
-    // Not known yet: the first list wakes us.
+    // Not known yet: the first list ends the sleep.
     if (this.#observed === undefined) return minutes(10);
     const { record, sinceMs } = this.#observed;
     if (record?.holder === undefined || record.holder === this.#options.identity) return millis(0);
@@ -130,7 +130,7 @@ export class LeaderLease implements Leadership {
     return millis(sinceMs + record.durationMs - this.#options.clock.monotonic());
   }
 
-  /** Asked once a holder; one that renews after it was declared dead is alive. */
+  /** Asks once for each holder. One that renews after it was declared dead is alive. */
   #isDead(holder: string, resourceVersion: string): boolean {
     if (this.#judged?.holder !== holder) {
       const isDead = this.#options.holderIsDead?.(holder) ?? false;
@@ -139,7 +139,7 @@ export class LeaderLease implements Leadership {
     return this.#judged.isDead && this.#judged.resourceVersion === resourceVersion;
   }
 
-  /** Throws where the lease can never be had. */
+  /** Throws if the lease can never be acquired. */
   async #take(stop: AbortSignal): Promise<WonLease | undefined> {
     const { clock, identity } = this.#options;
     const askedMs = clock.monotonic();
@@ -151,13 +151,14 @@ export class LeaderLease implements Leadership {
     }
     if (stop.aborted) return undefined;
     if (written.kind === "Failed") this.#report(written.error);
-    // A watch that is dead without knowing it would show the old version for ever.
+    // A watch that is silently dead would show the old version forever.
     else await this.#lookAgain(stop);
     return undefined;
   }
 
   /**
-   * Until the first success a refusal is a mistake of the set-up, after it a server that starts.
+   * Before the first success, a refusal is a configuration error; after it, a server that is
+   * starting.
    */
   #report(error: LastcallError): void {
     const isFinal = error.code === "RIGHT_MISSING" || error.code === "NOT_FOUND";
@@ -172,7 +173,7 @@ export class LeaderLease implements Leadership {
     if (found.kind === "Failed" && !stop.aborted) this.#report(found.error);
   }
 
-  /** Resolves when the signal aborts; rejects where the lease may not be watched. */
+  /** Resolves when the signal aborts; rejects if watching the lease is forbidden. */
   async #watch(signal: AbortSignal): Promise<void> {
     const { api, clock, rng, name } = this.#options;
     const reflector = new Reflector<LeaseRecord>({

@@ -15,7 +15,7 @@ import { apiError } from "../object/api-error.ts";
 
 export type LeaseWrite =
   | { readonly kind: "Written"; readonly record: LeaseRecord }
-  /** Somebody has written, or made one, since it was read. */
+  /** Another writer has changed or created the lease since it was read. */
   | { readonly kind: "Conflict" }
   | { readonly kind: "Failed"; readonly error: LastcallError };
 
@@ -31,11 +31,12 @@ export interface LeaseStoreOptions extends LeasePlace {
 }
 
 /**
- * A request for the Lease that is swallowed must leave time for others before the Lease runs out.
+ * The timeout of a lease request: if one is lost, there must be time for others before the lease
+ * expires.
  */
 const timeoutMs: Millis = seconds(5);
 
-/** Reads and writes one Lease object; every outcome is a value. */
+/** Reads and writes one Lease object. API errors are returned, not thrown. */
 export class LeaseStore {
   readonly collection: string;
   readonly #options: LeaseStoreOptions;
@@ -45,7 +46,7 @@ export class LeaseStore {
     this.collection = `/apis/coordination.k8s.io/v1/namespaces/${options.namespace}/leases`;
   }
 
-  /** Creates the lease where there was none before, else replaces just that version of it. */
+  /** Creates the lease if there was none before, otherwise replaces exactly that version of it. */
   async write(
     before: LeaseRecord | undefined,
     holder: string,
@@ -94,18 +95,18 @@ function toRecord(answer: KubeAnswer): LeaseRecord {
   return translateLease(fieldsOf(answer.body) as KubeObject);
 }
 
-/** What a Lease of coordination.k8s.io/v1 says. */
+/** The content of a Lease of coordination.k8s.io/v1. */
 export interface LeaseRecord {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Undefined when it was given up. */
+  /** Undefined if it was released. */
   readonly holder: string | undefined;
-  /** How long after a renewal it may not be taken. */
+  /** How long after a renewal nobody else may take it. */
   readonly durationMs: Millis;
   readonly acquireTime: string | undefined;
-  /** Counts the changes of holder. */
+  /** The number of changes of holder. */
   readonly transitions: number;
-  /** Set by others; kept as they are. */
+  /** Set by others, and preserved. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
@@ -115,7 +116,7 @@ export interface LeasePlace {
   readonly name: string;
 }
 
-/** Total; a Lease without a duration counts as one of 40 s, as ours are. */
+/** Total; a Lease without a duration counts as one of 40 s, like ours. */
 export function translateLease(lease: KubeObject): LeaseRecord {
   const meta = fieldsOf(lease.metadata);
   const spec = fieldsOf(lease.spec);
@@ -133,17 +134,17 @@ export function translateLease(lease: KubeObject): LeaseRecord {
 }
 
 export interface LeaseClaim extends LeasePlace {
-  /** The record that the claim was decided upon; absent: there is none. */
+  /** The record that the claim is based on; undefined if there is no lease. */
   readonly before: LeaseRecord | undefined;
-  /** Empty: the lease is given up. */
+  /** Empty releases the lease. */
   readonly holder: string;
   readonly durationSeconds: number;
   readonly now: Instant;
 }
 
 /**
- * The Lease to write. Its resourceVersion makes the write fail if anybody, the holder's renewal
- * too, has written since `before` was read.
+ * The Lease to write. Its resourceVersion makes the write fail if anybody has written since
+ * `before` was read, even the holder by a renewal.
  */
 function leaseObject(claim: LeaseClaim): KubeObject {
   const { before, holder, now } = claim;
@@ -168,14 +169,14 @@ function leaseObject(claim: LeaseClaim): KubeObject {
   };
 }
 
-/** A MicroTime has six digits of a second. */
+/** A MicroTime has six decimal places. */
 function microTime(at: Instant): string {
   return formatInstant(at).replace("Z", "000Z");
 }
 
 /**
- * The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by
- * it.
+ * Reads the controllers' current Lease; undefined if there is none, in which case it says nothing
+ * about the controllers.
  */
 export async function readObservedLease(
   api: KubeSender,
@@ -199,20 +200,20 @@ export interface LeaseTermOptions {
   readonly renewDeadlineMs: Millis;
   readonly retryMs: Millis;
   readonly onError: (error: LastcallError) => void;
-  /** Each version of the lease that this term has written or found. */
+  /** Called with each version of the lease that this term has written or found. */
   readonly onRecord: (record: LeaseRecord) => void;
 }
 
-/** The lease as it was won, and when the winning request was sent, by the monotonic clock. */
+/** The lease as acquired, and when the successful request was sent (monotonic). */
 export interface WonLease {
   readonly record: LeaseRecord;
   readonly askedMs: number;
 }
 
 /**
- * One term of leading: renews the lease until it is given up or lost. The time to lead is counted
- * from the moment a renewal was *sent*: all others count theirs from when they saw it, which is
- * later, so that this replica stops first however slow the answer was.
+ * One term as leader: renews the lease until it is released or lost. The time to lead counts from
+ * when a renewal was *sent*, while other replicas count from when they saw it, which is later. So
+ * this replica stops first, however slow the response was.
  */
 export class LeaseTerm {
   readonly #options: LeaseTermOptions;
@@ -234,12 +235,15 @@ export class LeaseTerm {
     return this.#lost.signal;
   }
 
-  /** By the clock, not by a timer: true after a pause of the process only if there is time left. */
+  /**
+   * Checks the clock instead of a timer: after a pause of the process, it is true only if time is
+   * left.
+   */
   isValid(): boolean {
     return !this.#ended.aborted && this.#options.clock.monotonic() < this.#untilMs;
   }
 
-  /** Renews until `work` has settled; then gives the lease up, where it was not lost. */
+  /** Renews until `work` has settled, then releases the lease unless it was lost. */
   async hold(work: () => Promise<void>): Promise<void> {
     const renewing = Promise.all([this.#renewOnAndOn(), this.#watchTheClock()]);
     try {
@@ -251,7 +255,10 @@ export class LeaseTerm {
     }
   }
 
-  /** The watch has seen the lease in this state, perhaps a while ago: only what is newer counts. */
+  /**
+   * Called when the watch shows the lease. It may be late, so only a newer term of another holder
+   * counts.
+   */
   seen(record: LeaseRecord): void {
     const isOthers = record.holder !== undefined && record.holder !== this.#options.identity;
     if (isOthers && record.transitions > this.#record.transitions) {
@@ -259,7 +266,7 @@ export class LeaseTerm {
     }
   }
 
-  /** The watch has seen the lease of that uid deleted: anybody may make a new one. */
+  /** Called when the watch shows that the lease was deleted: anybody may create a new one. */
   seenDeleted(uid: string): void {
     if (uid === this.#record.uid) this.#lose("the lease was deleted");
   }
@@ -285,7 +292,10 @@ export class LeaseTerm {
     }
   }
 
-  /** A request is not cut short when the work ends, or nobody would know which version is ours. */
+  /**
+   * The request is not aborted when the work ends, because our current version would then be
+   * unknown.
+   */
   async #renew(): Promise<boolean> {
     const { clock, store, identity } = this.#options;
     const askedMs = clock.monotonic();
@@ -300,8 +310,9 @@ export class LeaseTerm {
   }
 
   /**
-   * A conflict is a loss, unless it was our own: a renewal whose answer was lost, or somebody who
-   * wrote a label. Then the lease is still ours, in the same term, and its new version is taken.
+   * A conflict means that the lease is lost, unless our own renewal succeeded without a response,
+   * or somebody changed a label. Then the lease is still ours, in the same term, and its new
+   * version is used.
    */
   async #lookAgain(): Promise<void> {
     const found = await this.#options.store.read(this.#lost.signal);

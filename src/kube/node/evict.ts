@@ -9,15 +9,15 @@ import { isLastcallError } from "../../errors.ts";
 import { answerMessage, apiError, isPassing, retryAfterMs } from "../object/api-error.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
-  /** Checks budgets and admission, and changes nothing. */
+  /** Checks budgets and admission but changes nothing. */
   readonly dryRun?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Asks the API server to evict one pod, identified by its uid: a pod that took its name is not
- * touched. `Accepted` means that the termination has begun. Throws only when the signal aborts.
- * Source of the answers: kubernetes pkg/registry/core/pod/storage/eviction.go.
+ * touched. `Accepted` means that its termination has started. Throws only when the signal aborts.
+ * Source of the responses: kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
 export async function evictPod(
   api: KubeSender,
@@ -39,7 +39,10 @@ export async function evictPod(
   });
 }
 
-/** Deletes one pod, identified by its uid, past every budget. Answers and errors as `evictPod`. */
+/**
+ * Deletes one pod, identified by its uid, regardless of its budgets. Results and errors as for
+ * `evictPod`.
+ */
 export async function deletePod(
   api: KubeSender,
   pod: PodIdentity,
@@ -64,9 +67,9 @@ export interface DisruptionMark extends MarkDisruptedOptions {
 }
 
 /**
- * Sets the pod's condition `DisruptionTarget`; the uid in the patch is its precondition, since a
- * uid cannot be changed. A pod that is gone needs none. Throws where the API does, or where it
- * refuses.
+ * Sets the pod's condition `DisruptionTarget`. The uid in the patch is a precondition, because a
+ * uid cannot be changed. Does nothing if the pod is gone. Throws if the request fails or is
+ * refused.
  */
 export async function markDisrupted(
   api: KubeSender,
@@ -83,7 +86,7 @@ export async function markDisrupted(
   const request: KubeRequest = {
     method: "PATCH",
     path: `${pathOf(pod)}/status`,
-    // It merges the conditions by their type.
+    // Merges the conditions by type.
     patchType: "application/strategic-merge-patch+json",
     body: { metadata: { uid: pod.uid }, status: { conditions: [condition] } },
     dueAt,
@@ -97,7 +100,7 @@ function pathOf(pod: PodIdentity): string {
   return `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}`;
 }
 
-/** A termination under way can only be shortened. */
+/** The grace period of a terminating pod can only be shortened. */
 function deleteOptions(pod: PodIdentity, { graceSeconds: graceNow, dryRun }: EvictOptions) {
   const graceSeconds = graceNow?.();
   return {
@@ -116,12 +119,12 @@ async function ask(api: KubeSender, request: KubeRequest): Promise<EvictionAnswe
   }
 }
 
-/** The Status object of an answer, or its bare text. */
+/** The Status object of a response, or its plain text. */
 interface Status {
   readonly message: string;
   readonly causes: readonly Readonly<Record<string, unknown>>[];
   readonly retryAfterMs: Millis | undefined;
-  /** The server wrote no Status: not the API but something before it has answered. */
+  /** There was no Status: not the API server, but something in front of it, has responded. */
   readonly bare: boolean;
 }
 
@@ -147,13 +150,13 @@ function readAnswer(answer: KubeAnswer): EvictionAnswer {
     return { kind: "NamespaceTerminating" };
   }
   if (code >= 400) return { kind: "Refused", status: code, message: status.message };
-  // A redirect or the like: nothing that an API server sends.
+  // A redirect or the like, which an API server never sends.
   return { kind: "Failed", retryable: false, message: status.message };
 }
 
 /**
- * The handler that creates evictions writes 201 whatever came of it: a failure may be inside.
- * 200 stands for everything that is no failure.
+ * The handler that creates evictions responds with 201 whatever the result: the body may contain a
+ * failure. Returns 200 for anything that is not a failure.
  */
 function codeInside(body: Readonly<Record<string, unknown>>): number {
   return body.kind === "Status" && body.status === "Failure" ? (numberOf(body.code) ?? 500) : 200;
@@ -174,8 +177,9 @@ function isAboutTwoBudgets(message: string): boolean {
 }
 
 /**
- * Three kinds of 429: a budget said no (a cause says so), the server is overloaded (plain text, or
- * a Status without a cause), or a webhook holds the pod back as KubeVirt does while it migrates.
+ * Three kinds of 429: a budget refused the eviction (a cause says so), the server is overloaded
+ * (plain text, or a Status without a cause), or a webhook holds the pod, as KubeVirt does during a
+ * migration.
  */
 function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
   const cause = causes.find(({ reason }) => reason === "DisruptionBudget");
@@ -193,16 +197,16 @@ function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
   };
 }
 
-/** A path that the server does not know is a 404 too; it must not pass for a pod that has left. */
+/** The response to an unknown path is a 404 too, which must not look like a pod that has left. */
 function notFound({ message, bare }: Status): EvictionAnswer {
   if (!bare && !message.includes("could not find the requested resource")) return { kind: "Gone" };
   return { kind: "Refused", status: 404, message };
 }
 
 /**
- * The uid differs, or the pod was changed while the server looked at it: a pending pod is deleted
- * under a resourceVersion of the server's own. Sources: apiserver pkg/registry/rest/delete.go and
- * pkg/storage/interfaces.go, which word the first one differently.
+ * The uid differs, or the pod changed while the server handled the request: it deletes a pending
+ * pod with a resourceVersion of its own. Sources: apiserver pkg/registry/rest/delete.go and
+ * pkg/storage/interfaces.go, whose messages for the former differ.
  */
 function conflict({ message }: Status): EvictionAnswer {
   if (/UID in (the )?precondition/i.test(message)) return { kind: "Replaced" };

@@ -18,24 +18,24 @@ export interface NodeEventFeedOptions {
   readonly fleet: Pick<Fleet, "view" | "node" | "onChange">;
 }
 
-/** What is kept of an Event. */
+/** The parts of an Event that are kept. */
 interface NodeEvent {
   readonly node: string;
   readonly reason: string;
   readonly message: string;
-  /** When it was last seen to be so. */
+  /** When it was last observed. */
   readonly at: Instant;
 }
 
-/** A notice that came too early, or could not be written, is delivered again after this. */
+/** A notice that came too early, or could not be written, is redelivered after this. */
 const againMs: Millis = seconds(1);
 
-/** A right that is missing may be given later: it is asked for again after this. */
+/** A missing permission may be granted later: the watch is retried after this. */
 const refusedMs: Millis = minutes(1);
 
 /**
- * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that
- * says so. Nothing is asked for before a node of Azure is seen. An Event is renewed while it holds:
+ * The Events that AKS writes about a Node that Azure takes, for nodes without a condition for it.
+ * Sends no requests until a node of Azure is seen. An Event is renewed as long as it holds, but
  * each notice is delivered once.
  */
 export class NodeEventFeed implements NoticeFeed {
@@ -59,7 +59,7 @@ export class NodeEventFeed implements NoticeFeed {
     const look = (nodes: Iterable<NodeFacts>): void => {
       for (const { providerID = "" } of nodes) if (isOfAzure(providerID)) seen.resolve();
     };
-    // Something changes all the time in a large fleet: only that is looked at.
+    // Checks only the nodes that have changed, because a large fleet changes all the time.
     const stop = fleet.onChange(({ nodes }) => {
       look([...nodes].flatMap((name) => fleet.node(name) ?? []));
     });

@@ -274,7 +274,7 @@ export class KubeNodeMarks implements NodeMarks {
     );
   }
 
-  /** Writes the condition in the background. It informs people: an error stops nothing. */
+  /** Writes the condition in the background. It is informational, so an error stops nothing. */
   #setCondition(
     { name, uid }: Pick<NodeIdentity, "name" | "uid">,
     status: "True" | "False",

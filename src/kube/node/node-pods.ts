@@ -35,13 +35,13 @@ import { ChangeListeners } from "../watch/object-store.ts";
 import { Reflector } from "../watch/reflector.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 
-/** A pod whose owner has been restarted for it once is not reason enough for a second time. */
+/** The pod for which an owner was restarted. The same pod does not restart it a second time. */
 const restartedFor = "lastcall.dev/restarted-for";
 
-/** How long a deletion waits for its mark, under a deadline. */
+/** How long a deletion under a deadline waits for the pod to be marked. */
 const markWaitMs: Millis = millis(500);
 
-/** How long drains that start one after another share the same budgets. */
+/** How long drains that start one after another share a list of budgets. */
 const budgetsKeptMs = 1000;
 
 interface SharedBudgets {
@@ -70,7 +70,7 @@ export class KubeNodePods implements NodePods {
     const place = nodeName === undefined ? [] : [`spec.nodeName=${nodeName}`];
     const fieldSelector = [...place, "status.phase=Failed"].join(",");
     const found: FailedPod[] = [];
-    // It waits behind everything else, and holds one page at a time of what may be thousands.
+    // Yields to all other requests, and keeps one page at a time of what may be thousands of pods.
     const pages = { query: { fieldSelector }, urgency: "Later", signal } as const;
     for await (const page of listPages(this.#api, podsPath, pages)) {
       found.push(...page.map(translateFailedPod).filter(hasEndedWithMachine));
@@ -94,7 +94,7 @@ export class KubeNodePods implements NodePods {
       onChange: () => changes.notify(),
     });
     const running = reflector.run(signal);
-    // A failure shows in `synced`; after that the watch retries by itself.
+    // A failure rejects `synced`; after that the watch retries.
     running.catch(() => undefined);
     return {
       synced: () => reflector.synced,
@@ -103,7 +103,7 @@ export class KubeNodePods implements NodePods {
     };
   }
 
-  /** Drains that begin together share one list: a budget's status is only a forecast anyway. */
+  /** Drains that start together share one list: a budget's status is only a forecast anyway. */
   budgets(): Promise<readonly BudgetFacts[]> {
     const nowMs = this.#clock.monotonic();
     if (this.#budgets !== undefined && nowMs - this.#budgets.askedMs < budgetsKeptMs) {
@@ -111,7 +111,7 @@ export class KubeNodePods implements NodePods {
     }
     const asked = { askedMs: nowMs, list: this.#listBudgets() };
     this.#budgets = asked;
-    // A fault is not kept: the next drain asks again.
+    // Errors are not cached: the next drain lists again.
     asked.list.catch(() => {
       if (this.#budgets === asked) this.#budgets = undefined;
     });
@@ -165,7 +165,7 @@ export class KubeNodePods implements NodePods {
       patchType: "application/merge-patch+json",
       bodyAtTurn: () => {
         onTurn();
-        // A uid cannot be changed, so that of another workload of that name nothing is written.
+        // A uid cannot be changed, so the patch fails for another workload of the same name.
         return { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
       },
       dueAt,
@@ -177,7 +177,7 @@ export class KubeNodePods implements NodePods {
     return idle === undefined ? { kind: "Accepted" } : refused(title, idle);
   }
 
-  /** What a rollout restarts: a ReplicaSet's own owner, or a StatefulSet itself. */
+  /** The workload that a rollout restarts: a ReplicaSet's owner, or a StatefulSet itself. */
   async #workloadOf(namespace: string, owner: OwnerFacts): Promise<RestartTarget | EvictionAnswer> {
     const apps = `/apis/apps/v1/namespaces/${namespace}`;
     if (owner.kind === "StatefulSet") return targetAt(`${apps}/statefulsets`, owner);
@@ -192,7 +192,7 @@ export class KubeNodePods implements NodePods {
 
 interface RestartTarget {
   readonly path: string;
-  /** As in `Deployment web`. */
+  /** Such as `Deployment web`. */
   readonly title: string;
   readonly uid: string;
 }
@@ -201,15 +201,15 @@ function targetAt(collection: string, { kind, name, uid }: OwnerFacts): RestartT
   return { path: `${collection}/${name}`, title: `${kind} ${name}`, uid };
 }
 
-/** How an API server words it depends on its version, and on whether it validates before. */
+/** The message depends on the version of the API server, and on whether it validates first. */
 function isOfAnother({ status, body }: KubeAnswer): boolean {
   const message = textOf(fieldsOf(body).message) ?? "";
   return status === 409 && /UID in (the )?precondition/i.test(message);
 }
 
 /**
- * Why a workload that was asked to restart does not: `kubectl rollout restart` refuses a paused
- * Deployment, too, and a StatefulSet that updates OnDelete waits for somebody to delete its pods.
+ * Why a restarted workload does not roll out: `kubectl rollout restart` also refuses a paused
+ * Deployment, and a StatefulSet with OnDelete waits until somebody deletes its pods.
  */
 function whyIdle({ spec }: KubeObject): string | undefined {
   const { paused, updateStrategy } = fieldsOf(spec);
@@ -218,12 +218,12 @@ function whyIdle({ spec }: KubeObject): string | undefined {
   return isManual ? "has the updateStrategy OnDelete, so that no rollout begins" : undefined;
 }
 
-/** A restart that is refused for good; the pod waits for its budget then. */
+/** A restart that is refused for good; the pod then waits for its budget. */
 function refused(what: string, why: string): EvictionAnswer {
   return { kind: "Refused", status: 409, message: `${what} ${why}` };
 }
 
-/** What may pass by itself is tried again; anything else refuses the restart for good. */
+/** A retryable error is retried; any other refuses the restart for good. */
 function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
   const { retryable, message } = apiError(request, answer);
   return retryable
@@ -238,7 +238,7 @@ function deploymentOf({ metadata }: KubeObject): OwnerFacts | undefined {
   return name && uid ? { kind: "Deployment", name, uid } : undefined;
 }
 
-/** The pods of one node now. */
+/** Lists the pods that are on the node now. */
 export async function listPodsOn(api: KubeSender, nodeName: string): Promise<readonly PodFacts[]> {
   const objects = await listAll(api, podsPath, onNode(nodeName), "None");
   return objects.map(translatePod);

@@ -1,6 +1,6 @@
 /**
- * The one translator of answers of the API server that are no success. Who expects such an answer
- * (a conflict, a name that is taken, an object that is gone) reads its status first; the rest comes
+ * Translates unsuccessful responses of the API server. A caller that expects one (a conflict, a
+ * name that is taken, an object that is gone) checks its status first; all others are translated
  * here. Sources: apimachinery `pkg/api/errors/errors.go` and `pkg/apis/meta/v1/types.go`
  * (StatusReason).
  */
@@ -9,32 +9,32 @@ import { fieldsOf, listOf, numberOf, trimmedTextOf } from "../../core/json/json-
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 
-/** What was asked; for the sentence, and for what a 404 means. */
+/** The request, for the message and for the meaning of a 404. */
 export interface ApiCall {
   readonly method: KubeMethod;
   readonly path: string;
-  /** Of RBAC; only needed where method and path do not say it. */
+  /** The RBAC verb; only needed if method and path do not determine it. */
   readonly verb?: "watch" | undefined;
 }
 
 export interface AnswerClass {
   readonly code: ErrorCode;
-  /** Whether the same request, sent again after a while, may have another answer. */
+  /** Whether the same request, sent again later, may get another response. */
   readonly retryable: boolean;
 }
 
-/** Longer waits that a server asks for are cut: an hour's silence helps nobody. */
+/** Longer delays that a server requests are shortened: an hour without requests helps nobody. */
 const longestWaitSeconds = 60;
 
 /**
- * Turns an answer that its caller did not expect into the error of the catalogue, in one sentence.
+ * Converts a response that its caller did not expect to an error of the catalogue, in one sentence.
  */
 export function apiError(call: ApiCall, answer: KubeAnswer): LastcallError {
   const { code, retryable } = meaningOf(call, answer);
   return new LastcallError(code, sentenceOf(call, answer, code), { retryable });
 }
 
-/** The table: what a status and the reason of its Status object mean. */
+/** What a status and the reason of its Status object mean. */
 export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerClass {
   switch (answer.status) {
     case 401:
@@ -47,7 +47,7 @@ export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerClass {
         retryable: false,
       };
     case 409:
-      // The name is taken, and stays so; any other conflict is about a version that was read.
+      // A name that is taken stays taken; any other conflict is about a version that was read.
       return { code: "CONFLICT", retryable: fieldsOf(answer.body).reason !== "AlreadyExists" };
     default:
       return isOverloaded(answer)
@@ -57,29 +57,29 @@ export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerClass {
 }
 
 /**
- * Whether time alone may change the answer to the same request: the server or something before it
- * is overloaded, starting, stopping or broken. A conflict is none of these, for the next try is
- * another request.
+ * Whether time alone may change the response to the same request: the server, or something in front
+ * of it, is overloaded, starting, stopping or broken. A conflict is not such an error, because its
+ * retry is another request.
  */
 export function isPassing({ status }: Pick<KubeAnswer, "status">): boolean {
   const isServers = status >= 500 && status !== 501;
   return isServers || status === 408 || status === 429;
 }
 
-/** The resourceVersion or the continue token is too old: what it referred to is compacted away. */
+/** Whether the resourceVersion or continue token is too old: its data has been compacted. */
 export function isExpired({ status, body }: KubeAnswer): boolean {
   const { reason } = fieldsOf(body);
   return status === 410 || reason === "Expired" || reason === "Gone";
 }
 
-/** How long the server asks to be left alone, by its header or its Status. */
+/** The delay before a retry that the server requests, by its header or its Status. */
 export function retryAfterMs({ retryAfterSeconds, body }: KubeAnswer): Millis | undefined {
   const asked = retryAfterSeconds ?? numberOf(fieldsOf(fieldsOf(body).details).retryAfterSeconds);
   if (asked === undefined || asked <= 0) return undefined;
   return seconds(Math.min(asked, longestWaitSeconds));
 }
 
-/** The `message` of a Status, or the bare text, as priority and fairness and proxies answer. */
+/** The `message` of a Status, or plain text, as from priority and fairness and from proxies. */
 export function answerMessage(answer: KubeAnswer): string {
   return messageIn(answer) ?? `the API server answered ${answer.status}`;
 }
@@ -89,14 +89,18 @@ function messageIn({ body }: KubeAnswer): string | undefined {
 }
 
 /**
- * 429 is priority and fairness, or a limit on requests in flight; 503 a server that starts, stops
- * or has lost an aggregated API; 504 and ServerTimeout (500) one whose etcd is slow.
+ * 429 comes from priority and fairness or a limit on requests in flight, 503 from a server that is
+ * starting or stopping or has lost an aggregated API, and 504 or ServerTimeout (500) from one whose
+ * etcd is slow.
  */
 function isOverloaded({ status, body }: KubeAnswer): boolean {
   return [408, 429, 503, 504].includes(status) || fieldsOf(body).reason === "ServerTimeout";
 }
 
-/** RBAC's 403 is a missing right; a quota's, a webhook's or an ending namespace's is not. */
+/**
+ * A 403 from RBAC is a missing permission; one from a quota, a webhook or a terminating namespace
+ * is not.
+ */
 function isForbidden(answer: KubeAnswer): boolean {
   const message = answerMessage(answer);
   const { causes } = fieldsOf(fieldsOf(answer.body).details);
@@ -108,8 +112,8 @@ function isForbidden(answer: KubeAnswer): boolean {
 }
 
 /**
- * Whether a 404 is about the resource and not about one object of it: the path is known to nobody
- * (plain text, or a Status that says so), or it is a collection, which is there even when empty.
+ * Whether a 404 is about the resource and not about one of its objects: the path is unknown (plain
+ * text, or a Status that says so), or it is a collection, which exists even when empty.
  */
 export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
   if (answer.status !== 404) return false;
@@ -121,7 +125,7 @@ export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
   );
 }
 
-/** After "Cannot": `list nodes`, whether the server refused that or did not answer. */
+/** What follows "Cannot": `list nodes`, whether the server refused it or did not respond. */
 export function describeCall(call: ApiCall): string {
   return `${verbOf(call)} ${subjectOf(call)}`;
 }
@@ -156,8 +160,8 @@ function notInstalled(call: ApiCall): string {
 }
 
 /**
- * The namespace, the whole kind or the one object. What is created is not there before, so that
- * only its namespace can be missing.
+ * The namespace, the resource or the object that is missing. An object to create does not exist
+ * yet, so only its namespace can be missing.
  */
 function whatIsMissing(call: ApiCall, answer: KubeAnswer): string {
   const { group, namespace, resource } = partsOf(call.path);
@@ -181,7 +185,9 @@ function rightOf(call: ApiCall): string {
   return `${verbOf(call)} on ${resourceOf(call)}${placeOf(call)}`;
 }
 
-/** `nodes`, `nodes/n1`, `leases.coordination.k8s.io in namespace x`; any other path as it is. */
+/**
+ * `nodes`, `nodes/n1`, `leases.coordination.k8s.io in namespace x`; any other path is unchanged.
+ */
 function subjectOf(call: ApiCall): string {
   const { name } = partsOf(call.path);
   return `${resourceOf(call)}${name === undefined ? "" : ` ${name}`}${placeOf(call)}`;
@@ -211,13 +217,13 @@ function verbOf({ method, path, verb }: ApiCall): string {
 interface ParsedPath {
   readonly group: string;
   readonly namespace?: string | undefined;
-  /** Undefined where the path is none of a resource, such as `/version`. */
+  /** Undefined if the path is not that of a resource, such as `/version`. */
   readonly resource?: string | undefined;
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
 }
 
-/** `/api/v1/…` or `/apis/GROUP/VERSION/…`, with `namespaces/NAME/` before what lies in one. */
+/** `/api/v1/…` or `/apis/GROUP/VERSION/…`, with `namespaces/NAME/` for namespaced resources. */
 function partsOf(path: string): ParsedPath {
   const [root, ...rest] = path.split("/").filter((part) => part !== "");
   if (root !== "api" && root !== "apis") return { group: "" };
@@ -228,7 +234,7 @@ function partsOf(path: string): ParsedPath {
   return { group, namespace: isNamespaced ? below[1] : undefined, resource, name, subresource };
 }
 
-/** Groups of Kubernetes itself have no dot (`apps`) or end in `.k8s.io`. */
+/** Kubernetes' own groups have no dot (`apps`) or end in `.k8s.io`. */
 function isCustom({ path }: ApiCall): boolean {
   const { group } = partsOf(path);
   return group.includes(".") && !group.endsWith(".k8s.io");

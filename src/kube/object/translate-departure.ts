@@ -24,12 +24,14 @@ import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { apiVersion } from "./paths.ts";
 
-/** A Departure as it was read: the CRD lets none in that names no node, but a reader is total. */
+/** A Departure as read. The CRD requires a node, but a reader has to handle any object. */
 export interface ReadDeparture extends Omit<Departure, "node"> {
   readonly node: NodeIdentity | undefined;
 }
 
-/** Reads a Departure object; undefined where it names no node. Total: what is odd is not there. */
+/**
+ * Reads a Departure object; undefined if it names no node. Total: invalid fields count as unset.
+ */
 export function translateDeparture(object: KubeObject): Departure | undefined {
   const { node, ...read } = readDeparture(object);
   return node === undefined ? undefined : { ...read, node };
@@ -57,14 +59,12 @@ export function readDeparture(object: KubeObject): ReadDeparture {
   };
 }
 
-/** What a new Departure is made of. */
+/** The content of a new Departure. */
 export interface DepartureBody extends Omit<NewDeparture, "reason" | "message"> {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-/**
- * The object that a new Departure is created from. Its status is written by the controller alone.
- */
+/** The object from which a new Departure is created. Only the controller writes its status. */
 export function departureObject(made: DepartureBody): KubeObject {
   const { name, annotations, node } = made;
   return {
@@ -76,7 +76,8 @@ export function departureObject(made: DepartureBody): KubeObject {
 }
 
 /**
- * Fields of a Departure's spec that may be written; undefined leaves one alone, null takes it away.
+ * The fields of a Departure's spec that may be written; undefined leaves one unchanged, null
+ * removes it.
  */
 export interface DepartureChange {
   readonly cause?: Cause | undefined;
@@ -88,7 +89,7 @@ export interface DepartureChange {
   readonly policy?: string | undefined;
 }
 
-/** The same as they are written: instants as text. */
+/** The fields as written to the API: instants as text. */
 export function departureSpec(change: DepartureChange): Fields {
   return withoutGaps({
     cause: change.cause,
@@ -102,8 +103,8 @@ export function departureSpec(change: DepartureChange): Fields {
 }
 
 /**
- * What a write to a Departure carries, so that it fails where anybody has written since it was
- * read. The uid as well: one that was deleted and made again under its name is another one.
+ * The metadata that makes a write to a Departure fail if anybody has written since it was read. It
+ * includes the uid, because a Departure that was deleted and recreated is another one.
  */
 export function departureFence(read: Pick<Departure, "resourceVersion" | "uid">): {
   readonly resourceVersion: string;
@@ -112,7 +113,7 @@ export function departureFence(read: Pick<Departure, "resourceVersion" | "uid">)
   return { resourceVersion: read.resourceVersion, uid: read.uid };
 }
 
-/** The status as it is written: instants as text, gaps left out. */
+/** The status as written to the API: instants as text, unset fields omitted. */
 export function statusObject(status: DepartureStatus): Readonly<Record<string, unknown>> {
   return withoutGaps({
     ...status,
@@ -125,7 +126,7 @@ export function statusObject(status: DepartureStatus): Readonly<Record<string, u
   });
 }
 
-/** Nobody but the controller writes it: what has its form is taken for what it says. */
+/** Only the controller writes it, so its values are not validated any further. */
 function statusOf(raw: Fields): DepartureStatus {
   const { machine, drain, demands } = raw;
   return {
@@ -149,7 +150,7 @@ function statusOf(raw: Fields): DepartureStatus {
   };
 }
 
-/** One without a name or a state is nobody's. */
+/** Skips a record without a name or a state. */
 function actionRecordOf(raw: unknown): readonly ActionRecord[] {
   const fields = fieldsOf(raw);
   const { name, state } = fields;

@@ -32,7 +32,7 @@ import {
 const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] as const;
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/** What a pod's spec asks of a place. Total: what is missing or odd asks nothing. */
+/** What a pod requires of its node. Total: missing or invalid fields require nothing. */
 export function translatePlacement(spec: Fields): PodPlacement {
   const affinity = fieldsOf(spec.affinity);
   return {
@@ -47,9 +47,10 @@ export function translatePlacement(spec: Fields): PodPlacement {
 }
 
 /**
- * What a pod counts for on its node: the larger of what its containers ask for together and what
- * any one init container asks for while those before it that go on running (sidecars) are up; and
- * the overhead of its runtime. Source: k8s.io/component-helpers `resource/helpers.go`, PodRequests.
+ * What a pod requests from its node: the largest of the sum of its containers and sidecars, of what
+ * any init container requests while the sidecars before it are running, and of its own requests;
+ * plus the overhead of its runtime. Source: k8s.io/component-helpers `resource/helpers.go`,
+ * PodRequests.
  */
 export function podRequests(spec: Fields): Amounts {
   let running = listOf(spec.containers).map(requestsOf).reduce(sumOf, {});
@@ -67,7 +68,7 @@ export function podRequests(spec: Fields): Amounts {
   return sumOf(asked, amountsOf(spec.overhead));
 }
 
-/** A map of quantities; entries that are none are left out. */
+/** A map of quantities; entries with any other value are omitted. */
 function amountsOf(value: unknown): Amounts {
   const amounts: Record<string, number> = {};
   for (const [resource, quantity] of Object.entries(fieldsOf(value))) {
@@ -77,7 +78,7 @@ function amountsOf(value: unknown): Amounts {
   return amounts;
 }
 
-/** A NodeSelector, as in node affinity; undefined where there is none. */
+/** A NodeSelector, as in node affinity; undefined if there is none. */
 export function nodeSelectorOf(value: unknown): NodeSelector | undefined {
   const terms = fieldsOf(value).nodeSelectorTerms;
   if (!Array.isArray(terms)) return undefined;
@@ -91,7 +92,7 @@ function toTerm(term: Fields): NodeSelectorTerm {
   };
 }
 
-/** One with an operator that is unknown selects nothing: `In` no value. */
+/** A requirement with an unknown operator selects nothing: `In` without values. */
 function toRequirement(value: unknown): LabelRequirement {
   const requirement = fieldsOf(value);
   const operator = oneOf(operators, requirement.operator);
@@ -110,7 +111,7 @@ function requestsOf(container: unknown): Amounts {
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 
-/** The facts of a Node object. Total: what is missing or odd is undefined, empty or false. */
+/** The facts of a Node object. Total: missing or invalid fields are undefined, empty or false. */
 export function translateNode(node: KubeObject): NodeFacts {
   const meta = fieldsOf(node.metadata);
   const spec = fieldsOf(node.spec);
@@ -142,7 +143,7 @@ const noticeTypes: ReadonlySet<unknown> = new Set([
   "VMEventScheduled",
 ]);
 
-/** Undefined, and not an empty list of its own, for the many nodes that have none. */
+/** Undefined instead of an empty list for each of the many nodes that have none. */
 function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
   const standing = listOf(conditions).flatMap((condition) => {
     const { type, status, reason, message } = fieldsOf(condition);
@@ -154,7 +155,7 @@ function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | und
   return standing.length === 0 ? undefined : standing;
 }
 
-/** Of the managers that own the annotation the one that wrote last. */
+/** The last writer of the managers that own the annotation. */
 function writerOf(mark: string | undefined, managed: unknown): AnnotationWriter | undefined {
   if (mark === undefined) return undefined;
   const writers = listOf(managed).flatMap((entry) => {
@@ -166,12 +167,12 @@ function writerOf(mark: string | undefined, managed: unknown): AnnotationWriter 
   return writers.toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0))[0];
 }
 
-/** The condition of that type; no fields where there is none. */
+/** The condition of that type; an empty object if there is none. */
 export function conditionOf(conditions: unknown, type: string): Readonly<Record<string, unknown>> {
   return fieldsOf(listOf(conditions).find((condition) => fieldsOf(condition).type === type));
 }
 
-/** A taint without a key or with an effect that is none is no taint. */
+/** Skips a taint without a key or with an unknown effect. */
 function toTaint(value: unknown): readonly Taint[] {
   const taint = fieldsOf(value);
   const key = textOf(taint.key);
@@ -182,7 +183,7 @@ function toTaint(value: unknown): readonly Taint[] {
 /** Every key under this prefix is ours. */
 const ownPrefix = "lastcall.dev/";
 
-/** Of nodes, what a decision or doctor reads, beside all of `lastcall.dev/`. */
+/** The node annotations that a decision or doctor reads, besides all of `lastcall.dev/`. */
 export const nodeAnnotations = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
@@ -190,7 +191,7 @@ export const nodeAnnotations = [
   killerAnnotation,
 ] as const;
 
-/** The annotations of pods that a decision reads, beside all of `lastcall.dev/`. */
+/** The pod annotations that a decision reads, besides all of `lastcall.dev/`. */
 export const podAnnotations = [
   "cluster-autoscaler.kubernetes.io/safe-to-evict",
   "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
@@ -199,8 +200,8 @@ export const podAnnotations = [
 ] as const;
 
 /**
- * The annotations that are read, and no others: what tools hang on objects (last-applied
- * configurations, checksums, CNI state) is most of a node's bytes, and memory is counted here.
+ * Keeps the annotations that are read, and no others: those of tools (last-applied configurations,
+ * checksums, CNI state) are most of a node's bytes, and memory is limited.
  */
 export function keptAnnotations(
   annotations: Readonly<Record<string, string>>,

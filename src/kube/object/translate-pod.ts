@@ -29,10 +29,12 @@ const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 const tolerationOperators = ["Exists", "Equal"] as const;
 
-/** What the API server writes where a pod names no `terminationGracePeriodSeconds`. */
+/** What the API server sets if a pod has no `terminationGracePeriodSeconds`. */
 export const defaultGraceSeconds = 30;
 
-/** The facts of a Pod object. Total: what is missing or odd is undefined, empty or the default. */
+/**
+ * The facts of a Pod object. Total: missing or invalid fields are undefined, empty or the default.
+ */
 export function translatePod(pod: KubeObject): PodFacts {
   const meta = fieldsOf(pod.metadata);
   const spec = fieldsOf(pod.spec);
@@ -62,7 +64,7 @@ export function translatePod(pod: KubeObject): PodFacts {
   };
 }
 
-/** What tells by which machine's end a pod has failed. */
+/** The facts that show which machine a pod failed with. */
 export function translateFailedPod(pod: KubeObject): FailedPod {
   const meta = fieldsOf(pod.metadata);
   const status = fieldsOf(pod.status);
@@ -78,9 +80,7 @@ export function translateFailedPod(pod: KubeObject): FailedPod {
   };
 }
 
-/**
- * A negative grace is taken for 1 by the API server, and no one can wait less than no time here.
- */
+/** The API server treats a negative grace period as 1, and so does this. */
 function graceOf(value: unknown): Pick<PodFacts, "graceSeconds" | "graceSource"> {
   const graceSeconds = numberOf(value);
   if (graceSeconds === undefined) {
@@ -113,7 +113,7 @@ function volumesOf(
   };
 }
 
-/** Also a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
+/** Also true of a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
 function isEmptyDir({ name, emptyDir, ...others }: Fields): boolean {
   return isThere(emptyDir) || !Object.values(others).some(isThere);
 }
@@ -124,7 +124,7 @@ function isHostData({ hostPath }: Fields): boolean {
   return holdsData({ path: textOf(path) ?? "", type: textOf(type) });
 }
 
-/** A volume that every container mounts read-only takes no data of the pod. */
+/** A volume that every container mounts read-only holds no data of the pod. */
 function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): boolean {
   return [...listOf(containers), ...listOf(initContainers)]
     .flatMap((container) => listOf(fieldsOf(container).volumeMounts))
@@ -133,8 +133,9 @@ function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): b
 }
 
 /**
- * Whoever creates a pod with its node's name owns that field; a scheduler's binding leaves no trace
- * there. Source: kubernetes pkg/registry/core/pod/storage/storage.go, setPodNodeAndMetadata.
+ * A client that creates a pod with its node's name owns that field; a scheduler's binding leaves no
+ * managed field. Source: kubernetes pkg/registry/core/pod/storage/storage.go,
+ * setPodNodeAndMetadata.
  */
 function bypassesScheduler(managed: unknown): boolean {
   return listOf(managed).some((entry) => {
@@ -159,10 +160,12 @@ function toToleration(value: unknown): Toleration {
 
 const selectorOperators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 
-/** `In` nothing is true of no label. */
+/** `In` without values matches no label. */
 const impossible: LabelRequirement = { key: "", operator: "In", values: [] };
 
-/** The facts of a PodDisruptionBudget of policy/v1. Total: without a status nothing is allowed. */
+/**
+ * The facts of a PodDisruptionBudget of policy/v1. Total: without a status it allows no disruption.
+ */
 export function translateBudget(budget: KubeObject): BudgetFacts {
   const meta = fieldsOf(budget.metadata);
   const spec = fieldsOf(budget.spec);
@@ -185,7 +188,10 @@ export function translateBudget(budget: KubeObject): BudgetFacts {
   };
 }
 
-/** In policy/v1 an empty selector selects every pod of the namespace, a missing one none. */
+/**
+ * In policy/v1 an empty selector selects every pod of the namespace, and a missing one selects
+ * none.
+ */
 function toSelector(value: unknown): LabelSelector {
   if (value === undefined || value === null) return { matchExpressions: [impossible] };
   const { matchLabels, matchExpressions } = fieldsOf(value);
@@ -196,7 +202,7 @@ function toSelector(value: unknown): LabelSelector {
   };
 }
 
-/** What cannot be understood selects nothing; the API server still judges each eviction itself. */
+/** An invalid requirement selects nothing; the API server still decides about each eviction. */
 function toRequirement(value: unknown): LabelRequirement {
   const requirement = fieldsOf(value);
   const key = textOf(requirement.key);

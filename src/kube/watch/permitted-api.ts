@@ -107,7 +107,7 @@ export interface AskedRight {
   readonly resource: string;
 }
 
-/** Whether the caller has a right, by SelfSubjectAccessReview, which everybody may ask. */
+/** Whether the caller has a permission, by SelfSubjectAccessReview, which everybody may create. */
 export async function hasRight(api: KubeSender, right: AskedRight): Promise<boolean> {
   const request = {
     method: "POST",
