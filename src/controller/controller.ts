@@ -28,7 +28,7 @@ import { WorkloadWatch } from "./workload-watch.ts";
 export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
-  /** Looks up launch times in the cloud, where that is possible. */
+  /** Looks up launch times in the cloud; unset if that is not possible. */
   readonly launchTimes?: LaunchTimes | undefined;
   /** Sources of notices outside the cluster, used while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;

@@ -35,7 +35,7 @@ import type { ReleaseChecks } from "./release-checks.ts";
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
-  /** Looks up launch times in the cloud, where that is possible. */
+  /** Looks up launch times in the cloud; unset if that is not possible. */
   readonly launchTimes?: LaunchTimes | undefined;
   readonly activeDepartures: ActiveDepartures;
   readonly executor: Executor;

@@ -20,7 +20,7 @@ import { explain } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 
-/** The most pods with the same problem that Events name. */
+/** The maximum number of pods with the same problem that Events name. */
 const namedPods = 10;
 
 /** Log lines, Events and metrics of one departure. */
