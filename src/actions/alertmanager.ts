@@ -15,7 +15,7 @@ export interface AlertmanagerOptions {
 }
 
 const timeoutMs = seconds(5);
-/** The most that is read of a response. */
+/** The size limit of a response. */
 const mostBytes = 8 * 1024 * 1024;
 
 /**

@@ -113,7 +113,7 @@ export interface ActionRequest {
   readonly body?: string | undefined;
 }
 
-/** The most that is read of a response; a list of silences is the longest one. */
+/** The size limit of a response; a list of silences is the largest one. */
 const mostBytes = 4 * 1024 * 1024;
 
 /**

@@ -128,9 +128,7 @@ function patchOf(path: string, body?: unknown): KubeRequest {
   return { method: "PATCH", path, patchType: "application/merge-patch+json", body };
 }
 
-/**
- * The most attempts of a write: an object that another writer has changed meanwhile is read again.
- */
+/** The maximum number of attempts: an object that another writer has changed is read again. */
 const mostTries = 4;
 
 const gone: OperatorResult = { kind: "Changed", found: "it is not there any more" };

@@ -7,14 +7,12 @@ import { apiVersion as policyApiVersion } from "./object/paths.ts";
 
 /** How long repetitions of an Event are counted in it instead of written as new Events. */
 const seriesMs = 10 * 60_000;
-/**
- * The most series; beyond it, a new one replaces the oldest, so memory stays bounded in a storm.
- */
+/** The maximum number of series: a new one replaces the oldest, so a storm cannot fill memory. */
 const maxSeries = 2000;
 /** The API server rejects longer notes. */
 const maxMessage = 1000;
 /**
- * The most pending writes; further Events are dropped, because they are the least important writes.
+ * The maximum number of pending writes. Further Events are dropped: they are the least important.
  * A burst of 300 notices causes two per node.
  */
 const maxUnderWay = 1000;
