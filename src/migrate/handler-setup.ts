@@ -27,7 +27,7 @@ import {
   wordsOf,
 } from "./workload.ts";
 
-/** The flag `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
+/** Settings by flag, such as ENABLE_REBALANCE_DRAINING for `--enable-rebalance-draining`. */
 const handlerFlags: FlagNames = Object.fromEntries(
   handlerSettings.map((name) => [
     name.toLowerCase().replaceAll("_", "-"),
@@ -36,8 +36,8 @@ const handlerFlags: FlagNames = Object.fromEntries(
 );
 
 /**
- * The value `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, except for those with another
- * spelling.
+ * Settings by the name of their value in the chart, such as ENABLE_REBALANCE_DRAINING for
+ * `enableRebalanceDraining`. Values with another spelling are listed.
  */
 const valueNames: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -99,7 +99,7 @@ const kept = [
   ...["linuxNodeSelector", "daemonsetNodeSelector", "podAnnotations", "webhookURLSecretName"],
 ];
 
-/** The nodes that it runs on; the first that is set. */
+/** The values that select the nodes NTH runs on; the first one that is set counts. */
 const selectors = ["daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector"];
 
 /** Reads the values file of NTH's chart. */

@@ -53,7 +53,7 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
     settings,
     values: onlyGiven({
       ...Object.fromEntries([...kept, ...renamed]),
-      // The killer needs exactly one replica: two of them know nothing of each other.
+      // The killer needs exactly one replica, because its replicas do not coordinate.
       ...(replicas !== 1 && { controller: { replicas } }),
       secret: secretValues(fieldsIn(values, "secret")),
       extraEnv: other,
@@ -74,7 +74,7 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   };
 }
 
-/** Helm accepts a text as a number here. */
+/** Helm accepts a string as a number here. */
 function replicasIn({ replicaCount }: ChartValues, file: string): number {
   const text = settingText(replicaCount ?? "1");
   if (/^\d+$/.test(text)) return Number(text);
@@ -133,7 +133,7 @@ function variablesIn(extraEnv: unknown): readonly (readonly [string, unknown])[]
   return objectsIn(extraEnv).map(({ name, value }) => [String(name), value]);
 }
 
-/** Without the key itself, which must not be copied to another file. */
+/** Omits the key itself, which must not be copied to another file. */
 function secretValues(secret: Readonly<Record<string, unknown>>): ChartValues {
   const { workloadIdentityServiceAccount, useGcpServiceAccountAnnotation } = secret;
   const kept = fieldsIn(secret, "googleServiceAccountSecret");

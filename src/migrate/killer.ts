@@ -92,7 +92,7 @@ function windowsOf(setting: Setting | undefined, prefix: string, type: "Allow" |
     const [, fromHour, fromMinute, toHour, toMinute] = hoursPattern.exec(span) ?? [];
     const start = `${fromHour?.padStart(2, "0")}:${fromMinute}`;
     const end = `${toHour?.padStart(2, "0")}:${toMinute}`;
-    // To the killer, equal ends mean no time at all.
+    // The killer treats a span with equal ends as empty.
     if (fromHour === undefined || start === end) {
       throw unreadable({ ...setting, text: span }, "hours such as 09:00 - 12:00, 22:00 - 06:00");
     }
@@ -161,7 +161,7 @@ function notesOn(settings: Settings): readonly string[] {
   return notes;
 }
 
-/** Whether no minute of the day is left. */
+/** Whether the hours leave no minute of the day. */
 function covers(settings: Settings): boolean {
   const allowed = minutesOf(settingOf(settings, "WHITELIST_HOURS"));
   const denied = minutesOf(settingOf(settings, "BLACKLIST_HOURS"));

@@ -16,7 +16,7 @@ import {
   plus,
 } from "../core/time/time.ts";
 
-/** What is read of a node: all of its marks. */
+/** The marks of a node. */
 export interface MarkedNode {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -24,13 +24,13 @@ export interface MarkedNode {
   readonly taintKeys: readonly string[];
   readonly unschedulable: boolean;
   readonly createdAt: Instant | undefined;
-  /** A pod of the other tool runs on it. */
+  /** Whether a pod of the other tool runs on it. */
   readonly hasToolPod: boolean;
 }
 
 /** The current state of the other tool. */
 export interface ToolState {
-  /** Some pod of it is running, on whatever node. */
+  /** Whether any pod of it is running, on any node. */
   readonly runs: boolean;
   /** How long it may still be working on a node whose time has come. */
   readonly busyMs: number;
@@ -125,7 +125,7 @@ function left({ name }: MarkedNode, what: string) {
   return (why: string): MarkFinding => ({ kind: "Left", sentence: `${name} ${what}: ${why}` });
 }
 
-/** What would be done, as a phrase: `uncordon, remove the taint a`. */
+/** What would be removed, as a phrase: `the cordon, the taint a`. */
 export function leftoverText({ uncordon, taintKeys, labels, annotations }: Leftover): string {
   const parts = [
     ...(uncordon ? ["the cordon"] : []),
@@ -142,7 +142,8 @@ export type TakenOver =
   | { readonly kind: "Planned"; readonly sentence: string };
 
 /**
- * Between the policy's earliest instant and its deadline, in an open window, and not in the past.
+ * The time is usable between the policy's earliest instant and its deadline, in an open window, and
+ * not in the past.
  */
 export function takeOver(node: MarkedNode, policy: Policy, now: Instant): TakenOver | undefined {
   const state = node.annotations[killerAnnotation];

@@ -13,7 +13,7 @@ export interface Setting {
 /** By the setting's name; if there are several, the one that the tool itself would use. */
 export type Settings = ReadonlyMap<string, Setting>;
 
-/** What was read of another tool's configuration. */
+/** The configuration of another tool, as it was read. */
 export interface ToolSetup {
   readonly settings: Settings;
   /** Values of Lastcall's chart that follow from the tool's pod and account. */
@@ -232,7 +232,7 @@ export function checkExtraEnv(extraEnv: unknown, file: string, limits: readonly 
 export interface ToolFlag {
   readonly name: string;
   readonly short?: string;
-  /** Whether it means `true` by itself, and takes a value only with `=`. */
+  /** Whether the flag alone means `true`, and takes a value only with `=`. */
   readonly isSwitch?: boolean;
 }
 
@@ -284,13 +284,13 @@ function splitArgument(
   return short !== undefined && rest !== undefined ? { flag: short, value: rest } : { flag: word };
 }
 
-/** Where the pod may run and its arguments, as values of Lastcall's chart. */
+/** Where the pod may run and its image pull secrets, as values of Lastcall's chart. */
 export function podValues({ pod }: ToolWorkload): ChartValues {
   const { nodeSelector, tolerations, affinity, imagePullSecrets } = pod;
   return onlyGiven({ nodeSelector, tolerations, affinity, imagePullSecrets });
 }
 
-/** The value without what is not set. */
+/** The values that are set. */
 export function onlyGiven(values: ChartValues): ChartValues {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => isGiven(value)));
 }
