@@ -28,7 +28,7 @@ export function pathOf(pointer: Pointer): string {
     .join("");
 }
 
-/** A value in a sentence: text in quotes, anything else by what it is. */
+/** A value in a sentence: text in quotes, a list or an object by its type. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
   if (typeof value === "string") return JSON.stringify(shorten(value));
@@ -61,8 +61,8 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
 }
 
 /**
- * Letters to insert, drop, exchange or swap with a neighbour to make `from` into `to`.
- * Optimal string alignment distance (Damerau 1964), three rows at a time.
+ * The number of letters to insert, delete, replace or swap with a neighbor to turn `from` into
+ * `to`. Optimal string alignment distance (Damerau 1964), three rows at a time.
  */
 function countEdits(from: string, to: string): number {
   let beforeLast: number[] = [];

@@ -1,22 +1,19 @@
 import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, stringify } from "yaml";
 
-/** The way to a value inside a document: names of fields and places in lists. */
+/** The path to a value inside a document: field names and list indexes. */
 export type Pointer = readonly (string | number)[];
 
-/** One document of a YAML text, as plain data that still knows its lines. */
+/** One document of a YAML text: plain data and its line numbers. */
 export interface YamlDocument {
   readonly value: unknown;
-  /**
-   * The line (from 1) of the value at the pointer, or of the nearest thing above it that is
-   * written.
-   */
+  /** The line (from 1) of the value at the pointer, or of its nearest ancestor in the text. */
   readonly lineOf: (pointer: Pointer) => number;
 }
 
-/** What makes a text no YAML, or a YAML that means two things. */
+/** What makes a text invalid or ambiguous as YAML. */
 export interface YamlMistake {
   readonly line: number;
-  /** The field that is there twice; absent where the text does not parse at all. */
+  /** The field that occurs twice; unset if the text does not parse at all. */
   readonly pointer?: Pointer;
   readonly found: string;
   readonly wanted: string;
@@ -28,14 +25,17 @@ export interface YamlText {
 }
 
 /**
- * A policy file is kilobytes; what is larger is the wrong file, and would be parsed for minutes.
+ * A policy file has a few kilobytes; a larger file is the wrong one, and parsing it would take
+ * minutes.
  */
 const largestLength = 4 * 1024 * 1024;
 
-/** Aliases a document may expand to: enough for any real file, too few for an alias bomb. */
+/**
+ * How many aliases a document may expand to: enough for any real file, too few for an alias bomb.
+ */
 const mostAliases = 1000;
 
-/** Reads a YAML text of any number of documents (JSON is YAML). Empty documents are left out. */
+/** Reads a YAML text with any number of documents (JSON is YAML). Omits empty documents. */
 export function readYaml(text: string, mostChars = largestLength): YamlText {
   if (text.length > mostChars) {
     const found = `a file of ${Math.ceil(text.length / 1_048_576)} MiB`;
@@ -69,7 +69,7 @@ function mistakesOf(document: Document.Parsed, lines: LineCounter): readonly Yam
   return [{ line, found: `broken YAML (${message})`, wanted: "YAML" }];
 }
 
-/** YAML lets the last of two equal keys win, unseen; here each key is written once. */
+/** In YAML, the last of two equal keys silently wins; here each key may occur only once. */
 function repeatedKeys(
   value: unknown,
   place: { readonly lines: LineCounter; readonly at: Pointer },
@@ -121,7 +121,7 @@ function lineOf(document: Document.Parsed, lines: LineCounter, pointer: Pointer)
       ? node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
       : undefined;
     const next: unknown = isMap(node) ? pair?.value : node.items[Number(step)];
-    // A field counts from its name: that of a list or an object starts a line above its value.
+    // The line of a field is that of its name, which is above the value of a list or an object.
     offset = rangeStart(pair?.key) ?? rangeStart(next) ?? offset;
     if (next === undefined) break;
     node = next;

@@ -46,7 +46,7 @@ export const awsOptions = [
     name: "sqs-abandon-launch-after",
     type: "duration",
     value: "DURATION",
-    // No machine becomes a node sooner: the group would launch and terminate machines without end.
+    // No machine becomes a node faster: the group would launch and terminate machines forever.
     shortest: "1m",
     commands: ["run"],
     help: "How long a launched instance may take to become a ready node before its lifecycle hook is abandoned, which terminates it; only for a queue of this cluster's groups alone; default: never",
@@ -55,7 +55,8 @@ export const awsOptions = [
     name: "ec2-status-poll",
     type: "duration",
     value: "DURATION",
-    // Slower is too late for an event at short notice, and faster only uses up the account's quota.
+    // A longer interval is too late for an event at short notice; a shorter one wastes the
+    // account's quota.
     shortest: "1s",
     longest: "10m",
     commands: ["run", "setup"],

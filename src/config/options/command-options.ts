@@ -283,7 +283,7 @@ export const auditOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** How the board is served, and where it finds the past. */
+/** How the board is served, and where it finds past departures. */
 export const boardOptions = [
   {
     name: "address",

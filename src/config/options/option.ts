@@ -29,7 +29,7 @@ interface OptionBase {
   readonly name: string;
   readonly short?: string;
   readonly commands: "all" | readonly Command[];
-  /** The parts of `setup` that read it; absent: all. */
+  /** The parts of `setup` that read it. Default: all. */
   readonly parts?: readonly string[];
   /** Another option without which it has no effect, or with `=` a value of that option. */
   readonly needs?: string;
@@ -39,7 +39,7 @@ interface OptionBase {
   readonly help: string;
   /** As a user would write it. */
   readonly default?: string;
-  /** It may be given several times; in a variable the values are separated by commas. */
+  /** May be given several times; in a variable, the values are separated by commas. */
   readonly list?: true;
   readonly required?: true;
 }
@@ -92,7 +92,7 @@ type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
           ? Choice
           : string;
 
-/** The same with what is not set: a list is empty, an option without a default is undefined. */
+/** The type including unset options: a list is empty, an option without a default is undefined. */
 export type ValueOf<Kind extends Option> = Kind extends { readonly list: true }
   ? readonly OneValueOf<Kind>[]
   : Kind extends { readonly default: string } | { readonly required: true }

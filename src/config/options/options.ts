@@ -12,10 +12,10 @@ import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 const briefCommands = ["drain-plan", "depart", "doctor", "board", "setup", "version"] as const;
 
 /**
- * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
- * `audit` and `demo` are what others script against: add, do not change. No option may be called
- * `port` or end in `-port`, `-service-host` or the like: Kubernetes sets `LASTCALL_PORT` and its
- * relatives in every pod of a namespace with a Service named `lastcall`.
+ * Every option of every command. Scripts depend on the names and defaults of `run`, `agent`,
+ * `plan`, `drain-plan`, `audit` and `demo`: add, do not change. No option may be called `port` or
+ * end in `-port`, `-service-host` or the like: Kubernetes sets `LASTCALL_PORT` and its relatives in
+ * every pod of a namespace with a Service named `lastcall`.
  */
 export const options = [
   {
@@ -233,8 +233,7 @@ export const options = [
     name: "gcp-preemption-poll",
     type: "duration",
     value: "DURATION",
-    // Slower than a machine is terminated is no notice, and faster only uses up the project's
-    // quota.
+    // An interval longer than a termination is too late; a shorter one wastes the project's quota.
     shortest: "1s",
     longest: "1m",
     commands: ["run", "setup"],
@@ -310,7 +309,7 @@ export const options = [
     value: "N",
     minimum: 0,
     maximum: 4_294_967_295,
-    // In the middle of thirty runs: see docs/demo.md.
+    // Its run is in the middle of thirty: see docs/demo.md.
     default: "3",
     commands: ["demo"],
     help: "Seed of all random choices: the same seed gives the same run",

@@ -8,8 +8,8 @@ import type { OptionsFile } from "./resolve-options.ts";
 type Section = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the file of `--config`: options by their names, for all commands at the top and for one
- * under the name of the command, which beats the top:
+ * Reads the file of `--config`: options by name, for all commands at the top level, and for one
+ * command under its name, which takes precedence:
  *
  *     log-level: debug
  *     run: {metrics-address: ":9200"}

@@ -60,8 +60,8 @@ export function resolveOptions<Of extends Command>(
 }
 
 /**
- * A flag that has no effect beside the others, or without one of them, is a mistake. A variable or
- * a file may serve many commands, and says nothing about this one.
+ * Rejects a flag that has no effect beside another option, or without one. A variable or a file may
+ * serve many commands, so it is not checked.
  */
 function checkCompany(
   { name, needs = "", excludes = [] }: Option,

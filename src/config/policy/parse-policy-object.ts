@@ -13,14 +13,14 @@ type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
   | {
       readonly problems: readonly Problem[];
-      /** What is known of its nodes nevertheless. */
+      /** What is still known about the policy's nodes. */
       readonly claim: PolicyClaim;
     };
 
-/** A field is absent if it is not understood itself. */
+/** A field that cannot be understood is undefined. */
 type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
 
-/** A warning about a policy that is in force. */
+/** A warning about a valid policy. */
 interface PolicyRemark {
   readonly pointer: Pointer;
   readonly text: string;
@@ -68,8 +68,8 @@ export function parsePolicyObject(object: unknown, options: ParseOptions): Parse
 }
 
 /**
- * An action of a type that this version does not know is kept: it cannot be carried out, and only
- * it is reported. `value` is our own copy of the object.
+ * Keeps an action of a type that this version does not know: it cannot be run, and only this action
+ * is reported, not the policy. `value` is our own copy of the object.
  */
 function markNewerActions(value: unknown, news: readonly Problem[]): void {
   const actions = listOf(valueAt(value, ["spec", "actions"]));
@@ -123,7 +123,7 @@ function kindProblems(object: unknown): readonly Problem[] {
     .slice(0, 1);
 }
 
-/** What is allowed but rarely intended. */
+/** Warns about what is allowed but rarely intended. */
 function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] {
   const remarks: PolicyRemark[] = [];
   if (metadata.namespace !== undefined) {
@@ -172,9 +172,9 @@ interface ClusterPolicy {
 }
 
 /**
- * Reads a DeparturePolicy of a cluster. The CRD keeps invalid ones out, but an older CRD, or a
- * newer one with values that this version does not know, may have let one in: it keeps its weight
- * and its selector, so that it stops its own nodes and no others.
+ * Reads a DeparturePolicy of a cluster. The CRD rejects invalid ones, but an older CRD, or a newer
+ * one with values that this version does not know, may have accepted one. It keeps its weight and
+ * its selector, so that it stops its own nodes and no others.
  */
 export function readClusterPolicy(object: unknown, world: RuleWorld): ClusterPolicy | BadPolicy {
   const parsed = parsePolicyObject(object, { ...world, unknownFields: "Warn" });

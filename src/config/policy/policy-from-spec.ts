@@ -162,7 +162,7 @@ function requirementOf({
   return { key, operator, values };
 }
 
-/** A type of action as the schema has it and as core has it, as far as both have to agree. */
+/** A type of action in the schema and in core, as far as both have to agree. */
 interface Pairs {
   readonly alertmanagerSilence: [
     Omit<WrittenActionKinds["alertmanagerSilence"], "duration">,

@@ -232,7 +232,7 @@ const requestFields = {
 
 const framing = ["host", "connection", "content-length", "content-type", "transfer-encoding"];
 
-/** The framing of a message and its destination cannot be set by a header. */
+/** A header must not set the framing of a message or its destination. */
 const isFreeHeader: SchemaRule = ruleOn<string>({
   cel: `!(self.lowerAscii() in [${framing.map((name) => `'${name}'`).join(", ")}])`,
   wanted: `a header other than ${framing.slice(0, -1).join(", ")} and ${framing.at(-1)}`,

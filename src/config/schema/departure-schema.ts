@@ -170,7 +170,7 @@ const actions: FieldSchema = {
 export const departureStatus: ObjectField = {
   type: "object",
   description: "The observed state of the departure.",
-  // A departure that nobody has begun is scheduled, even before the controller has written its
+  // A departure that has not started is scheduled, even before the controller has written its
   // status.
   default: {},
   properties: {

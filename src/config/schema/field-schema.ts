@@ -18,7 +18,7 @@ export type FieldSchema =
 interface FieldBase {
   /** One or two sentences for the CRD, the editor and the reference table. */
   readonly description: string;
-  /** What a refusal says is expected here, such as `a duration such as 12h30m`. */
+  /** What is expected, for the message of a refusal, such as `a duration such as 12h30m`. */
   readonly wanted?: string | undefined;
   readonly rules?: readonly SchemaRule[] | undefined;
 }
@@ -136,21 +136,21 @@ type Always<F, Required> = {
 /** What must hold inside one value, or between its fields. */
 export interface SchemaRule {
   /**
-   * The rule as the API server checks it; absent if CEL cannot express it, then `localOnly` says
-   * why.
+   * The rule as the API server checks it; unset if CEL cannot express it, for the reason in
+   * `localOnly`.
    */
   readonly cel?: string | undefined;
   readonly localOnly?: string | undefined;
-  /** The field of the value that the mistake is in; absent: the value itself. */
+  /** The field of the value that the mistake is in. Default: the value itself. */
   readonly at?: string | undefined;
   readonly wanted: string;
-  /** The same rule for us; absent for rules that compare with the old object (`oldSelf`). */
+  /** The same rule for us; unset for rules that compare with the old object (`oldSelf`). */
   readonly holds?: ((value: unknown, world: RuleWorld) => boolean) | undefined;
   /** What was found, if it is not simply the value with the mistake. */
   readonly found?: ((value: unknown, world: RuleWorld) => string) | undefined;
 }
 
-/** What a rule cannot work out itself. */
+/** What a rule cannot find out itself. */
 export interface RuleWorld {
   /** What is wrong with a cron expression; undefined if nothing is. */
   readonly cronProblem: (expression: string) => string | undefined;
@@ -195,7 +195,7 @@ export function durationField<Options extends DurationOptions>(
   });
 }
 
-/** A Go duration of at least a second: a wait or an opening of no time at all is a mistake. */
+/** A Go duration of at least a second: a wait or a window of zero length is a mistake. */
 export function positiveDurationField<Options extends DurationOptions>(
   options: Options,
 ): StringField & Options {

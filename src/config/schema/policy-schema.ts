@@ -51,7 +51,7 @@ const lifetimeRules: readonly SchemaRule[] = [
     holds: ({ max, reserve }) => max === undefined || spanOf(reserve) <= spanOf(max),
     found: ({ max, reserve }) => `${reserve} over a max of ${max}`,
   }),
-  // Silent if one of the two rules above fails: one mistake, one sentence.
+  // Holds if one of the two rules above fails, so that a mistake is reported once.
   ruleOn<WrittenLifetime>({
     cel: "!has(self.max) || duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
     at: "min",

@@ -21,8 +21,8 @@ interface ShapeReading {
 
 /**
  * Validates a value against its schema: fields, types, choices, patterns and bounds; `checkRules`
- * checks the rules between fields. A JSON schema library would do, at 25 MiB and a tenth of a
- * second for a controller that has 100 MiB; the tests compare this with one. The value is not
+ * checks the rules between fields. A JSON schema library could do this, but it costs 25 MiB of the
+ * controller's 100 MiB and a tenth of a second; the tests compare this with one. The value is not
  * changed.
  */
 export function checkShape(schema: FieldSchema, value: unknown): ShapeReading {
@@ -166,7 +166,7 @@ function unknownField(schema: ObjectField, parent: Pointer, name: string): Probl
   return { pointer: [...parent, name], found: "an unknown field", wanted, unknownField: true };
 }
 
-/** What a refusal says is expected of a field. */
+/** What is expected of a field, for the message of a refusal. */
 function wantedOf(schema: FieldSchema): string {
   if (schema.wanted !== undefined) return schema.wanted;
   switch (schema.type) {
@@ -244,7 +244,7 @@ function partsOf(schema: FieldSchema, value: unknown): readonly Part[] {
   });
 }
 
-/** An own field: what an object inherits from its prototype was not set by anybody. */
+/** An own field: fields inherited from the prototype were not set by anybody. */
 function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

@@ -93,7 +93,7 @@ function backwardsNames(
   });
 }
 
-/** Every part of an IANA name begins with a capital letter. */
+/** Every part of an IANA name starts with a capital letter. */
 const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
 
 const timeZone = {
@@ -106,8 +106,8 @@ const timeZone = {
   wanted: "an IANA time zone such as Asia/Tokyo",
   rules: [
     ruleOn<string>({
-      // CEL does not know zones by name, but fails if it cannot tell the hour in one, and a failure
-      // is a refusal. Beyond the IANA names it accepts the server's own zone, and files beside the
+      // CEL has no list of zones, but fails if it cannot tell the hour in one, and a failure is a
+      // refusal. Beyond the IANA names it accepts the server's own zone, and files next to the
       // zones.
       cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
       wanted: "an IANA time zone such as Asia/Tokyo",
@@ -152,8 +152,8 @@ const cron: StringField = {
   maxLength: 128,
   wanted: cronWanted,
   rules: [
-    // A rule instead of a `pattern`: the server would answer with the pattern, which has a thousand
-    // characters.
+    // A rule instead of a `pattern`: the server's message would contain the pattern, which has a
+    // thousand characters.
     ruleOn<string>({
       cel: `self.matches(r'(?i)${cronPattern}')`,
       wanted: cronWanted,
@@ -304,7 +304,7 @@ function isKnownTimeZone(name: string): boolean {
   }
 }
 
-/** The names to choose from when one was mistyped. */
+/** The suggestions for a mistyped name. */
 function timeZoneNames(): readonly string[] {
   return ["UTC", ...Intl.supportedValuesOf("timeZone")];
 }
