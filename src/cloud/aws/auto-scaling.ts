@@ -16,15 +16,15 @@ import { clientSettings, faultOfAws } from "./aws-client.ts";
 import type { GroupSize, Membership, ScalingGroups, Tag } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
-/** The most that Auto Scaling takes, and gives, in one request about instances. */
+/** The most instances that one Auto Scaling request accepts and returns. */
 const mostAskedFor = 50;
 
-/** In one answer about groups. */
+/** The most groups in one response. */
 const mostGroups = 100;
 
 /**
- * By one of these the machines of a group are meant to be nodes: EKS has made it, the autoscaler
- * may fill it, or kOps has made it for nodes.
+ * A group with one of these tags launches nodes: EKS created it, cluster-autoscaler may scale it,
+ * or kOps created it for nodes.
  */
 const nodeGroupTags = new Set([
   "eks:nodegroup-name",
@@ -32,14 +32,14 @@ const nodeGroupTags = new Set([
   "k8s.io/role/node",
 ]);
 
-/** A group, and the machines that it has. */
+/** An Auto Scaling group and its instances. */
 export interface NodeGroup {
   readonly name: string;
-  /** Whether its own tags say that its machines are to be nodes. */
+  /** Whether the group's own tags say that its instances become nodes. */
   readonly isOfNodes: boolean;
-  /** The ids of all its instances. */
+  /** The ids of all instances. */
   readonly members: ReadonlySet<string>;
-  /** The providerIDs of those in service. */
+  /** The providerIDs of the instances in service. */
   readonly inService: readonly string[];
 }
 
@@ -53,11 +53,11 @@ interface Member extends Membership {
   readonly instanceId: string;
 }
 
-/** EC2 Auto Scaling, with credentials, region and endpoint as AWS' client finds them. */
+/** EC2 Auto Scaling. The AWS client finds credentials, region and endpoint. */
 export class AutoScaling implements LifecycleHooks, ScalingGroups {
   readonly #client: AutoScalingClient;
 
-  /** `region`: where the groups are; absent: the environment says it. */
+  /** `region`: the groups' region; if undefined, it comes from the environment. */
   constructor({ region }: { readonly region: string | undefined }) {
     this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs, maxAttempts: 1 }));
   }
@@ -67,7 +67,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return found.find((one) => one.instanceId === instanceId);
   }
 
-  /** Those of these that are in a group; in a request for each 50. */
+  /** Returns the instances that are in a group, with one request per 50. */
   async members(
     instanceIds: readonly string[],
     abortSignal: AbortSignal,
@@ -102,7 +102,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
   }
 
-  /** The groups of these names, or with this tag; one page of them. */
+  /** Returns the groups with these names or this tag; one page only. */
   async groups(
     which: { readonly names: readonly string[] } | { readonly tag: Tag },
     signal: AbortSignal,
@@ -148,8 +148,8 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
   }
 
   /**
-   * Of what does not exist Auto Scaling gives an empty list; without a list the answer is not its
-   * own.
+   * Auto Scaling returns an empty list for anything that does not exist. A response without a list
+   * did not come from Auto Scaling.
    */
   async #look<T>(
     permission: string,
@@ -209,7 +209,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return { heartbeatMs: seconds(one.HeartbeatTimeout), longestMs: seconds(longest) };
   }
 
-  /** Takes an instance out of its group; false where it is in none, or leaves it already. */
+  /** Detaches an instance from its group; false if it is in none or is already leaving it. */
   async detach(
     instanceId: string,
     { group, desired }: { readonly group: string; readonly desired: "Kept" | "Decremented" },
@@ -244,7 +244,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     }
   }
 
-  /** What is said of a wait, and how it stands with it. */
+  /** Completes or extends a lifecycle hook, and returns the hook's state. */
   async #tell(
     { group, name, machine, token }: LifecycleHook,
     asked: { readonly action: string; readonly permission: string },
@@ -281,13 +281,16 @@ interface HookInput {
   readonly InstanceId: string;
 }
 
-/** The longest wait by heartbeats. Source: Auto Scaling API, LifecycleHook.GlobalTimeout. */
+/**
+ * The limit of extending a hook by heartbeats. Source: Auto Scaling API,
+ * LifecycleHook.GlobalTimeout.
+ */
 const longestS = 48 * 3600;
 const mostHeartbeats = 100;
 
 /**
- * Auto Scaling has one code for all that it refuses, and says "No active Lifecycle Action found …"
- * or "… name not found" with it. Undefined: it has not refused.
+ * Auto Scaling uses one error code for all refusals; the message is "No active Lifecycle Action
+ * found …" or "… name not found". Undefined if the error is something else.
  */
 function endOf(error: unknown): HookEnd | undefined {
   const { name, message } = error as { readonly name?: unknown; readonly message?: unknown };

@@ -4,26 +4,32 @@ import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Millis } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
-/** How many requests of a client are under way at the most, as the client itself has it. */
+/** The most concurrent requests of a client, which is the client's own default. */
 const maxSockets = 50;
 
 const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
-/** How each of AWS' clients is set. `region` absent: as the client finds it in its environment. */
+/**
+ * The settings of every AWS client. If `region` is undefined, the client takes it from its
+ * environment.
+ */
 export function clientSettings({
   region,
   answerLimitMs,
   maxAttempts = 2,
 }: {
   readonly region: string | undefined;
-  /** Within this an answer begins, and within the same again it has ended. */
+  /** The limit for the response to start, and again for its body to end. */
   readonly answerLimitMs: Millis;
-  /** By the client itself; one where a request must not be sent twice without a look in between. */
+  /**
+   * The client's own attempts; 1 if a request must not be repeated without checking the state
+   * first.
+   */
   readonly maxAttempts?: number;
 }) {
   return {
     ...(region === undefined ? {} : { region }),
-    // The caller tries again, and says so.
+    // The caller retries, and logs it.
     maxAttempts,
     logger: silentLog,
     requestHandler: {
@@ -38,18 +44,18 @@ export function clientSettings({
 }
 
 /**
- * Node's own agents go by the proxies of the environment where NODE_USE_ENV_PROXY is set; those
- * that a client makes for itself would go past them.
+ * Node's global agents honor the environment's proxies if NODE_USE_ENV_PROXY is set. The agents
+ * that a client creates would bypass them.
  */
 function proxyOf(agent: http.Agent) {
   const { proxyEnv } = (agent as { readonly options?: http.AgentOptions }).options ?? {};
   return proxyEnv === undefined ? {} : { proxyEnv };
 }
 
-/** More than any page of AWS' APIs; what is longer is not read further. */
+/** More than any page of the AWS APIs. Longer bodies are not read. */
 const mostBytes = 32 * 1024 * 1024;
 
-/** As much of the client's own handler of requests as is changed. */
+/** The part of the client's request handler that is changed. */
 interface Handler {
   handle(...asked: readonly unknown[]): Promise<{ response: { body?: unknown } }>;
 }
@@ -60,8 +66,9 @@ interface HandlerSettings {
 }
 
 /**
- * The client's own time-outs end with the head of an answer: a body that stalls, or never ends,
- * would be waited for and kept in memory for ever, and with it all that reads once at a time.
+ * The client's own timeouts end with the response's headers. A body that stalls or never ends would
+ * be awaited, and kept in memory, forever, and would block every reader that runs one request at a
+ * time.
  */
 function boundedAnswers(limitMs: Millis) {
   return {
@@ -78,7 +85,7 @@ function boundedAnswers(limitMs: Millis) {
   };
 }
 
-/** Most answers are there as a whole when their head is read. */
+/** Most bodies are complete once their headers have been read. */
 function isOpen(body: unknown): body is Readable {
   const { complete } = (body ?? {}) as { readonly complete?: unknown };
   return complete === false;
@@ -99,23 +106,23 @@ function bounded(body: Readable, limitMs: Millis): Readable {
   return pipeline(body, limited, () => late.removeEventListener("abort", abort));
 }
 
-/** By this name the client knows what is worth another attempt. */
+/** The client retries errors of this name. */
 function timedOut(limitMs: Millis): Error {
   const error = new Error(`the answer has no end after ${limitMs / 1000} s`);
   error.name = "TimeoutError";
   return error;
 }
 
-/** A request to AWS, in the words of its fault. */
+/** The purpose of an AWS request, for its error message. */
 export interface AwsPurpose {
-  /** Ends "Cannot …". */
+  /** Completes "Cannot …". */
   readonly action: string;
-  /** What its right is called, and on what. */
+  /** The name of the permission, and its resource. */
   readonly permission: string;
-  /** Who is to answer, and what is amiss where that one refuses. */
+  /** The service, and what it expects if it refuses. */
   readonly service: string;
   readonly wanted: string;
-  /** By which names that one says that what an action names does not exist. */
+  /** Error names that mean that the target of an action does not exist. */
   readonly unknown?: RegExp;
 }
 
@@ -127,13 +134,13 @@ interface Explanation {
 
 interface KnownRefusal extends Explanation {
   readonly name: RegExp;
-  /** Of the message, where one name has many meanings. */
+  /** Matches the message, for error names with several meanings. */
   readonly told?: RegExp;
 }
 
 /**
- * What AWS calls a release that it does not take. Sources: the error types of AWS' clients; the
- * messages as users of Auto Scaling quote them, since it has the one name ValidationError for most.
+ * AWS errors for a release that is refused. Sources: the error types of the AWS clients; messages
+ * quoted by users of Auto Scaling, which uses the name ValidationError for most of them.
  */
 const refusals: readonly KnownRefusal[] = [
   {
@@ -151,7 +158,7 @@ const refusals: readonly KnownRefusal[] = [
   },
   {
     name: /^ValidationError$/,
-    // It has left the group, or is leaving it: another look tells.
+    // The instance has left the group, or is leaving it: the next lookup shows which.
     told: /not found|not in InService|not part of/i,
     code: "CLOUD_REFUSED",
     retryable: true,
@@ -164,7 +171,7 @@ const refusals: readonly KnownRefusal[] = [
     wanted: "no other operation on the instance; retrying",
   },
   {
-    // Who may use an encrypted queue or topic may not use its key with that.
+    // Access to an encrypted queue or topic does not include access to its key.
     name: /^KMSAccessDenied/i,
     code: "CLOUD_RIGHT_MISSING",
     wanted: "the permissions kms:Decrypt and kms:GenerateDataKey on the key that encrypts it",
@@ -177,7 +184,7 @@ const refusals: readonly KnownRefusal[] = [
   },
 ];
 
-/** What of an error of AWS' client is read; it may be anything. */
+/** The parts of an AWS client's error that are read; their types are not guaranteed. */
 interface ForeignError {
   readonly name?: unknown;
   readonly message?: unknown;
@@ -185,9 +192,7 @@ interface ForeignError {
   readonly $response?: { readonly headers?: Readonly<Record<string, unknown>> };
 }
 
-/**
- * Codes by which AWS says that it does not know who asks, and what its client says before it asks.
- */
+/** Names of errors with which AWS rejects the caller's credentials, or the client finds none. */
 const strangerNames = new Set([
   "CredentialsProviderError",
   "ExpiredToken",
@@ -200,10 +205,10 @@ const strangerNames = new Set([
   "UnrecognizedClientException",
 ]);
 
-/** All that AWS' client says, before it asks, where nobody has told it. */
+/** The client's whole message if no region is configured. */
 const regionless = "Region is missing";
 
-/** What became of a request that failed, as one of our faults. */
+/** Converts the error of an AWS request to a `LastcallError`. */
 export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
   const { name, message, $metadata, $response } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
@@ -224,7 +229,7 @@ export function faultOfAws(error: unknown, asked: AwsPurpose): LastcallError {
   });
 }
 
-/** Lambda names one in seconds, and so may whatever stands before another service. */
+/** Lambda sends `Retry-After` in seconds, and so may a proxy in front of another service. */
 function askedPauseMs(retryAfter: unknown): number | undefined {
   const text = typeof retryAfter === "string" ? retryAfter : "";
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
@@ -234,7 +239,7 @@ function knownRefusal(name: string, said: string): Explanation | undefined {
   return refusals.find((one) => one.name.test(name) && (one.told?.test(said) ?? true));
 }
 
-/** A defect of ours must not end a loop either: it is told as one. */
+/** A bug in Lastcall must not end a loop either; it is reported as BROKEN_INVARIANT. */
 export function asFault(error: unknown): LastcallError {
   return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }

@@ -25,13 +25,15 @@ import {
 } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
-/** The most that EC2 gives in one page. */
+/** The largest page that EC2 returns. */
 const pageSize = 1000;
 
-/** Karpenter's own tag. */
+/** The tag that Karpenter sets. */
 const nodePoolKey = "karpenter.sh/nodepool";
 
-/** Every kind of event that EC2 schedules: without this filter each running instance is listed. */
+/**
+ * All kinds of events that EC2 schedules. Without this filter, every running instance is listed.
+ */
 const eventCodes = [
   "instance-reboot",
   "instance-retirement",
@@ -41,12 +43,12 @@ const eventCodes = [
 ];
 
 interface Page<T> {
-  /** Absent: the answer is not EC2's, which names its list where nothing is in it, too. */
+  /** Undefined if the response is not EC2's, which contains a list even if it is empty. */
   readonly items: readonly T[] | undefined;
   readonly next: string | undefined;
 }
 
-/** How EC2 calls a security group that it does not know. */
+/** EC2's error names for an unknown security group. */
 const unknownGroup = /^InvalidGroup|^InvalidSecurityGroupID/;
 
 interface GroupChange {
@@ -55,11 +57,11 @@ interface GroupChange {
   readonly dryRun: boolean;
 }
 
-/** EC2, with credentials, region and endpoint as AWS' client finds them. */
+/** EC2. The AWS client finds credentials, region and endpoint. */
 export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   readonly #client: EC2Client;
 
-  /** `region`: absent: the environment says it. */
+  /** If `region` is undefined, it comes from the environment. */
   constructor({ region }: { readonly region: string | undefined }) {
     this.#client = new EC2Client(clientSettings({ region, answerLimitMs }));
   }
@@ -68,7 +70,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const read = async (token: string | undefined): Promise<Page<InstanceStatus>> => {
       const command = new DescribeInstanceStatusCommand({
         Filters: [{ Name: "event.code", Values: eventCodes }],
-        // One that its event has stopped is listed, too.
+        // Includes instances that their event has stopped.
         IncludeAllInstances: true,
         MaxResults: pageSize,
         NextToken: token,
@@ -106,7 +108,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   ): Promise<readonly Ec2Instance[]> {
     const found: Ec2Instance[] = [];
     for (let from = 0; from < ids.length; from += mostAskedFor) {
-      // By a filter: an id that EC2 does not know would fail the whole request.
+      // A filter, because an unknown id in the list of ids would fail the whole request.
       const Values = ids.slice(from, from + mostAskedFor);
       const some = await this.#describe([{ Name: "instance-id", Values }], abortSignal);
       found.push(...some.map(toInstance));
@@ -115,8 +117,9 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   }
 
   /**
-   * The providerIDs of the instances that run with the tag and are meant to be nodes: Spot ones and
-   * Karpenter's. Others that serve the cluster, such as a bastion, may carry its tag as well.
+   * Returns the providerIDs of running instances with the tag that are meant to be nodes: Spot
+   * instances and Karpenter's. Others that serve the cluster, such as a bastion, may have the tag
+   * as well.
    */
   async nodesOf({ key, value }: Tag, abortSignal: AbortSignal): Promise<readonly string[]> {
     const tag =
@@ -252,7 +255,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
       await this.#client.send(command, { abortSignal: signal });
     } catch (error) {
       signal.throwIfAborted();
-      // How EC2 says that a dry run would have been carried out.
+      // EC2's error for a dry run that would have succeeded.
       if ((error as { readonly name?: unknown } | undefined)?.name === "DryRunOperation") return;
       throw faultOfAws(error, {
         action: `terminate the instance ${instanceId}`,
@@ -323,8 +326,9 @@ function valueIn({ Tags = [] }: Instance, key: string): string | undefined {
 }
 
 /**
- * `kubernetes.io/cluster/NAME` is `owned` or `shared`; EKS and Karpenter name the cluster in a
- * value, too. An instance that two clusters share says nothing of which one is ours.
+ * The value of `kubernetes.io/cluster/NAME` is `owned` or `shared`; EKS and Karpenter also set tags
+ * with the cluster's name as their value. If two clusters share an instance, its tags do not tell
+ * which one this is.
  */
 function clusterTagOf(found: Instance): Tag | undefined {
   const keys = (found.Tags ?? []).flatMap(({ Key = "" }) =>
@@ -352,7 +356,7 @@ function eventsOf({ InstanceId, Events = [] }: InstanceStatus): readonly Schedul
   });
 }
 
-/** In a filter's value EC2 takes `*` and `?` for wildcards. */
+/** EC2 treats `*` and `?` in a filter's value as wildcards. */
 function literal(text: string): string {
   return text.replaceAll(/[\\*?]/g, (sign) => `\\${sign}`);
 }

@@ -1,20 +1,20 @@
 import { trimmedTextOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 
-/** An id as EC2 gives it to an instance; undefined for anything else. */
+/** Returns a valid EC2 instance id; undefined for anything else. */
 export function instanceIdOf(value: unknown): string | undefined {
   const id = trimmedTextOf(value) ?? "";
   return /^i-[0-9a-f]{8,32}$/.test(id) ? id : undefined;
 }
 
-/** Where an instance is to be asked about. */
+/** An instance and its region. */
 export interface InstanceRef {
   readonly instanceId: string;
-  /** Absent where the providerID names no zone: the environment says it. */
+  /** Undefined if the providerID names no zone: the region then comes from the environment. */
   readonly region: string | undefined;
 }
 
-/** Of `aws:///eu-west-1a/i-0abc`; undefined for anything else. */
+/** Parses `aws:///eu-west-1a/i-0abc`; undefined for anything else. */
 export function findInstanceRef(providerID: string): InstanceRef | undefined {
   const [, zone = "", id] = /^aws:\/\/\/([^/]*)\/([^/]+)$/.exec(providerID) ?? [];
   const instanceId = instanceIdOf(id);
@@ -22,7 +22,7 @@ export function findInstanceRef(providerID: string): InstanceRef | undefined {
 }
 
 /**
- * The region of a zone: `eu-west-1` of `eu-west-1a`, of the local zone `eu-west-1-lax-1a` and of
+ * The region of a zone: `eu-west-1` for `eu-west-1a`, for the local zone `eu-west-1-lax-1a` and for
  * the Wavelength zone `eu-west-1-wl1-bos-wlz-1`. Source: EC2 User Guide, Regions and Zones.
  */
 function regionOf(zone: string): string | undefined {
@@ -30,29 +30,29 @@ function regionOf(zone: string): string | undefined {
 }
 
 /**
- * EC2 takes 200 values of filters in one request ("FilterLimitExceeded"); ten are left for the tag
- * and the type.
+ * EC2 accepts 200 filter values per request ("FilterLimitExceeded"); ten are left for the tag and
+ * the type.
  */
 export const mostAskedFor = 190;
 
 /**
- * What is asked of EC2 itself. Made by `ec2-client.ts`. All methods read every page, and throw
- * `LastcallError` `CLOUD_*`, or the signal's reason when it aborts.
+ * The EC2 API for scheduled events and tags. Implemented by `ec2-client.ts`. All methods read every
+ * page, and throw `LastcallError` `CLOUD_*`, or the signal's reason when it aborts.
  */
 export interface Ec2 {
-  /**
-   * What is scheduled for instances of the region, over and called off too; of the others nothing.
-   */
+  /** The scheduled events of the region's instances, including completed and cancelled ones. */
   scheduledEvents(signal: AbortSignal): Promise<readonly ScheduledEvent[]>;
-  /** The ids of the region's instances that carry the tag; `only`: of these, 190 at the most. */
+  /**
+   * The ids of the region's instances with the tag; `only`: restricts them to these, at most 190.
+   */
   tagged(tag: Tag, signal: AbortSignal, only?: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-/** As EC2 says it; any part may be missing. */
+/** A scheduled event, as EC2 reports it; any field may be missing. */
 export interface ScheduledEvent {
   readonly instance?: string | undefined;
   readonly id?: string | undefined;
-  /** Such as `system-reboot`. */
+  /** For example `system-reboot`. */
   readonly code?: string | undefined;
   readonly description?: string | undefined;
   readonly notBeforeAt?: Instant | undefined;
@@ -60,58 +60,62 @@ export interface ScheduledEvent {
 
 export interface Tag {
   readonly key: string;
-  /** Absent: any. */
+  /** Default: any value. */
   readonly value?: string | undefined;
 }
 
-/** An instance, as EC2 tells of it. */
+/** An instance, as EC2 describes it. */
 export interface Ec2Instance {
   readonly instanceId: string;
-  /** EC2's own word, such as `shutting-down`. */
+  /** EC2's own state, such as `shutting-down`. */
   readonly state: string;
-  /** When it was last started; a stop and a start make another machine of it. */
+  /**
+   * When it was last started. An instance that was stopped and started counts as another machine.
+   */
   readonly launchedAt: Instant | undefined;
-  /** Its private DNS name, which is the name of its Node unless the AMI has another way. */
+  /** Its private DNS name, which is the name of its Node unless the AMI sets another. */
   readonly dnsName?: string | undefined;
-  /** Karpenter's own tag; whoever bears it is Karpenter's. */
+  /** The tag that Karpenter sets on its instances. */
   readonly nodePool: string | undefined;
-  /** The tag that all instances of its cluster have; absent where none of its tags says which. */
+  /** The tag that all instances of its cluster have. Undefined if no tag identifies the cluster. */
   readonly clusterTag?: Tag | undefined;
 }
 
 /** The Auto Scaling group that an instance is in. */
 export interface Membership {
   readonly group: string;
-  /** Auto Scaling's own word, such as `InService` or `Terminating:Wait`. */
+  /** Auto Scaling's own state, such as `InService` or `Terminating:Wait`. */
   readonly state: string;
 }
 
 export interface GroupSize {
   readonly desired: number;
   readonly min: number;
-  /** Processes that somebody has suspended, such as `Launch`. */
+  /** Processes of the group that were suspended, such as `Launch`. */
   readonly suspended: readonly string[];
 }
 
 /**
- * What releases ask of EC2. Made by `ec2-client.ts`. All methods throw `LastcallError` `CLOUD_*`,
- * or the signal's reason when it aborts.
+ * The EC2 API for releases. Implemented by `ec2-client.ts`. All methods throw `LastcallError`
+ * `CLOUD_*`, or the signal's reason when it aborts.
  */
 export interface Ec2Instances {
   /**
-   * Those of these that EC2 has, also such as ended in the last hour; in a request for each 190.
+   * Returns those instances that EC2 knows, including instances terminated within the last hour,
+   * with one request per 190.
    */
   instances(ids: readonly string[], signal: AbortSignal): Promise<readonly Ec2Instance[]>;
   terminate(instanceId: string, signal: AbortSignal): Promise<void>;
-  /** Throws what `terminate` would throw, as far as permissions go, and changes nothing. */
+  /** Throws what `terminate` would throw for lack of permissions, and changes nothing. */
   tryTerminate(instanceId: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * What releases ask of EC2 Auto Scaling. Made by `auto-scaling.ts`; throws as `Ec2Instances` does.
+ * The EC2 Auto Scaling API for releases. Implemented by `auto-scaling.ts`; throws as `Ec2Instances`
+ * does.
  */
 export interface ScalingGroups {
-  /** Undefined where the instance is in no group. */
+  /** Undefined if the instance is in no group. */
   membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
   size(group: string, signal: AbortSignal): Promise<GroupSize | undefined>;
   terminate(
@@ -121,28 +125,28 @@ export interface ScalingGroups {
   ): Promise<void>;
 }
 
-/** An instance and its group, as just seen. */
+/** An instance and its group, as last read. */
 export interface Ec2Machine {
   readonly instance: Ec2Instance;
-  /** Asked for only of one that runs. */
+  /** Looked up only for a running instance. */
   readonly membership: Membership | undefined;
 }
 
 type Stage = "Running" | "Leaving" | "Gone";
 
-/** An instance that a stop has ended runs no pods any more, and comes back as another machine. */
+/** A stopped instance no longer runs pods, and comes back as another machine. */
 export function stageOf({ state }: Ec2Instance): Stage {
   if (state === "terminated" || state === "stopped") return "Gone";
   return state === "shutting-down" || state === "stopping" ? "Leaving" : "Running";
 }
 
 /**
- * As it is kept in the ledger: `i-0abc@2026-11-24T15:00:00Z`, since an instance keeps its id when
- * it is started again.
+ * The machine id in the ledger: `i-0abc@2026-11-24T15:00:00Z`, because an instance keeps its id
+ * when it is started again.
  */
 export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
   return launchedAt === undefined ? instanceId : `${instanceId}@${formatInstant(launchedAt)}`;
 }
 
-/** How to ask about the instances of a region, over one client each. */
+/** Returns the client for a region. */
 export type InRegion<Client> = (region: InstanceRef["region"]) => Client;

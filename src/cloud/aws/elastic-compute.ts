@@ -34,19 +34,19 @@ import {
   stageOf,
 } from "./ec2-machine.ts";
 
-/** What the controller has of EC2's machines; over one client for each region. */
+/** The controller's access to EC2, with one client per region. */
 export interface ElasticCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines that the Auto Scaling groups of these have in service now, those of the groups for
-   * nodes with the tag of the same cluster, and all with that tag that run on Spot or are
-   * Karpenter's. At most 500 of these instances are looked at.
+   * Returns the instances in service in the Auto Scaling groups of the given instances and in node
+   * groups with their cluster's tag, and all instances with that tag that run on Spot or belong to
+   * Karpenter. Reads at most 500 of the given instances.
    */
   groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** Puts the parts together; nothing is sent yet, and no credentials are looked for. */
+/** Creates the parts. Sends nothing yet, and does not look for credentials. */
 export function createElasticCompute(settings: {
   readonly clock: Clock;
   readonly rng: Rng;
@@ -73,7 +73,7 @@ export function createElasticCompute(settings: {
   };
 }
 
-/** All that is asked of one region, each thing once for all instances. */
+/** Reads one region, with each request covering all instances. */
 async function machinesBeside(
   instanceIds: readonly string[],
   { ec2, groups }: { readonly ec2: Ec2Client; readonly groups: AutoScaling },
@@ -84,12 +84,13 @@ async function machinesBeside(
     found.flatMap(({ clusterTag }) => clusterTag ?? []).map((tag) => [tag.key + tag.value, tag]),
   );
   const tagged = await Promise.all([...tags.values()].map((tag) => ec2.nodesOf(tag, signal)));
-  // Karpenter's are in no group, and a controller beside Karpenter may not ask for groups.
+  // Karpenter's instances are in no group, and a controller that runs with Karpenter may lack the
+  // permission to list groups.
   const others = found.filter(({ nodePool }) => nodePool === undefined);
   if (others.length === 0) return tagged.flat();
   const listed = await Promise.all([...tags.values()].map((tag) => groups.groups({ tag }, signal)));
   const ofNodes = listed.flat().filter(({ isOfNodes }) => isOfNodes);
-  // What stands in one of these need not be asked for.
+  // The group of an instance in one of these is already known.
   const unknown = others
     .map(({ instanceId }) => instanceId)
     .filter((id) => !ofNodes.some(({ members }) => members.has(id)));
@@ -99,10 +100,10 @@ async function machinesBeside(
   return [...[...ofNodes, ...more].flatMap(({ inService }) => inService), ...tagged.flat()];
 }
 
-/** Of so many instances the group is asked for, in four requests. */
+/** For at most this many instances the group is looked up, in four requests. */
 const mostMembers = 200;
 
-/** Launch times by `DescribeInstances`: one request for 190 instances of a region. */
+/** Launch times by `DescribeInstances`, with one request for 190 instances of a region. */
 export class Ec2LaunchTimes implements LaunchTimes {
   readonly #instancesIn: InRegion<Pick<Ec2Instances, "instances">>;
 
@@ -139,19 +140,19 @@ export interface Ec2ReleaserOptions extends ReleaseLoopOptions {
 }
 
 /**
- * A group at which the permission was missing is not tried for so long: one node drained in vain is
- * enough.
+ * After a missing permission, the group's releases count as impossible for this long: draining one
+ * node in vain is enough.
  */
 const deniedForMs = minutes(30);
 
 /**
- * Releases instances of EC2, by their Auto Scaling group where they are in one. An abort rejects
- * with the signal's reason and leaves AWS to finish what was asked; the same request takes it up
- * again.
+ * Releases EC2 instances, through their Auto Scaling group if they are in one. An abort rejects
+ * with the signal's reason while AWS finishes the request; calling again with the same request
+ * resumes it.
  */
 export class Ec2Releaser implements InstanceReleaser {
   readonly #options: Ec2ReleaserOptions;
-  /** By group: what was told when the permission was missing, and until when that counts. */
+  /** By group: the problem reported when the permission was missing, and until when it applies. */
   readonly #denied = new Map<string, { readonly problem: string; readonly untilMs: number }>();
 
   constructor(options: Ec2ReleaserOptions) {
@@ -162,7 +163,7 @@ export class Ec2Releaser implements InstanceReleaser {
     const machine = await this.#look(instanceRefOf(providerID), signal);
     if (machine === undefined || machine.instance.state === "terminated") return { kind: "Absent" };
     const { instance } = machine;
-    // While its group waits for a lifecycle hook, EC2 still says that it runs.
+    // While its group waits for a lifecycle hook, EC2 still reports it as running.
     const running = standingOf(machine) === "Staying";
     return { kind: "Present", id: machineIdOf(instance), bornAt: instance.launchedAt, running };
   }
@@ -172,7 +173,7 @@ export class Ec2Releaser implements InstanceReleaser {
     signal.throwIfAborted();
     const machine = await this.#look(ref, signal);
     if (machine === undefined) return impossible(`EC2 has no instance ${ref.instanceId}`);
-    // It is going, whoever asked for that: nothing has to be permitted any more.
+    // It is already being terminated, so no permission is needed.
     if (standingOf(machine) !== "Staying") return { kind: "Possible", permission: "Unknown" };
     const choice = releaseChoice(machine, question.mode);
     switch (choice.kind) {
@@ -234,7 +235,7 @@ export class Ec2Releaser implements InstanceReleaser {
     });
   }
 
-  /** Whether the permission is there Auto Scaling does not tell: its call has no dry run. */
+  /** Cannot check the permission: the Auto Scaling call has no dry run. */
   async #checkGroup(
     { region }: InstanceRef,
     choice: Extract<ReleaseChoice, { readonly kind: "InGroup" }>,
@@ -267,7 +268,9 @@ export class Ec2Releaser implements InstanceReleaser {
   }
 }
 
-/** In a hook at termination an instance runs on until the hook is completed or times out. */
+/**
+ * During a termination hook, an instance keeps running until the hook is completed or times out.
+ */
 function standingOf({ instance, membership }: Ec2Machine): Exclude<Standing, "Replaced"> {
   const stage = stageOf(instance);
   if (stage !== "Running") return stage;
@@ -277,7 +280,7 @@ function standingOf({ instance, membership }: Ec2Machine): Exclude<Standing, "Re
   return isLeaving ? "Leaving" : "Staying";
 }
 
-/** Throws CLOUD_REFUSED for what is no instance's providerID. */
+/** Throws CLOUD_REFUSED if the providerID is not that of an instance. */
 function instanceRefOf(providerID: string): InstanceRef {
   const ref = findInstanceRef(providerID);
   if (ref !== undefined) return ref;
@@ -312,11 +315,12 @@ type ReleaseChoice =
       readonly desired: "Kept" | "Decremented";
     }
   | { readonly kind: "Alone" }
-  /** Its owner does not allow the mode; `problem` says what to write instead. */
+  /** The instance's owner does not allow the mode; `problem` says what to set instead. */
   | { readonly kind: "Refused"; readonly problem: string };
 
 /**
- * By whom an instance goes in a mode: by the group that owns it, or directly where it has no owner.
+ * Chooses how to release an instance in a mode: through the group that owns it, or directly if it
+ * has no owner.
  */
 function releaseChoice(
   { instance, membership }: Ec2Machine,
@@ -342,7 +346,7 @@ function releaseChoice(
   );
 }
 
-/** What of a group's own settings stands in the way, as far as it can be seen before. */
+/** The setting of a group that prevents the release, as far as it can be read in advance. */
 function groupProblem(
   { group, desired: how }: { readonly group: string; readonly desired: "Kept" | "Decremented" },
   size: GroupSize | undefined,

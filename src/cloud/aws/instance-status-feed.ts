@@ -15,38 +15,38 @@ export interface InstanceStatusFeedOptions {
   readonly ec2: Ec2;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** From one look to the next. */
+  /** The interval between polls. */
   readonly pollMs: Millis;
-  /** The providerIDs of the nodes whose machines matter; asked before each look. */
+  /** The providerIDs of the nodes whose machines matter; read before each poll. */
   readonly machines: () => readonly string[];
 }
 
-/** A service that fails is asked less and less often, down to this. */
+/** The longest interval between polls while they fail. */
 const longestPauseMs: Millis = minutes(5);
 
 /**
- * A departure for an event stands within this of its beginning: what is off is told of no other
- * time.
+ * A departure for an event may exist from this long before the event's start until this long after.
+ * A cancelled event that is not known is reported only within that time.
  */
 const beforeMs: Millis = minutes(20);
 const afterMs: Millis = minutes(10);
 
-/** What is known of an event, by its id. */
+/** The state of an event, by its id. */
 interface Known {
   readonly instanceNotice: InstanceNotice;
-  /** The notice for which there is a departure: the event may have been rescheduled since. */
+  /** The last notice that led to a departure: the event may have been rescheduled since. */
   readonly taken: InstanceNotice | undefined;
-  /** How many looks in a row have not found it. */
+  /** The number of consecutive polls without it. */
   readonly missing: number;
 }
 
-/** So many looks in a row are no chance. */
+/** An event that is missing this many times in a row is no longer scheduled. */
 const missingAtLast = 2;
 
 /**
- * What EC2 has scheduled for instances, by its own list, for fleets without the agent. One request
- * asks for the whole region, and only instances with an event are in the answer: the cost does not
- * grow with the fleet.
+ * Scheduled events of instances, from EC2's own list, for fleets without the agent. One request
+ * covers the whole region, and the response contains only instances with an event, so the cost does
+ * not grow with the fleet.
  */
 export class InstanceStatusFeed implements NoticeFeed {
   readonly #options: InstanceStatusFeedOptions;
@@ -96,7 +96,10 @@ export class InstanceStatusFeed implements NoticeFeed {
     );
   }
 
-  /** What stood and is listed no more; after its beginning that means nothing. */
+  /**
+   * Withdrawals of events that are no longer listed. Once an event has started, its absence means
+   * nothing.
+   */
   #missing(events: readonly ScheduledEvent[]): readonly InstanceNotice[] {
     const nowAt = this.#options.clock.now();
     const stands = standsIn(events);
@@ -113,7 +116,7 @@ export class InstanceStatusFeed implements NoticeFeed {
     });
   }
 
-  /** One that could not be written is told again at the next look. */
+  /** A notice that could not be recorded is reported again at the next poll. */
   async #tell(instanceNotice: InstanceNotice, listener: FeedListener): Promise<void> {
     const { eventId, withdrawn } = instanceNotice.notice;
     const before = this.#known.get(eventId)?.taken;
@@ -123,7 +126,7 @@ export class InstanceStatusFeed implements NoticeFeed {
         const taken = delivery === "Taken" ? instanceNotice : before;
         this.#known.set(eventId, { instanceNotice, taken, missing: 0 });
       } else if (before !== undefined || this.#isNear(instanceNotice)) {
-        // Under the deadline that it was taken with, by which its departure is known.
+        // With the deadline of the notice that was taken, which identifies its departure.
         const deadlineAt = (before ?? instanceNotice).notice.deadlineAt;
         await listener.onNotice({
           ...instanceNotice,
@@ -136,7 +139,7 @@ export class InstanceStatusFeed implements NoticeFeed {
     }
   }
 
-  /** Whether the leader before may have had a departure made for it. */
+  /** Whether the previous leader may have created a departure for it. */
   #isNear({ notice: { deadlineAt } }: InstanceNotice): boolean {
     const nowAt = this.#options.clock.now();
     if (deadlineAt === undefined) return false;
@@ -154,8 +157,8 @@ export class InstanceStatusFeed implements NoticeFeed {
 }
 
 /**
- * Whether a notice may belong to one of the events that are listed: it holds, too, where its event
- * cannot be read any more or its node is no longer a policy's.
+ * Whether a notice may belong to one of the listed events. It still does if its event can no longer
+ * be parsed or no policy selects its node any more.
  */
 function standsIn(events: readonly ScheduledEvent[]): (instanceNotice: InstanceNotice) => boolean {
   const ids = new Set(events.map(({ id }) => eventIdFrom(id ?? "")));
@@ -171,16 +174,16 @@ function instanceOf(providerID: string): readonly string[] {
 
 export type EventReading =
   | { readonly kind: "Read"; readonly instanceNotice: InstanceNotice }
-  /** It has happened and stopped the machine: there is nothing to do for it, nor to withdraw. */
+  /** It has happened and stopped the machine: there is nothing to do or to withdraw. */
   | { readonly kind: "Over" }
   | { readonly kind: "Unreadable"; readonly problem: string };
 
-/** Events that leave the machine at work. */
+/** Events after which the machine keeps running. */
 const livedThrough = new Set(["instance-reboot", "system-reboot", "system-maintenance"]);
 
 /**
- * What EC2 has scheduled for an instance, as a notice. What is over or cancelled stays listed for a
- * week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
+ * Converts a scheduled event of an instance to a notice. Completed and cancelled events stay listed
+ * for a week, with a mark before their description. Source: EC2 API, InstanceStatusEvent.
  */
 export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
   const machine = instanceIdOf(event.instance);

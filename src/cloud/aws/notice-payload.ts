@@ -2,19 +2,22 @@ import { excerpt, fieldsOf, parseJson, trimmedTextOf } from "../../core/json/jso
 import { eventIdFrom, type Notice, type NoticeReading } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 
-/** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */
+/**
+ * The notice period of a stop or a terminate: two minutes (AWS, "Spot Instance interruption
+ * notices").
+ */
 export const spotNoticeMs = seconds(120);
 
-/** A text of the EC2 metadata service, and when it came in the cloud's time. */
+/** A value from the EC2 metadata service, and when it arrived, in the cloud's time. */
 export interface MetadataText {
   readonly text: string;
   readonly at: Instant;
 }
 
 /**
- * `spot/instance-action`: `{"action": "terminate", "time": "2017-09-18T08:22:00Z"}`; the action is
- * terminate, stop or hibernate, and hibernation begins at once. Fails open: whatever is to be done,
- * and whenever, the instance goes.
+ * Parses `spot/instance-action`: `{"action": "terminate", "time": "2017-09-18T08:22:00Z"}`; the
+ * action is terminate, stop or hibernate, and hibernation starts at once. Fails open: the instance
+ * leaves even if the action or the time cannot be parsed.
  */
 export function readInstanceAction({ text, at }: MetadataText): NoticeReading {
   const fields = fieldsOf(parseJson(text)?.value);
@@ -37,7 +40,7 @@ export function readInstanceAction({ text, at }: MetadataText): NoticeReading {
   return { kind: "Read", notices: [notice], ignored: [], problems };
 }
 
-/** `events/recommendations/rebalance`: `{"noticeTime": "2020-10-27T08:22:00Z"}`. */
+/** Parses `events/recommendations/rebalance`: `{"noticeTime": "2020-10-27T08:22:00Z"}`. */
 export function readRebalance({ text, at }: MetadataText): NoticeReading {
   const time = trimmedTextOf(fieldsOf(parseJson(text)?.value).noticeTime);
   const noticedAt = parseInstant(time ?? "");
@@ -54,8 +57,8 @@ export function readRebalance({ text, at }: MetadataText): NoticeReading {
 }
 
 /**
- * `events/maintenance/scheduled`: a list of `{NotBefore, Code, EventId, State}`, the dates without
- * a weekday. An event that cannot be read costs none of the others.
+ * Parses `events/maintenance/scheduled`: a list of `{NotBefore, Code, EventId, State}`, with dates
+ * that lack a weekday. An event that cannot be parsed does not affect the others.
  */
 export function readScheduledEvents({ text, at }: MetadataText): NoticeReading {
   const list = parseJson(text)?.value;
@@ -78,10 +81,10 @@ function scheduledEvent(
   const notBefore = trimmedTextOf(fields.NotBefore) ?? "";
   const deadlineAt = parseHttpDate(notBefore) ?? parseInstant(notBefore);
   const state = trimmedTextOf(fields.State);
-  // A cancelled and a completed event stay listed for days: they are reported as withdrawn.
+  // Cancelled and completed events stay listed for days. They are reported as withdrawn.
   const isOff = state === "canceled" || state === "completed";
   if (eventId === undefined) return { problem: `${excerpt(entry)} has no EventId` };
-  // Fails open: it is our machine, and the change may come at any time.
+  // Fails open: the event is about this machine, and may come at any time.
   const isNoTime = deadlineAt === undefined && !isOff;
   return {
     ...(isNoTime ? { problem: `${excerpt(notBefore)} is no NotBefore` } : {}),
@@ -105,8 +108,8 @@ const leavingStates = new Set([
 const stayingStates = new Set(["InService", "Standby", "Detached", "Warmed:Running"]);
 
 /**
- * `autoscaling/target-lifecycle-state`: a plain word, where the group is taking the instance. How
- * long its hook waits is not said, so there is no deadline.
+ * Parses `autoscaling/target-lifecycle-state`: a plain word, set if the group is terminating the
+ * instance. It does not say how long the hook waits, so there is no deadline.
  */
 export function readTargetLifecycleState({ text, at }: MetadataText): NoticeReading {
   const state = text.trim();

@@ -37,9 +37,9 @@ interface Path {
 }
 
 /**
- * What is two minutes ahead is asked for every second; what comes with more time to spare, seldom.
- * Paths: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
- * recommendations", "Scheduled events", "Target lifecycle state".
+ * Notices of two minutes are polled every second, those with more lead time less often. Paths: EC2
+ * user guide, "Spot Instance interruption notices", "EC2 instance rebalance recommendations",
+ * "Scheduled events", "Target lifecycle state".
  */
 const paths: readonly Path[] = [
   {
@@ -76,7 +76,8 @@ const nothing: NoticeReading = Object.freeze({
 });
 
 /**
- * EC2's metadata service: four paths, each polled by itself, so that a slow one delays no other.
+ * EC2's metadata service: four paths, each polled independently, so that a slow one does not delay
+ * the others.
  */
 export class AwsNoticeSource implements NoticeSource {
   readonly cloud = "aws";
@@ -98,7 +99,7 @@ export class AwsNoticeSource implements NoticeSource {
           {
             name: path.name,
             ask: (stop) => this.#ask(path, stop),
-            // After a failure the urgent path's second, whatever the path: a notice may be waiting.
+            // After a failure every path is polled again after one second: a notice may be waiting.
             restMs: (turn) => (turn === "Answered" ? path.everyMs : seconds(1)),
           },
           { sink, ...this.#tools },
@@ -111,7 +112,7 @@ export class AwsNoticeSource implements NoticeSource {
   async #ask({ name, path, read }: Path, signal: AbortSignal): Promise<ChannelAnswer> {
     const answer = await this.#session.get(path, signal);
     const { status, text, at, skewMs } = answer;
-    // "Nothing is pending", in the words of this service.
+    // The service's response if nothing is pending.
     if (status === 404) return { reading: nothing, at, skewMs };
     if (status !== 200) throw refusedError(name, answer);
     return { reading: read({ text, at }), at, skewMs };
@@ -122,14 +123,14 @@ const wantedSeconds = 21_600;
 
 interface Token {
   readonly text: string;
-  /** On the monotonic clock: when a new one is asked for, at half its life. */
+  /** On the monotonic clock: when to request a new token, at half its lifetime. */
   readonly renewMs: number;
 }
 
 /**
- * Asks EC2's metadata service in its second version only: with a token that is renewed at half its
- * life and replaced when it is refused. There is no way back to version 1, which any pod's
- * server-side request forgery could use.
+ * Uses only version 2 of EC2's metadata service, with a token that is renewed at half its lifetime
+ * and replaced when it is refused. It never falls back to version 1, which the server-side request
+ * forgery of any pod could use.
  */
 export class ImdsSession {
   readonly #client: MetadataClient;
@@ -143,8 +144,8 @@ export class ImdsSession {
   }
 
   /**
-   * GETs `path`; a token that is refused with 401 is replaced, once. Throws as
-   * `MetadataClient.ask`.
+   * Sends a GET for `path`. Replaces a token that is refused with 401, once. Throws as
+   * `MetadataClient.ask` does.
    */
   async get(path: string, signal: AbortSignal): Promise<MetadataAnswer> {
     const first = await this.#current(signal);
@@ -154,7 +155,7 @@ export class ImdsSession {
     return this.#client.ask(withToken(path, await this.#current(signal)), signal);
   }
 
-  /** Many channels that need a new token at one time ask for it once. */
+  /** Returns a valid token. Channels that need a new one at the same time share the request. */
   async #current(signal: AbortSignal): Promise<Token> {
     const token = this.#token;
     if (token !== undefined && this.#clock.monotonic() < token.renewMs) return token;
@@ -164,7 +165,7 @@ export class ImdsSession {
     try {
       return await this.#asking;
     } catch (error) {
-      // Half of its life is left: it does until a new one comes.
+      // The token is still valid for half its lifetime, so it is used until a new one arrives.
       if (token !== undefined && !signal.aborted) return token;
       throw error;
     }

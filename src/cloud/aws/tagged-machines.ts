@@ -14,12 +14,12 @@ export interface TaggedMachinesOptions {
   readonly rng: Rng;
 }
 
-/** Tags seldom change, and a machine that is not known is asked for by itself. */
+/** Tags seldom change, and an unknown machine is looked up individually. */
 const refreshMs: Millis = minutes(5);
-/** A notice waits no longer than this for EC2. */
+/** The longest that a notice waits for EC2. */
 const answerWithinMs: Millis = seconds(1);
 
-/** Instances that are asked for by one request. */
+/** Instances that are looked up with one request. */
 interface Batch {
   readonly machines: string[];
   readonly answer: Promise<ReadonlySet<string>>;
@@ -28,15 +28,15 @@ interface Batch {
 type TroubleListener = (error: LastcallError) => void;
 
 /**
- * Which instances carry a tag, known beforehand as far as possible. Fails open: where EC2 does not
- * say it, an instance counts as one that does.
+ * Whether instances have a tag, read in advance where possible. Fails open: if EC2 does not
+ * respond, an instance counts as tagged.
  */
 export class TaggedMachines {
   readonly #options: TaggedMachinesOptions;
   #tagged: ReadonlySet<string> = new Set();
-  /** Asked for by themselves since the last look at all. */
+  /** Individual lookups since the last full read. */
   readonly #asked = new Map<string, Promise<boolean>>();
-  /** Waits for the request before it, and takes in what is asked for meanwhile. */
+  /** The next batch: collects instances until the request before it completes. */
   #next: Batch | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -44,7 +44,7 @@ export class TaggedMachines {
     this.#options = options;
   }
 
-  /** Looks at all of them again and again, until the signal aborts. Never rejects. */
+  /** Reads all tagged instances periodically until the signal aborts. Never rejects. */
   async follow(onError: TroubleListener, signal: AbortSignal): Promise<void> {
     const { ec2, tag, clock, rng } = this.#options;
     while (!signal.aborted) {
@@ -59,13 +59,13 @@ export class TaggedMachines {
     }
   }
 
-  /** Never rejects, and never takes longer than a second. */
+  /** Whether the instance has the tag. Never rejects, and never takes longer than a second. */
   async has(machine: string, onError: TroubleListener): Promise<boolean> {
     if (this.#tagged.has(machine)) return true;
     const asked = this.#asked.get(machine);
     if (asked !== undefined) return asked;
     const asking = this.#ask(machine).catch((error: unknown) => {
-      // It is asked again at the next notice.
+      // The next notice looks it up again.
       if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
       onError(asFault(error));
       return true;
@@ -74,7 +74,7 @@ export class TaggedMachines {
     return asking;
   }
 
-  /** However many notices come at a time, EC2 gets one request after the other. */
+  /** Looks up an instance. EC2 gets one request at a time, however many notices arrive at once. */
   async #ask(machine: string): Promise<boolean> {
     const { answer } = this.#join(machine);
     const found = await this.#withinLimit(() => answer);
@@ -95,7 +95,7 @@ export class TaggedMachines {
       const { ec2, tag } = this.#options;
       return this.#withinLimit((signal) => ec2.tagged(tag, signal, machines));
     });
-    // Nobody may be left who waits: a rejection would have no handler.
+    // All callers may have given up, and then nothing would handle a rejection.
     this.#last = answer.catch(() => undefined);
     return { machines, answer };
   }
@@ -110,7 +110,7 @@ export class TaggedMachines {
       );
     });
     const answer = ask(over.signal);
-    // Once the race is decided, a rejection of the other would have no handler.
+    // Once the race is decided, nothing else would handle a rejection of the loser.
     answer.catch(() => undefined);
     late.catch(() => undefined);
     try {
@@ -121,13 +121,13 @@ export class TaggedMachines {
   }
 }
 
-/** AWS' own limits of a tag's key and value. */
+/** AWS's limits for the key and value of a tag. */
 const longestKey = 128;
 const longestValue = 256;
 
 /**
- * Reads `KEY` or `KEY=VALUE`; a key that holds an `=` itself cannot be named. Throws
- * CONFIG_INVALID, which names the option.
+ * Parses `KEY` or `KEY=VALUE`. Keys that contain `=` are not supported. Throws CONFIG_INVALID with
+ * the option's name.
  */
 export function parseManagedTag(text: string): Tag {
   const at = text.indexOf("=");
@@ -142,14 +142,14 @@ export function parseManagedTag(text: string): Tag {
 }
 
 export interface ManagedFeedOptions {
-  /** Feeds that speak of EC2's instances alone. */
+  /** Feeds with notices about EC2 instances only. */
   readonly feeds: readonly NoticeFeed[];
   readonly machines: TaggedMachines;
-  /** Whether an instance is a node of the cluster: nobody else's tags are looked at. */
+  /** Whether an instance is a node of the cluster: the tags of others are not read. */
   readonly isNode: (machine: string) => boolean;
 }
 
-/** Other feeds, less what they say of nodes whose instances do not carry a tag. */
+/** Filters other feeds: drops notices for nodes whose instances lack the tag. */
 export class ManagedFeed implements NoticeFeed {
   readonly #options: ManagedFeedOptions;
 

@@ -19,7 +19,7 @@ export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef 
 }
 
 /**
- * What a look at AWS says about a field of an action. Throws where nobody can be asked now, or the
+ * The problem that AWS reports for a field of an action. Throws if AWS cannot be reached, or the
  * signal's reason when it aborts.
  */
 export async function problemOf(
@@ -42,7 +42,7 @@ export async function problemOf(
   }
 }
 
-/** One client for each region, made when it is first asked for. */
+/** Creates one client per region, on first use. */
 export function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
   const clients = new Map<string | undefined, Client>();
   return (region) => {
@@ -52,7 +52,9 @@ export function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
   };
 }
 
-/** `eu-west-1` of `arn:aws:sns:eu-west-1:123456789012:spot`; undefined for a plain name. */
+/**
+ * Returns `eu-west-1` for `arn:aws:sns:eu-west-1:123456789012:spot`; undefined for a plain name.
+ */
 export function regionOfArn(arn: string): string | undefined {
   return /^arn:[^:]+:[^:]+:([a-z0-9-]+):/.exec(arn)?.[1];
 }

@@ -13,13 +13,13 @@ import { machineBatches } from "./traffic-groups.ts";
 export interface AwsActionOptions {
   readonly clock: Clock;
   readonly rng: Rng;
-  /** The default region, as AWS' clients take it from the environment. */
+  /** The default region, as the AWS clients take it from the environment. */
   readonly region: string | undefined;
   /**
    * The providerIDs of the machines that may depart, which are looked up in advance.
    */
   readonly machines: () => readonly string[];
-  /** Refreshes the load balancers until it aborts; absent: reads them only when needed. */
+  /** Refreshes the load balancers until it aborts. Default: they are read only when needed. */
   readonly follow?: AbortSignal | undefined;
   readonly onError: (error: LastcallError) => void;
 }

@@ -25,7 +25,7 @@ const maxAttempts = 1;
 /** The largest page of the API. */
 const pageSize = 400;
 
-/** Classic load balancers, with credentials, region and endpoint as AWS' client finds them. */
+/** Classic load balancers. The AWS client finds credentials, region and endpoint. */
 export class ClassicLoadBalancerClient implements TrafficGroups {
   readonly kind = "Classic";
   readonly #client: ElasticLoadBalancingClient;
@@ -107,7 +107,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     );
   }
 
-  /** Undefined if the load balancer, or the instance in it, is gone. */
+  /** Undefined if the load balancer, or the instance in it, no longer exists. */
   async #ask<T>(
     asked: AwsPurpose,
     signal: AbortSignal,

@@ -48,7 +48,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
-  // After the race, a rejection of the work would have no handler.
+  // After the race, nothing would handle a rejection of the work.
   work.catch(() => undefined);
   try {
     return await Promise.race([promise, work]);

@@ -46,13 +46,13 @@ export interface RegionTraffic {
 
 interface Addresses {
   readonly addresses: readonly string[];
-  /** Why they are unknown. */
+  /** Why the addresses are unknown. */
   readonly fault?: LastcallError | undefined;
 }
 
 interface Found extends HoldingsFound {
   readonly machine: TrafficMachine;
-  /** Absent if no group contains addresses, so that none were looked up. */
+  /** Undefined if no group contains addresses, so that none were looked up. */
   readonly addresses?: Addresses | undefined;
 }
 
@@ -66,7 +66,7 @@ interface Newer {
 
 type Kind = "deregisterTargets";
 
-/** When to check each group first; earlier, the evictions of a burst need the CPU. */
+/** When each group is first checked; earlier, the evictions of a burst need the CPU. */
 const firstLookMs: Millis = seconds(3);
 const lookMs: Millis = seconds(5);
 /** How long groups that contain the instance id wait for the addresses. */
@@ -78,7 +78,7 @@ const addressesLate = new LastcallError(
 /** How long before the end of an attempt to report its progress. */
 const marginMs: Millis = seconds(1);
 
-/** Deregisters machines from target groups and classic load balancers, and undoes that. */
+/** Deregisters machines from target groups and classic load balancers, and undoes this. */
 export class TargetRunner implements ActionRunner<Kind> {
   readonly #trafficIn: InRegion<RegionTraffic>;
   readonly #clock: Clock;
@@ -164,7 +164,7 @@ export class TargetRunner implements ActionRunner<Kind> {
 
   /**
    * Reads the groups again after the burst, because the last reading may be older than a
-   * registration, and leaves further groups that contain the machine.
+   * registration, and removes the machine from any others that contain it.
    */
   async #leaveNewer(
     { task, found, leaving, traffic, untilAt }: Newer,

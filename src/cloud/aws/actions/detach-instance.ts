@@ -35,7 +35,7 @@ export class DetachRunner implements ActionRunner<Kind> {
     this.#known = known;
   }
 
-  /** Checks the permission with any group, since only the machine determines the group. */
+  /** Checks the permission with any group, because only the machine determines the group. */
   async check(_: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
     const [any] = this.#known();
     if (any === undefined) return undefined;

@@ -59,7 +59,7 @@ export function undoOf(held: readonly HeldGroup[]): Fields {
   };
 }
 
-/** The recorded registrations, which are ours: others are not recorded. */
+/** The registrations that Lastcall removed; others are not recorded. */
 export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
   const holding = (
     entry: unknown,
@@ -145,7 +145,7 @@ export class LeavingTargets {
     return byGroup([...this.#onRecord.values()]);
   }
 
-  /** Deregisters further registrations. Returns the groups that it has newly left. */
+  /** Deregisters further registrations. Returns the groups that the machine has newly left. */
   async leave(found: readonly Holding[]): Promise<readonly HeldGroup[]> {
     const { keep } = this.#task;
     const more = found.filter(

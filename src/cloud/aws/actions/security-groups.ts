@@ -18,7 +18,7 @@ import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";
 type Kind = "replaceSecurityGroups";
 
 const groupField = "replaceSecurityGroups.groupIds";
-/** How many instances' interfaces are checked in advance: one page of EC2's API. */
+/** The number of instances whose interfaces are checked in advance: one page of EC2's API. */
 const mostLookedAt = 50;
 
 interface FormerGroups {
@@ -160,7 +160,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const standing = await network.interfacesOf([instanceId], signal);
-    // Even if they are there: an abandoned change may still take effect.
+    // All of them, even if the groups already match: an abandoned change may still take effect.
     const restored = formerGroups(task.undo).filter(({ id }) =>
       standing.some((one) => one.id === id),
     );
@@ -181,20 +181,20 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
 
 /** How long EC2 may show the groups from before the last change. */
 const staleMs: Millis = minutes(5);
-/** More than are quarantined at any time; the oldest are dropped first. */
+/** More interfaces than are quarantined at any time. The oldest are dropped first. */
 const mostExchanges = 10_000;
 
 interface Exchange {
   readonly former: readonly string[];
   readonly named: readonly string[];
-  /** When it was undone; absent while in effect. */
+  /** When it was undone; undefined while in effect. */
   readonly endedAt?: Instant;
 }
 
 /**
- * The group changes of this process. The groups that an interface shows may be our own quarantine,
- * by another action or one that has just been undone. Recorded as the former groups of the next
- * quarantine, they would replace the real ones for good.
+ * The group changes of this process. The groups that an interface shows may be Lastcall's own
+ * quarantine, by another action or one that has just been undone. Recorded as the former groups of
+ * the next quarantine, they would replace the real ones for good.
  */
 class GroupExchanges {
   readonly #clock: Clock;
@@ -239,8 +239,8 @@ class GroupExchanges {
 }
 
 /**
- * Checks change and undo by EC2's dry run: first with the current groups, which changes nothing
- * even if the endpoint does not support dry runs; then it stops there.
+ * Checks change and undo by EC2's dry run, first with the current groups: if the endpoint does not
+ * support dry runs, that changes nothing, and the check stops there.
  */
 async function tryOn(
   network: Ec2Network,

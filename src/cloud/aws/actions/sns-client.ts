@@ -27,7 +27,7 @@ export class SnsRunner implements ActionRunner<Kind> {
     (region) => new SNSClient(clientSettings({ region, answerLimitMs })),
   );
 
-  /** Checks that the topic exists. Lacking the permission for that is no problem. */
+  /** Checks that the topic exists. A missing permission for that check is not a problem. */
   check({ topicArn }: SnsMessage, signal: AbortSignal): Promise<ActionProblem | undefined> {
     return problemOf("sns.topicArn", signal, async () => {
       const asked = askedOf(topicArn, "look at", "GetTopicAttributes");

@@ -28,15 +28,15 @@ const answerLimitMs: Millis = seconds(10);
 const pageSize = 400;
 const taggedAtOnce = 20;
 /**
- * The API sometimes rejects larger changes, as experienced by cloud-provider-aws:
+ * The API sometimes rejects larger changes, according to cloud-provider-aws:
  * https://github.com/kubernetes/kubernetes/pull/101592.
  */
 const changedAtOnce = 200;
 /** Concurrent reads, one per group: the account shares the API's rate limit. */
 const readAtOnce = 8;
 /**
- * Concurrent changes, of the client's 50 sockets: preparing a thousand at once would take the CPU
- * from the evictions of the same burst, while a few hanging ones must not block the others.
+ * Concurrent changes, out of the client's 50 sockets: preparing a thousand at once would take CPU
+ * from the evictions of the same burst, and a few hanging requests must not block the others.
  */
 const changesAtOnce = 40;
 
@@ -144,7 +144,8 @@ export class TargetGroupClient implements TrafficGroups {
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
     const found = await this.#health(id, targets, signal).catch((error: unknown) => {
-      // Some endpoints reject an unregistered target, so all registered ones are read instead.
+      // Some endpoints reject an unregistered target, so the health of all registered targets is
+      // read instead.
       if (!isOfTarget(error)) throw error;
       return this.#health(id, undefined, signal);
     });

@@ -21,7 +21,7 @@ export interface TargetIndexOptions {
   readonly network: Pick<Ec2Network, "interfacesOf">;
   /** The instances whose VPCs are looked up in advance. */
   readonly machines: () => readonly string[];
-  /** An older reading is refreshed before use; absent if the index is followed. */
+  /** An older reading is refreshed before use. Unset if the index is followed. */
   readonly believedMs?: Millis | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -41,7 +41,7 @@ export interface Holding {
 
 export interface HoldingsFound {
   readonly holdings: readonly Holding[];
-  /** What could not be read: further groups may contain the machine. */
+  /** The kinds or groups that could not be read: other groups may contain the machine. */
   readonly faults: readonly LastcallError[];
   /** False while a kind of group is being read for the first time; see `rest`. */
   readonly isWhole: boolean;
@@ -125,7 +125,7 @@ export class TargetIndex {
 
   /**
    * Finds the groups of a machine. Reads them first if they have not been read, and again if the
-   * machine is in none. A service that hangs does not delay the groups of the other one.
+   * machine is in none. If one service hangs, the groups of the other are still returned in time.
    */
   async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     const { believedMs = Number.POSITIVE_INFINITY } = this.#options;
@@ -133,14 +133,16 @@ export class TargetIndex {
     if (!this.#isRead() || this.#ageMs() > believedMs) await this.#readFor(machine, signal);
     let found = this.#holdings(machine);
     if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
-      // `lookAgain` waits for a longer reading, after the known groups have been left.
+      // `lookAgain` waits for a longer reading, after the machine has left the known groups.
       await this.#readWithin(missMs, signal);
       found = this.#holdings(machine);
     }
     return this.#known(machine, found, signal);
   }
 
-  /** Finds again, with what is read within a second. Repeated until it is whole. */
+  /**
+   * Finds the groups again, including those read within a second. Repeat until the result is whole.
+   */
   async rest(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
     if (!this.#isRead()) await this.#readWithin(behindMs, signal);
     return this.#known(machine, this.#holdings(machine), signal);
@@ -157,8 +159,8 @@ export class TargetIndex {
   }
 
   /**
-   * False if the groups are known and none contains addresses, so that those of a machine need not
-   * be looked up.
+   * False if the groups are known and none contains addresses, in which case the machine's
+   * addresses need not be looked up.
    */
   mayHoldAddresses(): boolean {
     return !this.#isRead() || this.#hasAddresses();

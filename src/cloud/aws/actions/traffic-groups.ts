@@ -26,13 +26,11 @@ export interface TrafficGroup {
 export interface Target {
   /** An instance id or an address. */
   readonly id: string;
-  /**
-   * The registered port, one of possibly several. Absent for classic load balancers.
-   */
+  /** The registered port, one of possibly several. Undefined for classic load balancers. */
   readonly port?: number | undefined;
 }
 
-/** A group with its registered targets, without draining ones. */
+/** A group with its registered targets, except draining ones. */
 export interface Registered {
   readonly group: TrafficGroup;
   readonly targets: readonly Target[];
@@ -52,7 +50,7 @@ export interface ReadingListener {
   readonly onListed?: (count: number) => void;
   /** Called for each group as soon as it is read. */
   readonly onRead?: (one: Registered) => void;
-  /** Absent: throttling is an error. */
+  /** Default: throttling is an error. */
   readonly onBusy?: OnBusy | undefined;
 }
 
@@ -87,11 +85,11 @@ export interface GroupBatchesOptions<Answer> {
   /** Sends one request for targets of one group. */
   send(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer>;
   readonly clock: Clock;
-  /** How long the first caller waits for others; absent: not at all. */
+  /** How long the first caller waits for others. Default: not at all. */
   readonly lingerMs?: Millis;
   /**
-   * Retries throttled requests, with this jitter, for as long as a caller waits. Absent: throttling
-   * is an error of the callers.
+   * Jitter with which throttled requests are retried while a caller waits. If not set, throttling
+   * is an error for the callers.
    */
   readonly retryThrottled?: Rng;
 }
@@ -157,8 +155,8 @@ export class GroupBatches<Answer> {
   }
 
   /**
-   * Sends a request for the targets, possibly together with those of other callers, whom the answer
-   * then covers as well. Rejects with the signal's reason when it aborts.
+   * Sends a request for the targets, possibly together with those of other callers, who share the
+   * answer. Rejects with the signal's reason when it aborts.
    */
   ask(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();

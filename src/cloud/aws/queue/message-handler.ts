@@ -40,13 +40,15 @@ export interface QueueClient {
 }
 
 export interface QueueMessage {
-  /** The same however often it is received. */
+  /** The same for every receipt of the message. */
   readonly id: string;
-  /** Of this receipt of the message. */
+  /** Identifies this receipt of the message. */
   readonly handle: string;
-  /** How often all readers have received it. */
+  /** How often the message was received, by any reader. */
   readonly receipts: number;
-  /** When it was sent to the queue, by the queue's clock, and not later than now by ours. */
+  /**
+   * When it was sent to the queue, by the queue's clock; never later than now by the local clock.
+   */
   readonly sentAt: Instant;
   readonly text: string;
 }
@@ -57,7 +59,9 @@ export interface InFlightMessagesOptions {
   onError(error: LastcallError): void;
 }
 
-/** SQS deletes ten at a time: a message that is done waits a moment for nine others. */
+/**
+ * SQS deletes up to ten messages per request: a completed message waits a moment for nine others.
+ */
 const mostRemoved = 10;
 const lingerMs: Millis = millis(500);
 /**
@@ -67,37 +71,38 @@ const lingerMs: Millis = millis(500);
 const asideMs: Millis = minutes(2);
 
 /**
- * The messages that one reader has received and not completed, hidden from the others for as long
- * as it holds them. They are given back when it ends.
+ * The messages that one reader has received and not completed, hidden from other readers for as
+ * long as it holds them. When the reader ends, they become visible again.
  */
 export class InFlightMessages {
   readonly #options: InFlightMessagesOptions;
   /** By id, with the handle of the newest receipt. */
   readonly #held = new Map<string, QueueMessage>();
-  /** Those that wait, by id: until when they are hidden. */
+  /** The waiting messages by id, with the time until which they are hidden. */
   readonly #aside = new Map<string, Instant>();
-  /** The ids of those that are to be deleted. */
+  /** The ids of messages to delete. */
   #done: string[] = [];
 
   constructor(options: InFlightMessagesOptions) {
     this.#options = options;
   }
 
-  /** How many there are in addition to those that wait. */
+  /** The number of messages, without those set aside. */
   get busy(): number {
     return this.#held.size - this.#aside.size;
   }
 
-  /** False if it is held already, and has only been received again. */
+  /** Returns false if the message is held already and has only been received again. */
   take(message: QueueMessage): boolean {
     const isNew = !this.#held.has(message.id);
     this.#held.set(message.id, message);
-    // However long it was hidden before, it is now hidden as long as a message just received.
+    // A new receipt replaces any longer hiding: the message is now hidden only as long as one just
+    // received.
     if (this.#aside.has(message.id)) this.#aside.set(message.id, this.#options.clock.now());
     return isNew;
   }
 
-  /** It waits for something that may take hours. */
+  /** Marks a message that waits for something that may take hours. */
   setAside(id: string): void {
     this.#aside.set(id, this.#options.clock.now());
   }
@@ -106,26 +111,26 @@ export class InFlightMessages {
     this.#aside.delete(id);
   }
 
-  /** It is shown again after `span`, to any reader. */
+  /** Releases a message, which any reader may receive again after `span`. */
   async giveBack(id: string, span: Millis): Promise<void> {
     const message = this.#held.get(id);
     if (message !== undefined) await this.#hide([message], span);
     this.drop(id);
   }
 
-  /** It is shown again by itself, in some seconds. */
+  /** Forgets a message. The queue shows it again within seconds. */
   drop(id: string): void {
     this.#held.delete(id);
     this.#aside.delete(id);
   }
 
-  /** It is done: it is deleted in a moment, with others. */
+  /** Marks a message as completed. It is deleted in a moment, together with others. */
   finish(id: string, signal: AbortSignal): void {
     this.#done.push(id);
     if (this.#done.length >= mostRemoved) void this.#removeDone();
     if (this.#done.length !== 1) return;
     const lingering = this.#options.clock.sleep(lingerMs, signal);
-    // What is left is deleted at the end.
+    // `end` deletes the rest.
     void lingering.then(
       () => this.#removeDone(),
       () => undefined,
@@ -133,7 +138,7 @@ export class InFlightMessages {
   }
 
   /**
-   * While the cluster cannot be written to, no other reader gets them. Rejects when the signal
+   * Keeps the messages hidden from other readers while they are held. Rejects when the signal
    * aborts.
    */
   async keepHidden(signal: AbortSignal): Promise<void> {
@@ -145,7 +150,8 @@ export class InFlightMessages {
   }
 
   /**
-   * The next reader gets them at once; if the queue does not respond, they reappear by themselves.
+   * Releases all messages, so that the next reader gets them at once. If the queue does not
+   * respond, they reappear on their own.
    */
   async end(): Promise<void> {
     const removed = this.#removeDone();
@@ -157,7 +163,7 @@ export class InFlightMessages {
     return [...this.#held.values()].filter(({ id }) => !this.#aside.has(id));
   }
 
-  /** Those that would reappear before the next look. */
+  /** Extends the hiding of messages set aside that would reappear before the next round. */
   async #hideAside(): Promise<void> {
     const { client, clock } = this.#options;
     const before = plus(clock.now(), client.hiddenMs);
@@ -179,11 +185,11 @@ export class InFlightMessages {
     for (const id of ids) this.drop(id);
     if (messages.length === 0) return;
     const { client, onError } = this.#options;
-    // One that could not be deleted arrives again, and is found to be done.
+    // A message that could not be deleted arrives again, and is recognized as completed.
     await client.remove(messages).catch((error) => onError(asFault(error)));
   }
 
-  /** Whether each of them is hidden. */
+  /** Returns whether all of them are hidden. */
   async #hide(messages: readonly QueueMessage[], span: Millis): Promise<boolean> {
     if (messages.length === 0) return true;
     const { client, onError } = this.#options;
@@ -200,13 +206,13 @@ export class InFlightMessages {
 export interface MessageHandlerOptions {
   readonly held: InFlightMessages;
   readonly listener: FeedListener;
-  /** What to do with messages that are not about a node of this cluster, or cannot be parsed. */
+  /** What to do with messages that cannot be parsed or name no node of this cluster. */
   readonly unknown: "Leave" | "Delete";
   readonly clock: Clock;
   readonly rng: Rng;
 }
 
-/** A message is done, or is to be shown again after a while. */
+/** What to do with a message: delete it, or show it again after this time. */
 export type MessageEnd = "Remove" | Millis;
 
 const firstRetryMs = 50;
@@ -215,22 +221,25 @@ const longestRetryMs = 1000;
 const longestHookRetryMs = 30_000;
 /** SQS hides a message for twelve hours at most. */
 const longestHiddenMs: Millis = hours(11);
-/** How soon to look for a new instance again, in its first minutes and after them. */
+/** How often to check for a new instance, in its first minutes and later. */
 const joiningMs: Millis = seconds(10);
 const lateJoiningMs: Millis = minutes(5);
 const soonJoined = 30;
 
-/** Reports to the cluster what the messages of one reader say, and decides what becomes of each. */
+/** Reports the messages of one reader to the cluster, and decides what becomes of each. */
 export class MessageHandler {
   readonly #options: MessageHandlerOptions;
-  /** Those that wait: a hook may send messages in several ways, and each of them twice. */
+  /** The hooks being handled: one hook may send several messages, each of them twice. */
   readonly #hooks = new Set<string>();
 
   constructor(options: MessageHandlerOptions) {
     this.#options = options;
   }
 
-  /** Takes as long as the cluster cannot be written to. Rejects when the signal aborts. */
+  /**
+   * Handles a message and returns what to do with it. Retries for as long as the cluster cannot be
+   * written to. Rejects when the signal aborts.
+   */
   async endOf(message: QueueMessage, signal: AbortSignal): Promise<MessageEnd> {
     const reading = readQueueMessage({ text: message.text, at: message.sentAt });
     switch (reading.kind) {
@@ -248,7 +257,7 @@ export class MessageHandler {
     }
   }
 
-  /** For some minutes, a new machine that has not joined yet is nothing to report. */
+  /** In the first minutes, it is normal that a new machine has not joined yet. */
   #endOfLaunch(
     delivery: HookDelivery,
     { machine }: LifecycleHook,
@@ -282,7 +291,7 @@ export class MessageHandler {
       deliveries[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
     if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
-    // The hook of an instance that is not a node here is not completed: it may belong to another
+    // The hook is not completed if the instance is not a node here: it may belong to another
     // cluster.
     if (reading.hook !== undefined && deliveries[0] === "Taken") {
       await this.#tellHook(reading.hook, message, signal);
@@ -291,8 +300,8 @@ export class MessageHandler {
   }
 
   /**
-   * Another cluster on the queue needs its message soon, since it has two minutes; a message that
-   * nobody has taken ten times is shown less and less often.
+   * Another cluster that shares the queue needs its message soon, because it has two minutes. After
+   * ten receipts, a message is shown less and less often.
    */
   #endOfUnknown({ receipts }: QueueMessage): MessageEnd {
     if (this.#options.unknown === "Delete") return "Remove";
@@ -314,9 +323,7 @@ export class MessageHandler {
     return delivery;
   }
 
-  /**
-   * However long that takes, other messages are received meanwhile. One message is kept per hook.
-   */
+  /** Waits for the hook without blocking other messages. Only one message per hook is kept. */
   async #tellHook(
     hook: LifecycleHook,
     { id }: QueueMessage,
@@ -335,7 +342,10 @@ export class MessageHandler {
     }
   }
 
-  /** Rejects when the signal aborts: what has been heard then is told again, and known. */
+  /**
+   * Retries until it succeeds. Rejects when the signal aborts; a notice that was recorded just
+   * before is reported again and recognized.
+   */
   async #untilHeard<T>(tell: () => Promise<T>, longestMs: number, signal: AbortSignal): Promise<T> {
     const { clock, rng, listener } = this.#options;
     for (let attempt = 0; ; attempt += 1) {

@@ -22,7 +22,7 @@ import {
 import { instanceIdOf } from "../ec2-machine.ts";
 import { type MetadataText, spotNoticeMs } from "../notice-payload.ts";
 
-/** What one message of the queue says. */
+/** The content of one message of the queue. */
 export type MessageReading =
   | {
       readonly kind: "Read";
@@ -30,18 +30,18 @@ export type MessageReading =
       readonly notices: readonly InstanceNotice[];
       /** Parts that could not be parsed, in addition to those that could. */
       readonly problems: readonly string[];
-      /** The group holds the machine back until its hook is completed, if the message says how. */
+      /** The group holds the machine until its hook is completed, if the message says how. */
       readonly hook?: LifecycleHook | undefined;
     }
   /** A new machine is held back. */
   | { readonly kind: "Launch"; readonly hook: LifecycleHook }
-  /** It was understood, and takes no machine away from this cluster or another. */
+  /** It was parsed, and no machine leaves because of it. */
   | { readonly kind: "Ignored"; readonly what: string }
   /** Garbage, or a message for another reader. */
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * The largest message that SQS accepts, in bytes; a text of as many characters is at least as
+ * The largest message that SQS accepts, in bytes. A text with this many characters is at least as
  * large.
  */
 const longestText = 1_048_576;
@@ -50,8 +50,8 @@ const longestText = 1_048_576;
 const deepestEnvelope = 2;
 
 /**
- * Parses a message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or
- * either in SNS' envelope. `at`: when it was sent to the queue. Accepts any text. Sources:
+ * Parses a message of the queue: an EventBridge event, a lifecycle hook's own message to SQS, or
+ * either in an SNS envelope. `at`: when it was sent to the queue. Accepts any text. Sources:
  * EventBridge "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling
  * "Amazon SQS notifications for lifecycle hooks", AWS Health "Event pattern".
  */
@@ -68,7 +68,7 @@ function readBody({ text, at }: MetadataText, envelopes: number): MessageReading
     return readHook(fields, { at: eventAt(fields.Time, at) });
   }
   const inner = fields.Message;
-  // SNS asks by a link, in a message of its own type, to confirm a subscription.
+  // SNS sends requests to confirm a subscription as a message type of their own.
   const isLetter = typeof inner === "string" && (fields.Type ?? "Notification") === "Notification";
   if (isLetter && envelopes > 0) return readBody({ text: inner, at }, envelopes - 1);
   return unreadable(`${excerpt(text)} is no event of EventBridge, SNS or Auto Scaling`);
@@ -84,7 +84,7 @@ function readEvent(event: Fields, at: Instant): MessageReading {
   switch (`${trimmedTextOf(event.source)}/${type}`) {
     case "aws.ec2/EC2 Spot Instance Interruption Warning":
       return readInterruption({ ...told, id, source: "aws/queue/spot-interruption" });
-    // The second name is used for interruptible reservations on some of AWS' pages.
+    // Some AWS pages use the second name for interruptible reservations.
     case "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning":
     case "aws.ec2/EC2 Interruptible Capacity Reservation Instance Interruption Warning":
       return readInterruption({ ...told, id, source: "aws/queue/capacity-reservation" });
@@ -116,7 +116,7 @@ interface Told {
   readonly source: string;
 }
 
-/** Two minutes from the event, also for a stop; hibernation begins at once. */
+/** The deadline is two minutes after the event, also for a stop; hibernation starts at once. */
 function readInterruption(told: Told): MessageReading {
   const namedAt = instantOf(told.detail["instance-termination-time"]);
   const isNow = told.detail["instance-action"] === "hibernate";
@@ -126,7 +126,7 @@ function readInterruption(told: Told): MessageReading {
 
 const stayingStates = new Set(["pending", "running"]);
 
-/** A machine that is stopping still terminates its pods, by the kubelet's own timeout. */
+/** While a machine is stopping, the kubelet still terminates its pods, within its own timeout. */
 function readStateChange(told: Told): MessageReading {
   const state = trimmedTextOf(told.detail.state)?.toLowerCase() ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
@@ -161,8 +161,7 @@ function readHook(
         : { kind: "Launch", hook };
     case "Terminating": {
       const named = { "instance-id": detail.EC2InstanceId };
-      // A hook may send messages in several ways, each with a body of its own: all of them have the
-      // token.
+      // A hook may send messages in several formats. All of them contain the token.
       const token = trimmedTextOf(detail.LifecycleActionToken) ?? id;
       const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
       const reading = aboutInstance(told, { cause: "LifecycleHook" });
@@ -176,9 +175,9 @@ function readHook(
 }
 
 /**
- * A change that AWS has scheduled, for each of its instances. `startTime` has the form of an HTTP
- * date; without one the change may come at any time, and is acted upon at once. A closed event is
- * cancelled or over: it withdraws what was reported under its ARN.
+ * Parses a change that AWS has scheduled, with a notice for each of its instances. `startTime` is
+ * formatted as an HTTP date; without one the change may come at any time, and is acted on at once.
+ * A closed event is cancelled or over: it withdraws what was reported under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
@@ -206,10 +205,10 @@ function readHealth(told: Told): MessageReading {
   return together(readings, isNoTime ? [`${excerpt(start)} is no startTime`] : []);
 }
 
-/** AWS' samples name some instances by their id, and others by this with the id behind it. */
+/** AWS's samples identify some instances by id, and others by this prefix with the id after it. */
 const instanceArn = /^arn:aws[a-z-]*:ec2:[^:]*:[^:]*:instance\//;
 
-/** A volume among the entities must not cost an instance its notice. */
+/** If a volume is among the entities, an instance must still get its notice. */
 function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {
   const notices = readings.flatMap((one): readonly InstanceNotice[] =>
     one.kind === "Read" ? one.notices : [],
@@ -217,7 +216,7 @@ function together(readings: readonly MessageReading[], beside: readonly string[]
   const unread = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
   const problems = [...beside, ...unread];
   if (notices.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
-  // A page holds up to a thousand entities: a few show what is wrong.
+  // A page holds up to a thousand entities: a few problems are enough.
   return { kind: "Read", notices, problems: problems.slice(0, 3) };
 }
 
@@ -239,23 +238,26 @@ function aboutInstance(
 }
 
 /**
- * EventBridge tries for a day to deliver an event, and SQS keeps a message for 14 days; one that is
- * redriven from a dead-letter queue is sent anew, and kept for as long again.
+ * EventBridge tries for a day to deliver an event, and SQS keeps a message for 14 days. A message
+ * redriven from a dead-letter queue is sent again, and kept for another 14 days.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
  */
 const longestUnderWayMs: Millis = hours(30 * 24);
 
 /**
- * Fails open: a time that is longer ago than any queue keeps an event, as that of AWS' own samples
- * (1970), says nothing of when it happened. Any other counts, so that an old event that is put back
- * into the queue drains nothing.
+ * When the event happened. Fails open: a time older than any queue keeps an event, such as that in
+ * AWS's own samples (1970), is ignored. Any other time counts, so that an old event put back into
+ * the queue drains nothing.
  */
 function eventAt(time: unknown, toldAt: Instant): Instant {
   const at = replayedAt(time, toldAt);
   return between(at, toldAt) > longestUnderWayMs ? toldAt : at;
 }
 
-/** Nothing happens after it was reported: a clock that says so would make the deadline too late. */
+/**
+ * An event cannot happen after it was reported: a clock that is ahead would make the deadline too
+ * late.
+ */
 function replayedAt(time: unknown, toldAt: Instant): Instant {
   return earlier(instantOf(time) ?? toldAt, toldAt);
 }
@@ -268,7 +270,7 @@ function unreadable(problem: string): MessageReading {
   return { kind: "Unreadable", problem };
 }
 
-/** The transitions at which a group waits, to and from a warm pool by the same names. */
+/** The transitions at which a group waits. Those to and from a warm pool have the same names. */
 const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
   "autoscaling:EC2_INSTANCE_LAUNCHING": "Launching",
   "autoscaling:EC2_INSTANCE_TERMINATING": "Terminating",
@@ -281,8 +283,8 @@ function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
 }
 
 /**
- * What is needed to complete the hook; undefined if the message lacks some of it. Source: EC2 Auto
- * Scaling "Lifecycle action event types and patterns".
+ * The fields needed to complete the hook; undefined if the message lacks any of them. Source: EC2
+ * Auto Scaling "Lifecycle action event types and patterns".
  */
 function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const transition = transitionOf(detail);
@@ -293,7 +295,7 @@ function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   return { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
 }
 
-/** Auto Scaling accepts no longer names. */
+/** The length limit of Auto Scaling. */
 function nameOf(value: unknown): string | undefined {
   const name = trimmedTextOf(value);
   return name !== undefined && name.length <= 255 ? name : undefined;

@@ -16,14 +16,14 @@ export interface SqsOptions {
   readonly url: string;
   readonly clock: Clock;
   /**
-   * Whether an endpoint is set for AWS' client, which then takes precedence over the URL's host.
+   * Whether an endpoint is configured for the AWS client. It takes precedence over the URL's host.
    */
   readonly hasEndpoint: boolean;
 }
 
 export interface QueueDepth {
   readonly waiting: number;
-  /** Received by a reader, and neither deleted nor given back yet. */
+  /** Received by a reader, and neither deleted nor released yet. */
   readonly inFlight: number;
 }
 
@@ -32,7 +32,7 @@ const waitSeconds = 20;
 const hiddenMs: Millis = seconds(20);
 /** The most messages that one request may concern. */
 const mostAtOnce = 10;
-/** A queue's response may take its time, a broken connection takes forever. */
+/** A long poll takes its time; a broken connection takes forever. */
 const answerLimitMs: Millis = seconds(waitSeconds + 5);
 
 /** Receipts that SQS no longer knows: the message is gone, or another reader has it. */
@@ -43,7 +43,7 @@ const goneNames = new Set([
   "InvalidParameterValueException",
 ]);
 
-/** An SQS queue, with credentials, region and endpoint as AWS' client finds them. */
+/** An SQS queue. The AWS client finds credentials, region and endpoint. */
 export class SqsClient implements QueueClient {
   readonly hiddenMs = hiddenMs;
   readonly #client: SQSClient;
@@ -95,7 +95,7 @@ export class SqsClient implements QueueClient {
     });
   }
 
-  /** The approximate number of messages; asking receives none of them. */
+  /** Returns the approximate number of messages, without receiving any. */
   async depth(signal: AbortSignal): Promise<QueueDepth> {
     const command = new GetQueueAttributesCommand({
       QueueUrl: this.#url,
@@ -143,7 +143,7 @@ function entryOf({ handle }: QueueMessage, place: number) {
   return { Id: String(place), ReceiptHandle: handle };
 }
 
-/** Sends every request, whatever becomes of the others; throws the first fault. */
+/** Sends all batches, even if some fail; throws the first error. */
 async function inTens(
   messages: readonly QueueMessage[],
   send: (some: readonly QueueMessage[]) => Promise<void>,
@@ -172,7 +172,7 @@ async function ofReceipts(
   throw faultOfAws({ name, message, $metadata }, asked);
 }
 
-/** The domains of AWS' partitions, by the table of its own clients. */
+/** The domains of the AWS partitions, from the table in the AWS clients. */
 const awsDomains = [
   ...[
     "amazonaws.com",
@@ -187,8 +187,8 @@ const awsDomains = [
 ] as const;
 
 /**
- * The region in a host of AWS, `sqs.eu-west-1.amazonaws.com` or that of a VPC endpoint; otherwise
- * undefined.
+ * The region in an AWS host name, such as `sqs.eu-west-1.amazonaws.com` or that of a VPC endpoint;
+ * otherwise undefined.
  */
 export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);

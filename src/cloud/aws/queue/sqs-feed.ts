@@ -19,12 +19,12 @@ export interface SqsFeedOptions extends Pick<MessageHandlerOptions, "unknown"> {
   readonly rng: Rng;
 }
 
-/** The most messages that wait for the cluster; the others are just as safe in the queue. */
+/** The most messages that wait for the cluster; the rest are just as safe in the queue. */
 const mostBusy = 1000;
 const firstRestMs = 1000;
 const longestRestMs = 30_000;
 
-/** What one run of the feed holds; what ends after the run changes nothing in the next. */
+/** The state of one run of the feed. Work that ends after its run does not affect the next. */
 interface Reading {
   readonly held: InFlightMessages;
   readonly handler: MessageHandler;
@@ -33,8 +33,8 @@ interface Reading {
 }
 
 /**
- * A queue with messages about EC2's machines. A message stays in it, hidden from others, until each
- * of its notices has been handled, so that none is lost if this process dies.
+ * Reads a queue with messages about EC2 instances. A message stays in the queue, hidden from
+ * others, until each of its notices has been handled, so that none is lost if this process dies.
  */
 export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;
@@ -81,13 +81,15 @@ export class SqsFeed implements NoticeFeed {
   }
 }
 
-/** None waits for another. One that arrives again while it is held is the same. */
+/**
+ * Handles a message independently of others. Ignores one that is received again while it is held.
+ */
 async function take(message: QueueMessage, reading: Reading): Promise<void> {
   const { held, handler, listener, signal } = reading;
   if (!held.take(message)) return;
   try {
     const end = await handler.endOf(message, signal);
-    // What is held at the end of the run is given back, and received again.
+    // Messages still held at the end of the run are released, and received again.
     if (signal.aborted) return;
     if (end === "Remove") held.finish(message.id, signal);
     else await held.giveBack(message.id, end);

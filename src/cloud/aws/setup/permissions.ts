@@ -1,7 +1,8 @@
 import type { ReleaseMode } from "../../../core/policy/policy.ts";
 
 /**
- * What a permission is granted on; AWS knows nothing narrower than everything for what only reads.
+ * The resource on which a permission is granted. AWS can grant most read-only actions only on
+ * everything.
  */
 export type AwsResource =
   | "Everything"
@@ -14,14 +15,14 @@ export type AwsResource =
   | "Functions";
 
 export interface AwsPermission {
-  /** As a policy document lists it. */
+  /** The action, as in a policy document. */
   readonly action: string;
   /** What it is used for, as part of a sentence. */
   readonly neededFor: string;
   readonly on: AwsResource;
-  /** The release modes that need it; absent: none by itself. */
+  /** The release modes that need it; empty if none does. */
   readonly modes: readonly ReleaseMode[];
-  /** Needed where this is in use, whatever the mode; absent: by the modes alone. */
+  /** Also needed if this feature is in use, whatever the mode. Default: only the modes count. */
   readonly only?: keyof AwsUseOf;
 }
 
@@ -30,8 +31,8 @@ const byGroup = ["Recreate", "Delete"] as const;
 const anyRelease = ["Recreate", "Delete", "DeleteInstance"] as const;
 
 /**
- * The least that the controller's role must hold, by the service authorization reference. No
- * account of AWS' was asked.
+ * The minimal permissions of the controller's role, according to the service authorization
+ * reference. Not tested on a real AWS account.
  */
 export const awsPermissions: readonly AwsPermission[] = [
   {
@@ -235,13 +236,13 @@ export const awsPermissions: readonly AwsPermission[] = [
   },
 ];
 
-/** What beside releases is in use. */
+/** The features in use, besides releases. */
 export interface AwsUseOf {
   readonly queue: boolean;
   readonly hooks: boolean;
   readonly statusPoll: boolean;
   readonly managedTag: boolean;
-  /** Actions of policies that are carried out in AWS. */
+  /** Policy actions that run in AWS. */
   readonly actions: boolean;
 }
 
@@ -249,7 +250,7 @@ export interface AwsUse extends AwsUseOf {
   readonly mode: ReleaseMode;
 }
 
-/** What a controller that is used so needs, and no more. */
+/** The permissions that a controller with these uses needs, and no more. */
 export function awsPermissionsFor(use: AwsUse): readonly AwsPermission[] {
   return awsPermissions.filter(
     ({ modes, only }) => modes.includes(use.mode) || (only !== undefined && use[only]),

@@ -5,18 +5,18 @@ import {
   awsPermissionsFor,
 } from "./permissions.ts";
 
-/** Where in AWS the resources of one cluster are. */
+/** The place of one cluster's resources in AWS. */
 export interface AwsPlace {
   readonly account: string;
   readonly region: string;
   readonly cluster: string;
-  /** The name of the queue; absent: there is none. */
+  /** The name of the queue; undefined if there is none. */
   readonly queue?: string | undefined;
 }
 
 /**
- * The partitions beside `aws`, which are cut off from it and from one another, by how their regions
- * begin. Source: the table of AWS' own clients (util-endpoints, partitions.js).
+ * The partitions other than `aws`, which are isolated from it and from each other, by the prefix of
+ * their regions. Source: the table in the AWS clients (util-endpoints, partitions.js).
  */
 const partitions: readonly (readonly [begin: string, partition: string])[] = [
   ["cn-", "aws-cn"],
@@ -38,7 +38,8 @@ export function arnOf(place: AwsPlace, service: string, resource: string): strin
 }
 
 /**
- * The policy document of the role: what the controller calls, on the resources of its own cluster.
+ * The policy document of the role: the actions that the controller calls, on the resources of its
+ * own cluster.
  */
 export function permissionDocument(place: AwsPlace, use: AwsUse): string {
   const byResource = Map.groupBy(awsPermissionsFor(use), ({ on }) => on);
@@ -46,7 +47,7 @@ export function permissionDocument(place: AwsPlace, use: AwsUse): string {
   return document(statements);
 }
 
-/** By this tag EKS' managed groups and their instances, and eksctl's, say whose they are. */
+/** The tag with which EKS managed node groups, their instances and eksctl's name their cluster. */
 function clusterTag(cluster: string): string {
   return `kubernetes.io/cluster/${cluster}`;
 }
@@ -86,8 +87,8 @@ function statement(place: AwsPlace, on: AwsResource, permissions: readonly AwsPe
 export type PodAccount = Readonly<Record<"namespace" | "serviceAccount", string>>;
 
 /**
- * Lets EKS Pod Identity give the role to one ServiceAccount of the cluster, by the tags of its
- * session.
+ * Allows EKS Pod Identity to assume the role for one ServiceAccount of the cluster, by its session
+ * tags.
  */
 export function podIdentityTrust(place: AwsPlace, account: PodAccount): string {
   return document([
@@ -106,10 +107,12 @@ export function podIdentityTrust(place: AwsPlace, account: PodAccount): string {
   ]);
 }
 
-/** Stands in the trust document for the cluster's issuer, which only the script learns. */
+/** The placeholder for the cluster's issuer in the trust document, which the script looks up. */
 export const issuerPlace = "CLUSTER_ISSUER";
 
-/** Lets one ServiceAccount of the cluster take the role, by the tokens of the cluster's issuer. */
+/**
+ * Allows one ServiceAccount of the cluster to assume the role, with tokens of the cluster's issuer.
+ */
 export function webIdentityTrust(place: AwsPlace, account: PodAccount): string {
   const subject = `system:serviceaccount:${account.namespace}:${account.serviceAccount}`;
   return document([
@@ -127,7 +130,7 @@ export function webIdentityTrust(place: AwsPlace, account: PodAccount): string {
   ]);
 }
 
-/** What EC2 and Auto Scaling say of machines, as docs/notices.md reads it. */
+/** The events of EC2 and Auto Scaling about machines that docs/notices.md describes. */
 export const machineEvents = JSON.stringify(
   {
     source: ["aws.ec2", "aws.autoscaling"],
@@ -144,7 +147,7 @@ export const machineEvents = JSON.stringify(
   2,
 );
 
-/** AWS Health speaks of every service: a rule of its own lets through what is planned for EC2. */
+/** AWS Health reports on every service, so a rule of its own selects scheduled changes of EC2. */
 export const healthEvents = JSON.stringify(
   {
     source: ["aws.health"],
@@ -156,8 +159,8 @@ export const healthEvents = JSON.stringify(
 );
 
 /**
- * The attributes of the queue: two weeks of AWS Health, at rest encrypted, filled by the two rules
- * alone.
+ * The attributes of the queue: it keeps messages for two weeks, for AWS Health, encrypts them at
+ * rest, and accepts them only from the two rules.
  */
 export function queueAttributes(place: AwsPlace): string {
   const rule = (name: string) => arnOf(place, "events", `rule/${name}`);

@@ -23,9 +23,9 @@ import {
   webIdentityTrust,
 } from "./setup-documents.ts";
 
-/** What `lastcall setup aws` is asked to set up. */
+/** The options of `lastcall setup aws`. */
 export interface AwsSetupChoice extends AccountChoice, AwsPlace, Omit<AwsUse, "queue"> {
-  /** How the ServiceAccount comes to the role. */
+  /** How the ServiceAccount assumes the role. */
   readonly identity: "PodIdentity" | "IRSA";
   readonly role: string;
 }
@@ -48,7 +48,7 @@ const forms = {
     pattern: /^[a-zA-Z0-9_+=,.@-]{1,64}$/,
     wanted: "the name of an IAM role: 1 to 64 letters, digits and _+=,.@-",
   },
-  // The second rule is called -health, and the name of a rule has at most 64 characters.
+  // The second rule has the suffix -health, and rule names have at most 64 characters.
   queue: {
     flag: "--queue",
     pattern: /^[a-zA-Z0-9_-]{1,57}$/,
@@ -57,10 +57,10 @@ const forms = {
 } as const satisfies Record<string, Form>;
 
 /**
- * A shell script that gives the controller its rights in AWS, and where it is asked for a queue
- * that hears of the cluster's machines. Run a second time it brings what is there in line; what is
- * there under the same name and was not made by it, it does not touch. Throws USAGE for a value
- * that cannot be what it should be.
+ * Returns a shell script that gives the controller its permissions in AWS and, if requested,
+ * creates a queue for notices about the cluster's machines. A second run updates what the first one
+ * created. Resources of the same name that it did not create are never changed. Throws USAGE for an
+ * invalid value.
  */
 export function awsSetupScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
@@ -81,7 +81,7 @@ export function awsSetupScript(choice: AwsSetupChoice): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Takes away what the script of the same choice has made, and nothing else. */
+/** Removes what the script of the same choice created, and nothing else. */
 export function awsUndoScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
@@ -168,7 +168,8 @@ fi`;
 }
 
 /**
- * The one way in which the scripts ask: what is not there is an answer, any other error ends them.
+ * How the scripts read from AWS: "not found" is a valid answer, and any other error ends the
+ * script.
  */
 const look = `
 # What AWS answers; "missing" where it says that there is none. Any other error ends the script.
@@ -226,7 +227,7 @@ if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-ident
   echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
 fi`;
 
-/** Whose is what is there already? Nothing is changed before all of it is known. */
+/** Finds the owners of existing resources before anything is changed. */
 function ownershipLook({ queue }: AwsSetupChoice): string {
   const ofRole = `# Whose is what is there already? Nothing is changed before all of it is known.
 role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \\
