@@ -36,7 +36,7 @@ interface AzureRelease {
   readonly ref: MachineRef;
   readonly machine: AzureMachine;
   readonly mode: ReleaseRequest["mode"];
-  /** Undefined if AKS did not make the machine. */
+  /** Undefined if AKS did not create the machine. */
   readonly pool: NodePool | undefined;
   /** Value of `--azure-delete-instances`. */
   readonly pastAks: "Allowed" | "Refused";
@@ -49,7 +49,7 @@ type ReleaseAct =
       /** The resource on which the permission is needed. */
       readonly scope: string;
     }
-  /** The pool's owner does not allow the mode; `problem` says what to write instead. */
+  /** The pool's owner does not allow the mode; `problem` says what to set instead. */
   | { readonly kind: "Refused"; readonly problem: string };
 
 export const computeVersion = "2024-07-01";
@@ -58,8 +58,8 @@ const deleteMachines =
   "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
 
 /**
- * The call that releases a machine: through its node pool, or without AKS if that was requested
- * twice.
+ * Chooses the call that releases a machine: through its node pool, or without AKS if both the mode
+ * and the flag request that.
  */
 function releaseAct(target: AzureRelease): ReleaseAct {
   if (target.mode === "DeleteInstance") return deletion(target);
@@ -121,11 +121,11 @@ function refused(problem: string): ReleaseAct {
 
 export interface AksPoolsOptions {
   readonly client: ArmClient;
-  /** Value of `--aks-cluster`; absent: the owner of the nodes' resource group is looked up. */
+  /** Value of `--aks-cluster`; by default the owner of the nodes' resource group is looked up. */
   readonly cluster?: { readonly group: string; readonly name: string } | undefined;
 }
 
-/** The node pools of AKS, found by their machines. */
+/** Finds the AKS node pools of machines. */
 export class AksPools {
   readonly #options: AksPoolsOptions;
   /** Cluster resource ids by the nodes' resource group; they never change. */
@@ -207,8 +207,8 @@ interface AksReleaserOptions extends ReleaseLoopOptions {
 }
 
 /**
- * Releases virtual machines of Azure through their AKS node pool. If aborted, it rejects with the
- * signal's reason and leaves Azure to finish what was requested; the same request resumes it.
+ * Releases Azure virtual machines through their AKS node pool. An abort rejects with the signal's
+ * reason while Azure finishes the request; calling again with the same request resumes it.
  */
 export class AksReleaser implements InstanceReleaser {
   readonly #options: AksReleaserOptions;
@@ -325,8 +325,8 @@ function impossible(problem: string): Releasability {
 }
 
 /**
- * Whether we may perform `action` on a resource, by the list of one's own permissions that Azure
- * gives to everybody. `Unknown` if the list itself is refused.
+ * Whether the controller may perform `action` on a resource, according to the list of one's own
+ * permissions that Azure provides to everybody. `Unknown` if that list is refused.
  */
 async function permissionOn(
   scope: string,

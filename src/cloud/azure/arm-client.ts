@@ -26,7 +26,7 @@ export interface ArmCall extends ArmPurpose {
    * page.
    */
   readonly path: string;
-  /** Absent if `path` is a whole URL. */
+  /** Undefined if `path` is a whole URL. */
   readonly apiVersion?: string | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
@@ -52,8 +52,8 @@ interface ArmClientOptions {
 
 const timeoutMs = seconds(30);
 /**
- * Four attempts with pauses of about 1.5 to 3 s in all, or as long as Azure asks us to wait, up to
- * 15 s each.
+ * Four attempts with pauses of about 1.5 to 3 s in total, or as long as Azure requests, up to 15 s
+ * each.
  */
 const attempts = 4;
 const retryRule: BackoffLimits = { firstMs: seconds(0.5), mostMs: seconds(4) };
@@ -73,8 +73,8 @@ export class ArmClient {
   }
 
   /**
-   * Like `send`, for calls that may be repeated: transient faults are retried, with four attempts
-   * in all.
+   * Like `send`, for calls that may be repeated: retries transient faults, with up to four
+   * attempts.
    */
   async sendPatiently(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
     const { clock, rng } = this.#options;
@@ -157,7 +157,7 @@ function noAnswer({ action }: ArmPurpose, found: string): LastcallError {
   return new LastcallError("CLOUD_UNREACHABLE", message);
 }
 
-/** Every item of a list, page by page. */
+/** Yields every item of a list, page by page. */
 export async function* armItems(
   client: ArmClient,
   call: ArmCall,
@@ -183,15 +183,15 @@ interface ArmWait {
   readonly purpose: ArmPurpose;
 }
 
-/** Used if Azure does not say how long to wait. */
+/** The pauses if Azure does not say how long to wait. */
 const pollRule: BackoffLimits = { firstMs: seconds(2), mostMs: seconds(15) };
 const longestPauseMs = seconds(60);
 
 /**
  * Waits for the operation that an answer of 201 or 202 has started, by its `Azure-AsyncOperation`
- * or else its `Location`, polling as often as `Retry-After` says. Throws the fault of an operation
- * that failed. Also returns if the limit came first or the operation may not be read: then only the
- * machine can tell.
+ * or else its `Location`, polling as often as `Retry-After` says. Throws the error of an operation
+ * that failed. Also returns at the limit, or if the operation may not be read: then only the
+ * machine's own state tells.
  */
 export async function awaitArmOperation(
   started: ArmAnswer,
@@ -246,7 +246,7 @@ async function readOperation(
   }
 }
 
-/** Throws the fault of an operation that failed. */
+/** Throws the error of an operation that failed. */
 function isOver(
   answer: ArmAnswer,
   { by, purpose }: { readonly by: Follows; readonly purpose: ArmPurpose },
@@ -260,7 +260,7 @@ function isOver(
   return by === "Location" ? answer.status !== 202 : /^Succeeded$/i.test(status);
 }
 
-/** What a call to Azure Resource Manager was for, so that an error can say so. */
+/** The purpose of a call to Azure Resource Manager, for its error message. */
 interface ArmPurpose {
   /** Completes "Cannot …". */
   readonly action: string;
@@ -268,12 +268,9 @@ interface ArmPurpose {
   readonly permission: string;
 }
 
-/**
- * A refusal in Resource Manager's words: the `error` of an answer, or that of an operation that
- * failed.
- */
+/** A refusal by Resource Manager: the `error` of an answer, or that of an operation that failed. */
 export interface ArmRefusal {
-  /** Absent if the operation itself failed. */
+  /** Undefined if the operation itself failed. */
   readonly status?: number | undefined;
   readonly code: string;
   readonly message: string;

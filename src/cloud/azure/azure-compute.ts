@@ -208,19 +208,20 @@ export interface AzureSettings {
   readonly rng: Rng;
 }
 
-/** What the controller uses of Azure, all with one client and one set of credentials. */
+/** The controller's access to Azure, with one client and one set of credentials. */
 export interface AzureCompute {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The machines that now run beside the given ones: at most 500 of each of their scale sets, those
-   * of other node pools' scale sets if these may be listed, and, in the same resource groups, those
-   * of pools and of Karpenter that are in no scale set. At most 20 scale sets are read.
+   * The machines that run in the same scale sets and resource groups as the given ones: at most 500
+   * of each of their scale sets, those of other node pools' scale sets if these may be listed, and,
+   * in the same resource groups, those of pools and of Karpenter that are in no scale set. At most
+   * 20 scale sets are read.
    */
   groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an invalid option. */
+/** Creates the parts without sending anything. Throws CONFIG_INVALID for an invalid option. */
 export function createAzureCompute(settings: AzureSettings): AzureCompute {
   const { env, fetch, clock, rng } = settings;
   const manager = settings.endpoint ?? resourceManagerOf(env.AZURE_AUTHORITY_HOST);
@@ -257,8 +258,8 @@ function oneOfEach(ids: readonly string[]): readonly string[] {
 }
 
 /**
- * The lists of machines of all scale sets that are node pools. None of our roles has the permission
- * to list scale sets: without it, the scale sets of the nodes have to do.
+ * The machine lists of all scale sets that are node pools. The roles that Lastcall sets up lack the
+ * permission to list scale sets; without it, only the scale sets of the known nodes are used.
  */
 async function poolsIn(
   client: ArmClient,

@@ -15,7 +15,7 @@ import type { Instant } from "../../core/time/time.ts";
  */
 export interface MachineRef {
   /**
-   * As in the providerID, such as
+   * As in the providerID, for example
    * `/subscriptions/S/resourceGroups/G/providers/…/virtualMachines/3`.
    */
   readonly id: string;
@@ -23,7 +23,7 @@ export interface MachineRef {
   readonly collection: string;
   /** Its resource group, which for AKS is that of the nodes. */
   readonly groupId: string;
-  /** Absent for a single machine, as in pools of type VirtualMachines. */
+  /** Undefined for a single machine, as in pools of type VirtualMachines. */
   readonly scaleSet?: { readonly id: string; readonly instance: string } | undefined;
 }
 

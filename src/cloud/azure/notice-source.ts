@@ -61,7 +61,7 @@ export class AzureNoticeSource implements NoticeSource {
     );
   }
 
-  /** Once acknowledged, an event begins at once on every machine that it names. */
+  /** Once acknowledged, an event starts at once on every machine that it names. */
   async acknowledge(eventId: string, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
     const answer = await this.#client.ask(
@@ -117,8 +117,8 @@ interface EventsDocument {
 }
 
 /**
- * Events that take away the machine or its local state. A freeze of a few seconds does not.
- * `Terminate` comes from the scale set itself, and only if its owner enabled it.
+ * Events that end the machine or its local state. A freeze of a few seconds does not. `Terminate`
+ * comes from the scale set itself, and only if its owner enabled it.
  */
 const causes: Readonly<Record<string, NoticeCause>> = {
   Preempt: "SpotInterruption",
@@ -128,8 +128,8 @@ const causes: Readonly<Record<string, NoticeCause>> = {
 };
 
 /**
- * The document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the
- * deadline; it is blank once an event has started, which may then happen at any moment.
+ * Parses the document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the
+ * deadline; it is blank once an event has started, after which it may take effect at any moment.
  */
 export function readAzureEvents({ text, at, ownName }: EventsDocument): NoticeReading {
   const events = fieldsOf(parseJson(text)?.value).Events;
@@ -171,7 +171,7 @@ function azureEvent(
   if (cause === undefined) return { ignored: type.slice(0, 40) };
   const notBefore = trimmedTextOf(fields.NotBefore);
   const namedAt = parseHttpDate(notBefore ?? "") ?? parseInstant(notBefore ?? "");
-  // Fails open: our machine is leaving, at an unknown time.
+  // Fails open: this machine is leaving, at an unknown time.
   const unreadable = notBefore !== undefined && namedAt === undefined;
   const notice: Notice = {
     cause,

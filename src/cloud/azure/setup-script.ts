@@ -10,7 +10,7 @@ import {
   toolChecks,
 } from "../setup/shell-script.ts";
 
-/** What `lastcall setup azure` is to set up. */
+/** The options of `lastcall setup azure`. */
 export interface AzureSetupChoice extends AccountChoice {
   readonly subscription: string;
   /** The cluster's resource group, not that of its nodes. */
@@ -52,7 +52,7 @@ const forms = {
   },
 } as const satisfies Record<string, Form>;
 
-/** Each scope has a role of its own, so that no permission holds where it is not used. */
+/** Each scope has its own role, so that no permission is granted where it is not used. */
 const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = [
   { on: "Cluster", suffix: "cluster" },
   { on: "NodeGroup", suffix: "nodes" },
@@ -60,9 +60,9 @@ const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = 
 ];
 
 /**
- * A shell script that gives the controller its permissions on AKS by Workload Identity. A second
- * run updates what the first one made; resources of the same name that it did not make are left
- * alone. Throws USAGE for an invalid value.
+ * Returns a shell script that gives the controller its permissions on AKS by Workload Identity. A
+ * second run updates what the first one created. Resources of the same name that it did not create
+ * are never changed. Throws USAGE for an invalid value.
  */
 export function azureSetupScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
@@ -85,7 +85,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Removes what the script for the same choice made, and nothing else. */
+/** Removes what the script of the same choice created, and nothing else. */
 export function azureUndoScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
@@ -131,7 +131,7 @@ function variables(choice: AzureSetupChoice): string {
   });
 }
 
-/** Identifies a role that this script made. */
+/** Identifies a role that this script created. */
 function descriptionOf({ cluster, resourceGroup }: AzureSetupChoice): string {
   return `Made by lastcall setup azure for the cluster ${cluster} in ${resourceGroup}`;
 }
@@ -294,8 +294,8 @@ export interface AzurePermission {
 }
 
 /**
- * The least permissions that the controller's identity needs on AKS, by Azure's lists of resource
- * provider operations. Not tried on a real subscription.
+ * The minimal permissions of the controller's identity on AKS, according to Azure's lists of
+ * resource provider operations. Not tested on a real subscription.
  */
 export const azurePermissions: readonly AzurePermission[] = [
   {
@@ -343,7 +343,7 @@ export const scaleSetPermission: AzurePermission = {
   on: "NodeGroup",
 };
 
-/** Not in our roles: `lastcall doctor` does without it if its user does not have it. */
+/** Not in the roles that Lastcall sets up: `lastcall doctor` works without it. */
 export const scaleSetListPermission: AzurePermission = {
   action: "Microsoft.Compute/virtualMachineScaleSets/read",
   neededFor: "finding node pools none of whose machines became nodes",

@@ -21,7 +21,7 @@ import {
 
 export interface ComputeCall extends CallPurpose {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Absent: `v1`. */
+  /** Default `v1`. */
   readonly version?: "v1" | "beta" | undefined;
   /** Relative to `/compute/v1`, such as `/projects/p/zones/z/instances/n`. */
   readonly path: string;
@@ -33,7 +33,7 @@ export interface ComputeCall extends CallPurpose {
 
 export type ComputeAnswer =
   | { readonly kind: "Found"; readonly body: Readonly<Record<string, unknown>> }
-  /** The cloud itself responded that there is no such resource. */
+  /** Compute Engine itself responded that there is no such resource. */
   | { readonly kind: "NotFound" };
 
 interface ComputeClientOptions {
@@ -76,8 +76,8 @@ export class ComputeClient {
   }
 
   /**
-   * As `send`, for calls that may be repeated: retries faults that may pass, up to four attempts in
-   * total.
+   * Like `send`, for calls that may be repeated: retries transient faults, with up to four
+   * attempts.
    */
   async sendPatiently(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
     const { clock, rng } = this.#options;
@@ -131,7 +131,7 @@ interface ComputeList extends CallPurpose {
   /** The collection, such as `/projects/p/zones/z/instances`. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** For each page; absent: the client's default. */
+  /** The limit for each page; by default the client's. */
   readonly timeoutMs?: Millis;
   /** For lists over all places at once: the field with the items of each place. */
   readonly inEachPlace?: "instances";
@@ -142,12 +142,13 @@ type Send = (call: ComputeCall, signal: AbortSignal) => Promise<ComputeAnswer>;
 
 /** The page size, which is the API's maximum. */
 const pageSize = "500";
-/** 50,000 machines in one zone: more pages than that mean a server that goes in circles. */
+/** 50,000 machines in one zone. More pages than that mean that the server repeats them. */
 const mostPages = 100;
 
 /**
- * The items of a list, page by page; a caller that has enough stops reading. Skips what is not an
- * object. Throws `LastcallError` for a call that fails and for a response that is not a list.
+ * Yields the items of a list, page by page; a caller that has enough stops reading. Skips items
+ * that are not objects. Throws `LastcallError` for a call that fails and for a response that is not
+ * a list.
  */
 export async function* listItems(
   send: Send,
@@ -199,7 +200,7 @@ export function parseComputeEndpoint(text: string): ComputeEndpoint {
   return parseApiEndpoint("--gcp-endpoint", text);
 }
 
-/** The purpose of a call, for the message of its failure. */
+/** The purpose of a call, for its error message. */
 interface CallPurpose {
   /** Completes "Cannot …", such as `read the instance p/z/n`. */
   readonly action: string;
@@ -229,8 +230,8 @@ const busy = new Set(["resourceinusebyanotherresource", "resourcenotready", "res
 const overRate = new Set(["ratelimitexceeded", "userratelimitexceeded"]);
 
 /**
- * Converts a response that refuses to an error. Statuses and reasons as observed on the real
- * service and kept in the platform notes of docs/cloud/gcp.md; note that a rate limit comes as 403.
+ * Converts a refusal to an error. Statuses and reasons are as observed on the real service and
+ * recorded in the platform notes of docs/cloud/gcp.md; note that a rate limit comes as 403.
  */
 export function faultOfAnswer(
   answer: { readonly status: number; readonly body: unknown },

@@ -32,10 +32,7 @@ export interface ComputeSettings {
   readonly rng: Rng;
 }
 
-/**
- * Everything that the controller uses of Compute Engine, over one client and one set of
- * credentials.
- */
+/** The controller's access to Compute Engine, with one client and one set of credentials. */
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
@@ -59,7 +56,7 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   };
 }
 
-/** Up to this many machines of a zone are read by name; for more, the zone is listed. */
+/** Up to this many machines of a zone are read by name; beyond that, the zone is listed. */
 const mostNames = 40;
 
 /**
@@ -183,7 +180,8 @@ function credentialFault(error: unknown): LastcallError {
     );
   }
   if (message.startsWith("Could not load the default credentials")) {
-    // The library says the same if the cluster's metadata server is down, which may pass.
+    // The library reports the same if the cluster's metadata server is down, which may be
+    // temporary.
     return credentialsInvalid("found neither a key file nor a metadata server that answers", {
       retryable: true,
     });

@@ -9,7 +9,7 @@ import {
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
-/** Where an instance is found. */
+/** The location of an instance. */
 export interface ComputeInstanceRef {
   readonly project: string;
   readonly zone: string;
@@ -24,12 +24,12 @@ export interface GroupRef {
 }
 
 /**
- * What GKE's labels on an instance say of its cluster; two clusters of one name are in two
- * locations.
+ * The cluster of an instance, according to GKE's labels. Two clusters of the same name differ in
+ * location.
  */
 export interface ClusterLabels {
   readonly name: string;
-  /** Absent on instances that other tools than GKE created for it, such as an older Karpenter. */
+  /** Undefined on instances that tools other than GKE created, such as an older Karpenter. */
   readonly location: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export function findInstanceRef(providerID: string): ComputeInstanceRef | undefi
   return named ? { project, zone, name } : undefined;
 }
 
-/** As `findInstanceRef`, but throws CLOUD_REFUSED if there is none; nothing is sent then. */
+/** Like `findInstanceRef`, but throws CLOUD_REFUSED if there is none; nothing is sent then. */
 export function instanceRefOf(providerID: string): ComputeInstanceRef {
   const ref = findInstanceRef(providerID);
   if (ref !== undefined) return ref;
@@ -114,8 +114,8 @@ export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant |
 }
 
 /**
- * Statuses of the discovery document, including those of newer versions. An unknown one counts as
- * Running: only a known status means that a machine is gone.
+ * The statuses of the discovery document, including those of newer versions. An unknown one counts
+ * as Running: only a known status means that a machine is gone.
  */
 function stageOf(status: string): Stage {
   switch (status) {

@@ -51,8 +51,8 @@ interface Meant {
 
 /**
  * Releases Compute Engine machines, through their managed group if the mode says so. An abort
- * rejects with the signal's reason while the cloud goes on; calling again with the same request
- * resumes waiting.
+ * rejects with the signal's reason while the cloud finishes the request; calling again with the
+ * same request resumes it.
  */
 export class ComputeReleaser implements InstanceReleaser {
   readonly #options: ComputeReleaserOptions;
@@ -89,9 +89,9 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 
   /**
-   * The machines that run in the same groups and that these are not acting on, at most 500 of each,
-   * and all that run in the same GKE clusters. Looks at one machine of each group, and at 20 groups
-   * at most.
+   * The machines that run in the same groups and that the groups are not acting on, at most 500 of
+   * each, and all that run in the same GKE clusters. Reads one machine of each group, and at most
+   * 20 groups.
    */
   async groupsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const named = providerIDs.flatMap((id) => findInstanceRef(id) ?? []);
@@ -131,7 +131,10 @@ export class ComputeReleaser implements InstanceReleaser {
     return listOf(answer.body.managedInstances).map(fieldsOf).flatMap(managedProviderId);
   }
 
-  /** In any zone; a machine that is not known to be of another location counts. */
+  /**
+   * Lists the cluster's machines in all zones. A machine counts unless it is known to be in another
+   * location.
+   */
   async #inCluster(
     { project }: ComputeInstanceRef,
     { name, location }: ClusterLabels,
@@ -161,7 +164,7 @@ export class ComputeReleaser implements InstanceReleaser {
     return found;
   }
 
-  /** The boot that is seen first is the one that was meant. */
+  /** The first boot that is seen is the one to release. */
   #leaving({ ref, request }: Meant): LeavingMachine<Instance> {
     let startedAt: Instant | undefined;
     return {
@@ -237,8 +240,8 @@ function standingOf(seen: Instance, meant: FirstSeen): Standing {
 }
 
 /**
- * A preempted machine that its group restarts between two looks keeps its id: it is a new boot, not
- * the one that was meant.
+ * A preempted machine that its group restarts between two lookups keeps its id: it is a new boot,
+ * not the one to release.
  */
 function isRestarted(seen: Instance, { startedAt }: FirstSeen): boolean {
   if (startedAt === undefined || seen.startedAt === undefined) return false;

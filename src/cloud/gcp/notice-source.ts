@@ -26,7 +26,7 @@ import {
  */
 export const defaultPreemptionNoticeMs: Millis = seconds(30);
 
-/** Host maintenance is announced a minute ahead, for machines with GPUs an hour. */
+/** Host maintenance is announced a minute ahead, or an hour ahead for machines with GPUs. */
 const maintenanceNoticeMs = seconds(60);
 
 /** A value of the Compute Engine metadata server, and when it arrived in the cloud's time. */
@@ -36,7 +36,8 @@ interface MetadataValue {
 }
 
 /**
- * `instance/preempted`: TRUE or FALSE. `noticeMs` is the time that this machine has from TRUE on.
+ * Parses `instance/preempted`: TRUE or FALSE. `noticeMs` is the time that this machine has after
+ * TRUE.
  */
 export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): NoticeReading {
   const value = text.trim();
@@ -56,8 +57,8 @@ export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): No
 }
 
 /**
- * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration, with everything
- * that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
+ * Parses `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration, with
+ * everything that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
  */
 export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading {
   const value = text.trim();
@@ -79,9 +80,9 @@ export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading
 }
 
 /**
- * The time that a machine has from TRUE on, as its owner set it in the metadata: `120s`. The
- * metadata server does not serve the platform's own `preemptionNoticeDuration`. Undefined:
- * unreadable.
+ * The time that a machine has after TRUE, as its owner set it in the metadata: `120s`. The metadata
+ * server does not serve the platform's own `preemptionNoticeDuration`. Undefined if it cannot be
+ * parsed.
  */
 export function readNoticeDuration(text: string): Millis | undefined {
   const span = parseDuration(text.trim());
@@ -118,8 +119,8 @@ interface HangingValue {
 
 /**
  * Compute Engine's metadata server: a hanging GET on each of two values, which returns as soon as
- * the value changes. Each has its own etag and its own state. On GKE this needs the host's network:
- * the metadata server that ordinary pods reach does not have these values.
+ * the value changes. Each has its own etag and state. On GKE this needs the host's network: the
+ * metadata server that ordinary pods reach does not have these values.
  */
 export class GcpNoticeSource implements NoticeSource {
   readonly cloud = "gcp";
@@ -158,7 +159,10 @@ export class GcpNoticeSource implements NoticeSource {
     ]);
   }
 
-  /** Read once in parallel, so that no notice waits for it; retried until there is a response. */
+  /**
+   * Reads the duration once, in parallel, so that no notice waits for it; retries until there is a
+   * response.
+   */
   async #learnDuration(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#noticeMs === undefined) {
       try {
@@ -186,7 +190,7 @@ export class GcpNoticeSource implements NoticeSource {
       wasNew = next !== "" && next !== etag;
       const { text, at, skewMs } = answer;
       const reading = await value.read({ text, at });
-      // What could not be read is requested again, and not only when it changes.
+      // A value that could not be parsed is requested again at once, not only when it changes.
       etag = reading.kind === "Read" && next !== "" ? next : "NONE";
       return { reading, at, skewMs };
     };

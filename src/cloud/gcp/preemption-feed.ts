@@ -29,7 +29,7 @@ export interface PreemptionFeedOptions {
   readonly machines: () => readonly string[];
 }
 
-/** A zone that fails is polled less and less often, down to this interval. */
+/** The longest interval between polls of a zone that fails. */
 const longestPauseMs: Millis = minutes(5);
 
 interface Watched {
@@ -41,8 +41,8 @@ interface Watched {
 }
 
 /**
- * Preemptions by the zones' operations, for fleets without the agent. One list per zone and round;
- * zones without a machine that matters are not polled, and none waits for another.
+ * Preemptions from the zones' operations, for fleets without the agent. Each round lists every zone
+ * once; zones without a machine that matters are not polled, and no zone waits for another.
  */
 export class PreemptionFeed implements NoticeFeed {
   readonly #options: PreemptionFeedOptions;
@@ -66,7 +66,7 @@ export class PreemptionFeed implements NoticeFeed {
     await Promise.all(polls);
   }
 
-  /** Starts on the zones that have machines now, and stops on those that no longer do. */
+  /** Starts polling zones that now have machines, and stops polling those that no longer do. */
   #follow(zones: Map<string, Watched>): void {
     const present = new Map(this.#options.machines().flatMap(zoneEntryOf));
     for (const key of zones.keys()) if (!present.has(key)) zones.delete(key);
@@ -108,9 +108,9 @@ function zoneEntryOf(providerID: string): readonly (readonly [string, ZoneRef])[
 }
 
 /**
- * A preemption that is older than this when we start to listen, or when a zone responds again, is
- * not reported: its machine is gone, and half a minute later a new one may have its name. One that
- * could not be recorded is reported again for as long.
+ * A preemption older than this at the start, or when a zone responds again, is not reported: its
+ * machine is gone, and half a minute later a new one may have its name. A preemption that could not
+ * be recorded is reported again for this long.
  */
 const freshMs: Millis = seconds(60);
 /**
@@ -124,7 +124,7 @@ const answerWithinMs: Millis = seconds(10);
 
 interface Known {
   readonly insertedAt: Instant;
-  /** Until when it is reported again if it was not recorded; absent: it was recorded. */
+  /** How long it is reported again if it was not recorded; undefined once it was recorded. */
   readonly tellUntilAt?: Instant | undefined;
 }
 
@@ -189,7 +189,7 @@ class PreemptionZone {
       if (reading.kind === "Unreadable") problems.push(reading.problem);
       if (reading.kind !== "Preempted") continue;
       notices.push(reading.instanceNotice);
-      // The newest come first: the rest was handled by an earlier poll, or is older than we listen.
+      // The newest come first: the rest was handled by an earlier poll, or is too old.
       if (reading.insertedAt < floorAt) break;
     }
     return { notices, problems };
@@ -261,9 +261,10 @@ const farAheadMs = minutes(10);
 const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
 
 /**
- * Reads an operation of a zone's list: which machine was preempted, and when. Total. It is recorded
- * at the moment when the machine receives the signal to stop (`systemevent-…`, done at once), so
- * the power goes off half a minute later. Source: recorded operations of 2019 (test/data/gce).
+ * Parses an operation of a zone's list: which machine was preempted, and when. Accepts any input.
+ * The operation is recorded when the machine receives the signal to stop (`systemevent-…`, done at
+ * once), so the power goes off half a minute later. Source: recorded operations of 2019
+ * (test/data/gce).
  */
 export function readPreemption(
   item: Fields,

@@ -37,9 +37,9 @@ interface ReleaseTarget {
 }
 
 /**
- * The call that releases a machine: through its group in the modes Recreate and Delete, since a
- * group reverts a deletion that it did not make, at a time of its own choosing; directly in
- * DeleteInstance. Throws CLOUD_REFUSED if the mode needs a group and the machine names none.
+ * Chooses the call that releases a machine: through its group in the modes Recreate and Delete,
+ * because a group reverts a deletion that it did not make, at a time of its own choosing; directly
+ * in DeleteInstance. Throws CLOUD_REFUSED if the mode needs a group and the machine names none.
  */
 export function releaseCall(target: ReleaseTarget): ReleaseCall {
   if (target.mode === "DeleteInstance") return deletionCall(target);
@@ -103,7 +103,10 @@ const waitRule = { firstMs: seconds(1), mostMs: seconds(8) };
 type OperationEnd =
   | { readonly kind: "Done" }
   | { readonly kind: "Failed"; readonly fault: LastcallError }
-  /** The limit was reached, or the operation is no longer known: the instance has to be read. */
+  /**
+   * The limit was reached, or the operation is no longer known: only the instance's own state
+   * tells.
+   */
   | { readonly kind: "Unknown" };
 
 interface OperationWait {
@@ -118,8 +121,8 @@ interface OperationWait {
 }
 
 /**
- * Waits until an operation is DONE and returns how it ended; that the request was accepted with 200
- * says nothing about that. Throws `LastcallError` if the cloud stops responding.
+ * Waits until an operation is DONE and returns how it ended, which the 200 for its request does not
+ * tell. Throws `LastcallError` if the cloud stops responding.
  */
 export async function awaitOperation(
   wait: OperationWait,
@@ -161,7 +164,7 @@ function endOf(body: Readonly<Record<string, unknown>>, started: ReleaseCall): O
   return fault === undefined ? { kind: "Done" } : { kind: "Failed", fault };
 }
 
-/** The machine in question, as it was just seen; undefined if there is none. */
+/** The machine to check, as last read; undefined if there is none. */
 type CheckTarget = Pick<ReleaseTarget, "ref" | "mode"> & {
   readonly instance: Instance | undefined;
 };
@@ -169,7 +172,8 @@ type CheckTarget = Pick<ReleaseTarget, "ref" | "mode"> & {
 type Permission = "Granted" | "Unknown" | "Missing";
 
 /**
- * An operation that does not exist: with the permission to read operations, the response is 404.
+ * The name of an operation that does not exist: with the permission to read operations, the
+ * response is 404.
  */
 const noOperation = "lastcall-check";
 
@@ -181,7 +185,7 @@ export async function checkRelease(
 ): Promise<Releasability> {
   const machine = `${ref.project}/${ref.zone}/${ref.name}`;
   if (instance === undefined) return impossible(`Compute Engine has no instance ${machine}`);
-  // It is being deleted already, so that no permission is needed.
+  // It is already being deleted, so no permission is needed.
   if (instance.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
   if (mode === "DeleteInstance" && instance.isProtected) {
     return impossible(`the instance ${machine} has deletion protection, turn it off first`);

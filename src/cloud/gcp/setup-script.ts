@@ -16,9 +16,9 @@ export interface ComputePermission {
   readonly permission: string;
   /** What it is used for, as part of a sentence. */
   readonly neededFor: string;
-  /** The release modes that need it; looking a machine up counts as needed by all. */
+  /** The release modes that need it. Every mode needs to look up machines. */
   readonly modes: readonly ReleaseMode[];
-  /** Needed only where this is in use. */
+  /** Needed only if this is in use. */
   readonly only?: "RegionalGroups" | "PreemptionPoll";
 }
 
@@ -26,9 +26,9 @@ const all = ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"] as con
 const byGroup = ["Recreate", "Delete"] as const;
 
 /**
- * The least that a custom role must hold. The names of the calls are in the API's discovery
+ * The minimal permissions of a custom role. The names of the calls are in the API's discovery
  * document; that the group methods require `instanceGroupManagers.update` is documented, the others
- * follow the rule of one permission per method. This was not tried on a Google project.
+ * follow the rule of one permission per method. Not tested on a real Google project.
  */
 export const computePermissions: readonly ComputePermission[] = [
   { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
@@ -84,7 +84,7 @@ export interface ComputeUse {
   readonly preemptionPoll: boolean;
 }
 
-/** What a controller with these uses needs, and no more. */
+/** The permissions that a controller with these uses needs, and no more. */
 export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
   const inUse = { RegionalGroups: use.regionalGroups, PreemptionPoll: use.preemptionPoll };
   return computePermissions.filter(
@@ -92,23 +92,23 @@ export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
   );
 }
 
-/** What `lastcall setup gcp` sets up. */
+/** The options of `lastcall setup gcp`. */
 export interface SetupChoice extends AccountChoice {
   readonly project: string;
   readonly role: string;
   readonly release: ReleaseMode;
   readonly regionalGroups: boolean;
   readonly preemptionPoll: boolean;
-  /** Bind a Google service account of this name; absent: bind the ServiceAccount itself. */
+  /** The Google service account to bind. By default the ServiceAccount itself is bound. */
   readonly googleServiceAccount?: string | undefined;
-  /** Check first whether this cluster has Workload Identity. */
+  /** The cluster to check for Workload Identity first. */
   readonly cluster?: { readonly name: string; readonly location: string } | undefined;
 }
 
 /**
- * A shell script that grants the controller its permissions on Compute Engine by Workload Identity.
- * A second run updates what is there. Every value is validated and quoted. Throws USAGE for an
- * invalid value.
+ * Returns a shell script that grants the controller its permissions on Compute Engine by Workload
+ * Identity. A second run updates what the first one created. Every value is validated and quoted.
+ * Throws USAGE for an invalid value.
  */
 export function setupScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
@@ -123,8 +123,7 @@ export function setupScript(choice: SetupChoice): string {
       named: { ...variables(choice), permissions },
     }),
     checks(choice),
-    // The permissions of a role are replaced, and those of a role that others created are not ours
-    // to remove.
+    // The role's permissions are replaced, so a role that others created must not be touched.
     roleLook,
     role,
   ];
@@ -296,7 +295,10 @@ if [[ "$title" != missing && "$title" != Lastcall ]]; then
   exit 1
 fi`;
 
-/** Before it is deleted: to be given the role, one of others may be named as well. */
+/**
+ * Checked before the account is deleted, because the named account may be one that others created
+ * and that was only bound to the role.
+ */
 const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
 title="$(gcloud iam service-accounts describe "$account" --project "$project" \\
   --format 'value(displayName)' 2>/dev/null || echo missing)"

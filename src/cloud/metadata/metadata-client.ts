@@ -14,7 +14,7 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
-/** What is needed of the web's `fetch`; the same on Node and on Bun. */
+/** The parts of the standard `fetch` in use, which are the same on Node and Bun. */
 export type MetadataFetch = (
   url: string,
   init: {
@@ -31,7 +31,7 @@ export interface MetadataRequest {
   readonly method?: "GET" | "PUT" | "POST" | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** From asking to the last byte. Default 2 s. */
+  /** The limit from the request to the last byte. Default 2 s. */
   readonly timeoutMs?: Millis | undefined;
 }
 
@@ -39,25 +39,25 @@ export interface MetadataAnswer {
   readonly status: number;
   readonly text: string;
   readonly header: (name: string) => string | null;
-  /** When it came, in the cloud's time. */
+  /** When it arrived, in the cloud's time. */
   readonly at: Instant;
-  /** Our clock less the cloud's, where the two disagree. */
+  /** The local clock minus the cloud's, if they disagree. */
   readonly skewMs?: number | undefined;
 }
 
 const defaultTimeoutMs = seconds(2);
 
-/** The longest true answer is a list of a few events; what is longer is something else. */
+/** The longest real answer is a list of a few events. Anything longer is something else. */
 const longestBodyBytes = 65_536;
 
 export interface MetadataClientOptions {
-  /** `http://169.254.169.254`, without a slash at its end. */
+  /** For example `http://169.254.169.254`, without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: MetadataFetch;
   readonly clock: Clock;
 }
 
-/** Asks a machine's own metadata service: one request, one bounded answer, one time limit. */
+/** Queries the machine's metadata service: one request, one bounded answer, one time limit. */
 export class MetadataClient {
   readonly #options: MetadataClientOptions;
   readonly baseUrl: string;
@@ -68,9 +68,9 @@ export class MetadataClient {
   }
 
   /**
-   * Gives back whatever was answered, refusals too. Throws `LastcallError`: `CLOUD_UNREACHABLE`
-   * where nobody answered in time, `NOTICE_UNREADABLE` where the answer does not end. An abort of
-   * `signal` rejects with its reason.
+   * Returns any response, including refusals. Throws `LastcallError`: `CLOUD_UNREACHABLE` if there
+   * is no response in time, `NOTICE_UNREADABLE` if it does not end. Rejects with the signal's
+   * reason when it aborts.
    */
   async ask(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer> {
     signal.throwIfAborted();
@@ -112,13 +112,13 @@ export class MetadataClient {
     };
   }
 
-  /** Rejects when the time is over; never resolves. The sleep ends with the asking. */
+  /** Rejects at the time limit; never resolves. The sleep ends with the request. */
   #lateError(request: MetadataRequest, asking: AbortController): Promise<never> {
     const limitMs = request.timeoutMs ?? defaultTimeoutMs;
     return new Promise((_, reject) => {
       this.#options.clock.sleep(limitMs, asking.signal).then(
         () => reject(unreachable(request.path, `no answer within ${limitMs} ms`)),
-        // The answer came first, or the caller gave up; the race is over either way.
+        // The answer came first, or the caller gave up; the race is decided either way.
         (reason: unknown) => reject(reason),
       );
     });
@@ -166,7 +166,7 @@ export type Cloud = NoticeSource["cloud"];
 interface Probe {
   readonly cloud: Cloud;
   readonly request: MetadataRequest;
-  /** What no other service at the same address answers. */
+  /** Whether the answer can only come from this cloud's service. */
   readonly fits: (answer: {
     readonly status: number;
     readonly flavor: string | null;
@@ -176,7 +176,7 @@ interface Probe {
 
 const timeoutMs = seconds(2);
 
-/** Each cloud has a question that the two others refuse. They all listen on 169.254.169.254. */
+/** Requests that only one cloud accepts each. All three services listen on 169.254.169.254. */
 const probes: readonly Probe[] = [
   {
     cloud: "gcp",
@@ -211,8 +211,9 @@ const probes: readonly Probe[] = [
 ];
 
 /**
- * Whose machine this is, by asking all three; undefined where none of them answers in its own way.
- * One round: the caller asks again, since a metadata service may come up after us.
+ * Detects the machine's cloud by querying all three; undefined if none of them responds as
+ * expected. Makes one attempt: the caller retries, because a metadata service may start later than
+ * this process.
  */
 export async function detectCloud(
   options: {
@@ -230,7 +231,7 @@ export async function detectCloud(
         const { status, text, header } = await client.ask(probe.request, signal);
         return probe.fits({ status, text, flavor: header("metadata-flavor") });
       } catch {
-        // Nobody there, or somebody else: not this cloud.
+        // No service, or that of another cloud.
         return false;
       }
     }),
@@ -239,7 +240,7 @@ export async function detectCloud(
   return probes.find((_, place) => fits[place])?.cloud;
 }
 
-/** One answer of a channel, read, and the wait before it is asked again. */
+/** One parsed answer of a channel. */
 export interface ChannelAnswer {
   readonly reading: NoticeReading;
   readonly at: Instant;
@@ -254,9 +255,9 @@ export interface PollChannelOptions {
 
 export interface Channel {
   readonly name: string;
-  /** Asks once and reads the answer; throws `LastcallError` where there was none. */
+  /** Sends one request and parses the answer; throws `LastcallError` if there is none. */
   readonly ask: (signal: AbortSignal) => Promise<ChannelAnswer>;
-  /** The rest after each turn, by what came of it; jitter is added here. */
+  /** The pause after each request, by its result; the caller adds jitter. */
   readonly restMs: (turn: "Answered" | "Failed") => Millis;
 }
 

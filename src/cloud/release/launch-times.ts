@@ -32,8 +32,8 @@ export function placesOf<Ref>(
 }
 
 /**
- * Reads all places concurrently. A place that cannot be read adds to the faults. Rejects with the
- * signal's reason when it aborts. `read` adds to `bornAt` by providerID.
+ * Reads all places concurrently. A place that cannot be read adds to the faults. `read` adds to
+ * `bornAt` by providerID. Rejects with the signal's reason when it aborts.
  */
 export async function readPlaces<Ref>(
   places: readonly MachinePlace<Ref>[],

@@ -8,7 +8,7 @@ import { isLastcallError, LastcallError } from "../../errors.ts";
 /** The state of the machine to release. */
 export type Standing = "Staying" | "Leaving" | "Gone" | "Replaced";
 
-/** One machine to release, as its cloud sees it. */
+/** A machine to release, as its cloud describes it. */
 export interface LeavingMachine<Seen> {
   /** Looks up the machine; undefined if the cloud has none of that name. */
   look(signal: AbortSignal): Promise<Seen | undefined>;
@@ -85,7 +85,7 @@ type Ready<Seen> =
   | { readonly kind: "Kept" };
 
 /**
- * Looks up the machine, then lets the caller check the node; repeats both if the latter took time.
+ * Looks up the machine, then lets the caller check the node; repeats both if that check took time.
  * Returns the machine if it has to be released, otherwise its state, or that it is kept.
  */
 async function lastLooks<Seen>(
@@ -133,7 +133,8 @@ async function letGo<Seen>(
 
 /**
  * Waits until the machine is gone. An accepted or completed request does not prove that; only a
- * lookup does. `Stays`: it was terminating without our request, and that was cancelled.
+ * lookup does. `Stays`: the machine was terminating without a request from here, and that was
+ * cancelled.
  */
 async function untilGone<Seen>(
   machine: LeavingMachine<Seen>,
@@ -162,8 +163,8 @@ async function untilGone<Seen>(
 }
 
 /**
- * The error for a terminating machine, whose node must not be uncordoned, because it does not come
- * back: the release is retried for as long as that takes.
+ * The error for a terminating machine. Its node must not be uncordoned, because the machine does
+ * not come back: the release is retried for as long as that takes.
  */
 function stillLeaving(error: LastcallError): LastcallError {
   if (error.code === "LEASE_LOST") return error;

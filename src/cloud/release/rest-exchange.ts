@@ -87,7 +87,7 @@ async function roundTrip(
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-/** Parses a JSON object; undefined if it is none. */
+/** Parses a JSON object; undefined for anything else. */
 export function jsonObjectOf(text: string): Fields | undefined {
   const value = parseJson(text)?.value;
   return isFields(value) ? value : undefined;

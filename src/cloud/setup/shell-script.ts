@@ -1,6 +1,6 @@
 import { LastcallError } from "../../errors.ts";
 
-/** The ServiceAccount that gets the rights, and how its cluster is reached. */
+/** The ServiceAccount that gets the permissions, and how to reach its cluster. */
 export interface AccountChoice {
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -8,7 +8,7 @@ export interface AccountChoice {
   readonly context?: string | undefined;
 }
 
-/** What a value must look like, and what is said where it does not. */
+/** The required format of a value, and its description for errors. */
 export interface Form {
   readonly flag: string;
   readonly pattern: RegExp;
@@ -24,7 +24,7 @@ export const accountForms = {
     pattern: /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/,
     wanted: "the name of a Kubernetes ServiceAccount",
   },
-  // A line break would be seen as one in the script that a person reads.
+  // A line break would also break the line in the script, which a person reads.
   kubeconfig: {
     flag: "--kubeconfig",
     pattern: /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u,
@@ -37,7 +37,7 @@ export const accountForms = {
   },
 } as const satisfies Record<string, Form>;
 
-/** Throws USAGE for the first value that does not have its form; what is absent is passed over. */
+/** Throws USAGE for the first value with an invalid format. Skips undefined values. */
 export function checkForms<Name extends string>(
   values: { readonly [name in NoInfer<Name>]?: string | undefined },
   forms: Readonly<Record<Name, Form>>,
@@ -50,19 +50,19 @@ export function checkForms<Name extends string>(
   }
 }
 
-/** As a word of the shell, whatever is in it. */
+/** Quotes a value as one word of the shell, whatever it contains. */
 export function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
-/** One assignment a line; a variable whose value is undefined is left away. */
+/** One assignment per line. Omits variables whose value is undefined. */
 export function assignments(variables: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(variables)
     .flatMap(([name, value]) => (value === undefined ? [] : `${name}=${shellQuoted(value)}`))
     .join("\n");
 }
 
-/** Ends the script where a command that it calls is not there. */
+/** Ends the script if a command that it needs is missing. */
 export function toolChecks(tools: readonly string[]): string {
   return tools
     .map(
@@ -72,9 +72,7 @@ export function toolChecks(tools: readonly string[]): string {
     .join("\n");
 }
 
-/**
- * The command `kubectl` with the cluster and the namespace that were named, as an array of bash.
- */
+/** Defines `kubectl` as a bash array with the chosen cluster and namespace. */
 export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
   const flags = [
     ...(kubeconfig === undefined ? [] : ["--kubeconfig", shellQuoted(kubeconfig)]),
@@ -84,7 +82,7 @@ export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
   return `kubectl=(kubectl ${flags.join(" ")})`;
 }
 
-/** What a reader of a script is told of running it twice. */
+/** The header line that says what made the script, and what a second run does. */
 export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
   const twice = {
     Setup: "It can be run again: existing objects are updated.",
@@ -93,7 +91,7 @@ export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
   return `# Made by \`lastcall setup ${cloud}${script === "Undo" ? " --undo" : ""}\`. ${twice[script]}`;
 }
 
-/** Ends the script where the ServiceAccount is not there, before anything is changed. */
+/** Ends the script before any change if the ServiceAccount does not exist. */
 export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
   echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
   exit 1
