@@ -20,7 +20,7 @@ export type Fact<Value> =
       /** A sentence without its period. */
       readonly why: string;
       readonly code?: ErrorCode | undefined;
-      /** Whether another attempt may have another result. */
+      /** Whether a retry may succeed. */
       readonly passing?: boolean;
     };
 
@@ -32,17 +32,17 @@ export function unknown(why: string, fault?: LastcallError): Fact<never> {
   return { kind: "Unknown", why, code: fault?.code, passing: fault?.retryable ?? false };
 }
 
-/** The input of all checks. Facts are independent: one that is missing does not hide the others. */
+/** The input of all checks. Facts are independent: a missing one does not hide the others. */
 export interface DoctorFacts {
   readonly at: Instant;
-  /** The version of the program that asks. */
+  /** The version of the running program. */
   readonly version: string;
   /** Whether it runs in a pod of the cluster, such as the controller's. */
   readonly inPod: boolean;
   /** The namespace in which the controller is looked up. */
   readonly namespace: string;
   readonly api: Fact<{ readonly major: number; readonly minor: number; readonly name: string }>;
-  /** How far the API server's clock is ahead of ours; negative if it is behind. */
+  /** How far the API server's clock is ahead of the local clock; negative if it is behind. */
   readonly clockAheadMs: Fact<Millis>;
   readonly definitions: Fact<readonly DefinitionFacts[]>;
   readonly rights: Fact<readonly RightFacts[]>;
@@ -65,11 +65,10 @@ export interface DoctorFacts {
   readonly priorityClasses: Fact<ReadonlySet<string>>;
   readonly machines: Fact<readonly MachineFacts[]>;
   /**
-   * The providerIDs of machines in the groups of some of these that have run for long and are not
-   * nodes.
+   * The providerIDs of long-running machines that are not nodes, in the groups of some of these.
    */
   readonly orphanMachines: Fact<readonly string[]>;
-  /** Undefined: the controller reads no queue. */
+  /** Undefined if the controller reads no queue. */
   readonly queue: Fact<QueueFacts | undefined>;
   readonly alerts: readonly AlertFacts[];
   /** `namespace/name` of each Failed pod that was left behind at the end of its machine. */
@@ -144,7 +143,7 @@ export interface OtherTool {
   readonly tool: string;
   /** `Deployment kube-system/x`. */
   readonly place: string;
-  /** Whether it drains nodes at a notice, or terminates machines, as Lastcall does. */
+  /** Whether it drains nodes on a notice, or terminates machines, as Lastcall does. */
   readonly rival: boolean;
 }
 
@@ -159,7 +158,7 @@ export interface MachineFacts {
     | { readonly kind: "Absent" }
     | { readonly kind: "Present"; readonly running: boolean; readonly launchKnown: boolean }
   >;
-  /** Absent: its policy releases nothing. */
+  /** Undefined if its policy releases nothing. */
   readonly release?: Fact<
     | { readonly kind: "Possible"; readonly permission: "Granted" | "Unknown" }
     | { readonly kind: "Impossible"; readonly problem: string }
@@ -194,7 +193,7 @@ export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string | undefined;
-  /** Only in the controller's own namespace; absent: in the whole cluster. */
+  /** Only in the controller's own namespace. Default: in the whole cluster. */
   readonly own?: boolean;
   readonly name?: string | undefined;
 }
@@ -253,11 +252,11 @@ export interface CheckResult {
   readonly status: CheckStatus;
   /** One sentence without its period. */
   readonly message: string;
-  /** How to fix it; absent: the general remedy of the check. */
+  /** How to fix it. Default: the check's general fix. */
   readonly fix?: string | undefined;
 }
 
-/** One check. Pure: it evaluates facts, and reads nothing. */
+/** One check. Pure: it evaluates facts and reads nothing else. */
 export interface Check {
   readonly id: string;
   /** What is checked, for the documentation: a phrase without a period. */
@@ -283,7 +282,7 @@ export function skip(message: string): CheckResult {
   return { status: "Skip", message };
 }
 
-/** Evaluates what is known; what could not be asked is reported instead. */
+/** Evaluates a known fact; reports an unknown one. */
 export function judging<Value>(
   fact: Fact<Value>,
   judge: (value: Value) => CheckResult,

@@ -36,7 +36,7 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
   };
 }
 
-/** Whether the answer is no: a check failed, or with `warn` has warned. */
+/** Whether the command fails: a check failed, or one warned and `failOn` is `warn`. */
 export function isRefused({ summary }: DoctorReport, failOn: "warn" | "fail"): boolean {
   return summary.Fail > 0 || (failOn === "warn" && summary.Warn > 0);
 }

@@ -35,12 +35,14 @@ interface ServerFacts {
   readonly major: number;
   readonly minor: number;
   readonly name: string;
-  /** How far its clock is ahead of ours; undefined if it does not send its time. */
+  /**
+   * How far the server's clock is ahead of the local clock; undefined if it does not send its time.
+   */
   readonly aheadMs: Millis | undefined;
 }
 
 /**
- * Asks the API server for its version. Throws if it does not answer or does not accept our
+ * Asks the API server for its version. Throws if it does not respond or does not accept the
  * credentials.
  */
 export async function serverFacts(
@@ -71,7 +73,7 @@ function aheadOf(serverAt: Instant, askedAt: Instant, answeredAt: Instant): Mill
   return serverAt > answeredAt ? between(answeredAt, serverAt) : millis(0);
 }
 
-/** Those of our resources that are installed. */
+/** Lastcall's own resources that are installed. */
 export async function definitionFacts(
   api: KubeApi,
   signal: AbortSignal,
@@ -263,8 +265,8 @@ export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
 const answerWithin: Millis = seconds(20);
 
 /**
- * Runs one query: any error is itself a fact and hides no other. An interrupt or the end of its
- * time ends it at once, even if the query ignores signals.
+ * Runs one query: any error is itself a fact and hides no other. An interrupt or the time limit
+ * ends it at once, even if the query ignores signals.
  */
 export async function fact<Value>(
   { clock, signal }: Pick<CommandIo, "clock" | "signal">,

@@ -59,7 +59,7 @@ import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
 /** Queries to services other than the API server. */
 export interface Outside {
   machines(facts: Pick<DoctorFacts, "nodes" | "policies">): Promise<readonly MachineFacts[]>;
-  /** Machines beside the given ones that have run for long and are not nodes. */
+  /** Long-running machines in the groups of the given ones that are not nodes. */
   orphans(
     beside: readonly MachineFacts[],
     nodes: readonly NodeFacts[],
@@ -74,7 +74,7 @@ export interface Outside {
 interface Gathering {
   readonly api: KubeApi;
   readonly io: CommandIo;
-  /** Where to look for the controller; absent: in all namespaces. */
+  /** The namespace of the controller. Default: all namespaces are searched. */
   readonly namespace: string | undefined;
   readonly outside: Outside;
 }
@@ -84,7 +84,7 @@ type ObjectList = Fact<readonly KubeObject[]>;
 const admission = "/apis/admissionregistration.k8s.io/v1";
 const deploymentsPath = "/apis/apps/v1/deployments";
 
-/** Collects everything that the checks judge, without changing anything. */
+/** Collects all facts that the checks evaluate, without changing anything. */
 export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   const { api, io } = gathering;
   const server = await fact(io, (signal) => serverFacts(api, io.clock, signal));
@@ -121,7 +121,7 @@ export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   };
 }
 
-/** Set in every pod; in the controller's pod we have its credentials. */
+/** Kubernetes sets this in every pod. In the controller's pod, its credentials are available. */
 function isInPod({ env }: CommandIo): boolean {
   return (env.KUBERNETES_SERVICE_HOST ?? "") !== "";
 }
@@ -204,7 +204,7 @@ async function installation(
     fact(io, (signal) =>
       rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
     ),
-    // In parallel: in a demo one of our seconds is an hour, and a Lease expires sooner.
+    // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
     fact(io, (signal) => leaseFacts(api, namespace, signal)),
     clusterTime(api, io),
     fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
@@ -273,7 +273,7 @@ function mapped<From, To>(from: Fact<From>, map: (value: From) => To): Fact<To> 
   return from.kind === "Known" ? known(map(from.value)) : from;
 }
 
-/** If the API server does not answer, nothing else can be asked. */
+/** If the API server does not respond, nothing else can be asked. */
 function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFacts {
   const none = unknown("the API server does not answer");
   return {
@@ -293,8 +293,8 @@ const mostMachines = 3;
 const nodeAfterMs = minutes(15);
 
 /**
- * Asks the clouds that answered for the running machines of the nodes' groups, and returns those
- * that are old enough but are not nodes; if many have no Node, only a few are examined.
+ * Asks the clouds that responded for the running machines of the nodes' groups, and returns those
+ * that are old enough but are not nodes. If many have no Node, only a few are examined.
  */
 export async function orphanMachines(
   asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
@@ -305,7 +305,7 @@ export async function orphanMachines(
   const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
   const answered = asked.beside.filter(({ state }) => state.kind === "Known");
   const clouds = new Set(answered.map(({ cloud }) => cloud));
-  // If only a few are asked for their groups, machines that certainly exist come first.
+  // If groups are looked up for only a few, machines that certainly exist come first.
   const inOrder = [true, false].flatMap((isReady) =>
     asked.nodes.filter(({ ready }) => ready === isReady),
   );
@@ -336,8 +336,8 @@ interface MachineLookOptions {
 }
 
 /**
- * Asks the clouds about the machines of up to three Ready and three NotReady nodes without changing
- * anything: they are looked up, and the permission is queried if the cloud supports that.
+ * Checks the machines of up to three Ready and three NotReady nodes with their clouds, without
+ * changing anything: they are looked up, and the permission is queried if the cloud supports that.
  */
 export async function machineFacts(
   nodes: readonly NodeFacts[],

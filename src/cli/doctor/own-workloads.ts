@@ -14,7 +14,7 @@ type Component = "controller" | "agent";
 const componentLabel = "app.kubernetes.io/component";
 const nameLabel = "app.kubernetes.io/name";
 
-/** Our workload among Deployments or DaemonSets, whatever a chart calls it. */
+/** Finds Lastcall's workload among Deployments or DaemonSets, whatever a chart calls it. */
 export function ownWorkload(
   workloads: readonly KubeObject[],
   component: Component,
@@ -106,7 +106,7 @@ export function otherToolsIn(workloads: readonly KubeObject[]): readonly OtherTo
   });
 }
 
-/** One of our pods: its component, its node, and why it does not run. */
+/** One of Lastcall's pods: its component, its node, and why it does not run. */
 export function ownPod(pod: KubeObject): OwnPod {
   const status = fieldsOf(pod.status);
   const statuses = listOf(status.containerStatuses);
@@ -119,7 +119,7 @@ export function ownPod(pod: KubeObject): OwnPod {
     component: pod.metadata?.labels?.[componentLabel] ?? "",
     node: textOf(valueAt(pod.spec, ["nodeName"])),
     ready: conditions.some(({ type, status: is }) => type === "Ready" && is === "True"),
-    // These two are the reasons of a container that is starting.
+    // These two reasons are normal while a container starts.
     waiting: waiting.find(
       (reason) => reason !== "ContainerCreating" && reason !== "PodInitializing",
     ),
@@ -130,14 +130,14 @@ interface KnownTool {
   readonly tool: string;
   /** The names of its images. */
   readonly image: RegExp;
-  /** Whether it drains on a notice or terminates machines, as we do. */
+  /** Whether it drains on a notice or terminates machines, as Lastcall does. */
   readonly rival: boolean;
 }
 
 /**
  * Tools that remove nodes, by the names of their published images. Karpenter, cluster-autoscaler
- * and kured mark the node that they are removing, and we leave such a node to them; the others do
- * not coordinate.
+ * and kured mark the node that they are removing, and Lastcall leaves such a node to them; the
+ * others do not coordinate.
  */
 const knownTools: readonly KnownTool[] = [
   { tool: "aws-node-termination-handler", image: /aws-node-termination-handler/, rival: true },

@@ -20,12 +20,12 @@ const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in
 
 type Unanswered = Extract<Fact<never>, { readonly kind: "Unknown" }>;
 
-/** A problem of the credentials, not of the permissions or of the cloud. */
+/** A problem with the credentials, not with the permissions or the cloud. */
 function isOfIdentity({ code }: Unanswered): boolean {
   return code === "CLOUD_CREDENTIALS" || code === "CONFIG_INVALID";
 }
 
-/** Outside of the cluster, nobody has the controller's credentials, and may not have any. */
+/** Outside the cluster, the caller lacks the controller's credentials, and may have none at all. */
 function hasNone(fact: Unanswered, { inPod }: DoctorFacts): boolean {
   return !inPod && isOfIdentity(fact) && fact.passing === true;
 }
@@ -92,7 +92,7 @@ function releaseVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Che
   return pass(`${counted(answers.length, "machine")} could be released now`);
 }
 
-/** The cloud, tried without any change, and the queue. */
+/** Checks of the cloud, which change nothing, and of the queue. */
 export const cloudChecks: readonly Check[] = [
   {
     id: "cloud-identity",
@@ -204,14 +204,14 @@ export const cloudChecks: readonly Check[] = [
     looksAt: "where the controller reads a queue: whether it answers, and how much waits in it",
     fix: "look at the controller's log and at the rules of EventBridge: docs/cloud/aws.md",
     run: ({ queue }) => {
-      // A queue that does not exist or does not respond: the controller receives nothing either.
+      // If the queue does not exist or does not respond, the controller receives nothing either.
       const isAway = queue.kind === "Unknown" && awayCodes.has(queue.code ?? "");
       if (isAway) return fail(queue.why);
       return judging(queue, (found) => {
         if (found === undefined) return skip("the controller reads no queue");
         const said = `${counted(found.waiting, "message")} waiting, ${found.inFlight} in flight`;
-        // Two receivers take ten messages at a time; more than this is left over only if they
-        // cannot keep up.
+        // Two receivers take ten messages at a time. A larger backlog means that they cannot keep
+        // up.
         return found.waiting >= 100 ? warn(`the queue is not emptied: ${said}`) : pass(said);
       });
     },

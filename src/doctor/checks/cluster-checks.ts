@@ -49,7 +49,7 @@ function refusedFacts(facts: DoctorFacts): readonly string[] {
   });
 }
 
-/** The API server, the resources, the permissions. */
+/** Checks of the API server, the resources and the permissions. */
 export const clusterChecks: readonly Check[] = [
   {
     id: "api",
@@ -139,7 +139,7 @@ export const clusterChecks: readonly Check[] = [
     fix: "apply deploy/base/admission.yaml and deploy/agent/admission.yaml, or upgrade the chart",
     run: ({ admissionPolicies, controller, agent }) =>
       judging(admissionPolicies, (inForce) => {
-        // Either policy is named after the workload that it restricts.
+        // Each policy is named after the workload that it restricts.
         const expected = [
           ...namesIn(controller).map((name) => `${name}-placeholder`),
           ...namesIn(agent),
@@ -176,10 +176,10 @@ function namesIn(fact: Fact<{ readonly name: string } | undefined>): readonly st
   return fact.kind === "Known" && fact.value !== undefined ? [fact.value.name] : [];
 }
 
-/** For this long, a node that joins may have no agent. */
+/** For this long, a node that joins may lack an agent. */
 const joiningMs = minutes(5);
 
-/** The nodes, the pods on them, and other tools that drain. */
+/** Checks of the nodes, the pods on them, and other tools that drain. */
 export const nodeChecks: readonly Check[] = [
   {
     id: "agents",

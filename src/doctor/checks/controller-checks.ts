@@ -24,7 +24,7 @@ import {
 
 const installFix = "install it: docs/running.md";
 
-/** Checks the controller's Deployment; if there is none, the check `controller` says so. */
+/** Checks the controller's Deployment; if there is none, the check `controller` reports that. */
 function ofController(
   facts: DoctorFacts,
   judge: (found: WorkloadFacts) => CheckResult,
@@ -72,7 +72,7 @@ function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): CheckResult {
   return warn(`${skew}, and this program is ${facts.version}`);
 }
 
-/** The installation of the controller. */
+/** Checks of the controller's installation. */
 export const controllerChecks: readonly Check[] = [
   {
     id: "controller",

@@ -38,7 +38,7 @@ function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckRes
   });
 }
 
-/** The policies, and their effect. */
+/** Checks of the policies and their effect. */
 export const policyChecks: readonly Check[] = [
   {
     id: "policies",
