@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `lastcall agent` by itself, as the agent's image runs it on Bun: without the other commands and
+ * `lastcall agent` on its own, as the agent's image runs it on Bun: without the other commands and
  * the parser that they need.
  */
 import { resolveOptions } from "../config/options/resolve-options.ts";

@@ -1,7 +1,7 @@
 /**
- * The Lambda responder: what a policy's actions do around a departure, where no controller is at
- * hand, or for one that invokes it. Its actions are `LASTCALL_ACTIONS`, the list of `spec.actions`
- * as JSON.
+ * The Lambda responder: runs a policy's actions around a departure, where there is no controller,
+ * or for a controller that invokes it. `LASTCALL_ACTIONS` holds its actions, the list of
+ * `spec.actions` as JSON.
  */
 import { seededRng } from "../core/chance/rng.ts";
 import { millis, plus, seconds } from "../core/time/time.ts";
@@ -12,12 +12,12 @@ import { createResponder } from "./lambda/create-responder.ts";
 import type { Responder, ResponderAnswer } from "./lambda/responder.ts";
 import { departingMachines, parseEventFields } from "./lambda/responder-event.ts";
 
-/** What of Lambda's own context is read. */
+/** The parts of Lambda's context that are read. */
 interface LambdaContext {
   readonly getRemainingTimeInMillis?: () => number;
 }
 
-/** One event may be about many machines; the first one's answer stands for itself. */
+/** The answer for the first machine; one event may be about several. */
 interface HandlerAnswer extends Partial<ResponderAnswer> {
   readonly others?: readonly ResponderAnswer[];
 }
@@ -25,14 +25,14 @@ interface HandlerAnswer extends Partial<ResponderAnswer> {
 const { env, err } = leanIo();
 const clock = realClock;
 const log = createLog({ level: "info", format: "json", write: err, clock });
-/** So long before Lambda would end the process the answer is given. */
+/** How long before Lambda's timeout the answer is returned. */
 const marginMs = seconds(2);
-/** With less than this what has to be asked again may not be. Lambda's own default is 3 s. */
+/** With less time than this, retries may not fit. Lambda's default timeout is 3 s. */
 const littleMs = seconds(30);
 
 let responder: Responder | undefined;
 
-/** Lambda's entry point. Rejects where the invocation or the environment cannot be read. */
+/** Lambda's entry point. Rejects if the invocation or the environment cannot be parsed. */
 export async function handler(event: unknown, context: LambdaContext = {}): Promise<HandlerAnswer> {
   const rng = seededRng(clock.now());
   responder ??= createResponder({ env, clock, rng, log });

@@ -21,5 +21,5 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   rng: seededRng(realClock.now()),
   signal,
 });
-// A library that asks a cloud for a token takes no signal, and would be waited for.
+// A library that requests a cloud's token takes no signal, and would keep the process waiting.
 if (signal.aborted) process.stdout.write("", () => process.exit());

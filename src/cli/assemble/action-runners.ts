@@ -38,7 +38,7 @@ function actionRunners(options: ActionPortOptions): ActionRunners {
   const load = (kind: ActionKind) => {
     const there = loaded.get(kind) ?? loadRunner(kind, options);
     loaded.set(kind, there);
-    // If it cannot be loaded now, the next call tries again.
+    // If loading fails, the next call tries again.
     there.catch(() => loaded.delete(kind));
     return there;
   };

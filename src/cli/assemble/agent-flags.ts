@@ -5,7 +5,7 @@ import { LastcallError } from "../../errors.ts";
 
 /**
  * The flags of `lastcall agent`, by field name: `--name value`, `--name=value`, `--switch`,
- * `--no-switch`. The command's own name may come first. It has to be small: the parser of the other
+ * `--no-switch`. The command's own name may come first. Kept small, because the parser of the other
  * commands, and Bun's own, take 4 MiB and more. Throws USAGE.
  */
 export function agentFlags(words: readonly string[]): Readonly<Record<string, string | boolean>> {

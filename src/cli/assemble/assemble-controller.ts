@@ -41,27 +41,27 @@ export interface AssemblyOptions {
   readonly metrics: Metrics;
   /** The controller's own namespace, where its placeholder pods are created. */
   readonly namespace: string;
-  /** The image of the placeholder pods; absent: the pause image of Kubernetes. */
+  /** The image of the placeholder pods. Default: the Kubernetes pause image. */
   readonly placeholderImage?: string | undefined;
   /** The replica that is named in Events. */
   readonly identity: string;
   readonly leadership: Leadership;
   readonly releaserFor: ReleaserChoice;
   /**
-   * Completes the lifecycle hooks of groups that wait until a node is ready or drained; absent:
+   * Completes the lifecycle hooks of groups that wait until a node is ready or drained. Default:
    * none are completed.
    */
   readonly hooks?: LifecycleHooks | undefined;
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
-  /** Carries out actions; absent: no action can be carried out. */
+  /** Runs the actions of policies. Default: none can run. */
   readonly actions?: Pick<ActionPortOptions, "allowed" | "env" | "follow"> | undefined;
   /** Reads the launch times of machines from their cloud. */
   readonly launchTimes?: LaunchTimes | undefined;
-  /** The notices from outside the cluster, for the fleet that is watched. */
+  /** The sources of notices from outside the cluster, for the watched fleet. */
   readonly feedsFor?: ((fleet: Fleet) => readonly NoticeFeed[]) | undefined;
   /** Use these policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
-  /** Absent: the workloads are not audited. */
+  /** Default: workloads are not audited. */
   readonly audit?: ControllerOptions["audit"];
   /** The uid of the controller's own pod, if it runs in one. */
   readonly self?: string | undefined;
@@ -73,7 +73,7 @@ export interface AssemblyOptions {
 
 export interface AssembledController {
   readonly controller: Controller;
-  /** The fleet that it watches, for others to read as well. */
+  /** The fleet that the controller watches, for other readers. */
   readonly fleet: Fleet;
 }
 

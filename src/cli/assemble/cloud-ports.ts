@@ -13,22 +13,22 @@ import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
-/** What a controller uses of the clouds. */
+/** The controller's access to the clouds. */
 export interface CloudPorts {
   readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
-  /** For the clouds of these machines: see `MachineCloud`. */
+  /** For the clouds of these machines; see `MachineCloud`. */
   readonly groupsOf: NonNullable<MachineCloud["groupsOf"]>;
-  /** Completes lifecycle hooks; absent: none are completed. */
+  /** Completes lifecycle hooks. Undefined if none are completed. */
   readonly hooks?: LifecycleHooks | undefined;
-  /** The notices from outside the cluster, for the fleet that is watched. */
+  /** The sources of notices from outside the cluster, for the watched fleet. */
   readonly feedsFor: (fleet: Fleet) => readonly NoticeFeed[];
 }
 
 /**
- * The code of each cloud is loaded here once; its credentials are only looked for at the first
- * request, and no cloud is contacted unless a machine of it is seen. Throws CONFIG_INVALID for an
- * invalid endpoint.
+ * Loads the code of each cloud once. Credentials are looked up only at the first request, and a
+ * cloud is contacted only once one of its machines is seen. Throws CONFIG_INVALID for an invalid
+ * endpoint.
  */
 export async function cloudPorts(
   options: {
@@ -63,7 +63,7 @@ export async function cloudPorts(
   const clouds: Readonly<Record<Machine["cloud"], MachineCloud>> = { gcp, aws: ec2, azure };
   return {
     releaserFor: ({ providerID, mode }) => {
-      // The machines of Karpenter are released through the API server, whichever cloud they are in.
+      // Karpenter's machines are released through the API server, whichever cloud they are in.
       if (mode === "NodeClaim") return undefined;
       const cloud = parseProviderId(providerID)?.cloud;
       return cloud === undefined ? undefined : clouds[cloud].releaser;
@@ -100,10 +100,10 @@ interface AwsChoice {
   readonly awsManagedTag?: string | undefined;
 }
 
-/** What a controller uses of AWS. */
+/** The controller's access to AWS. */
 interface AwsPorts {
   readonly feedsFor: (about: AwsFleet) => readonly NoticeFeed[];
-  /** Absent: no lifecycle hook is completed. */
+  /** Undefined if no lifecycle hook is completed. */
   readonly hooks?: LifecycleHooks | undefined;
 }
 
@@ -113,7 +113,7 @@ interface AwsFleet {
   readonly machines: () => readonly string[];
 }
 
-/** Loads AWS' clients only for what the options enable. Throws CONFIG_INVALID. */
+/** Loads only the AWS clients that the options enable. Throws CONFIG_INVALID. */
 async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
   const { clock, rng } = io;
   const queue = await queuePorts(options, io);
@@ -184,9 +184,9 @@ export interface MachineCloud {
   readonly releaser: InstanceReleaser;
   readonly launchTimes: LaunchTimes;
   /**
-   * The providerIDs of the machines that run now in the groups of these, including these, and of
-   * all that are known to belong to the same cluster; each cloud has its limits. Absent: this cloud
-   * is not asked. Throws CLOUD_*.
+   * Returns the providerIDs of all running machines in the groups of the given ones, including
+   * those, and of all that are known to belong to the same cluster; each cloud has its limits.
+   * Undefined if this cloud does not support it. Throws CLOUD_*.
    */
   readonly groupsOf?: (
     providerIDs: readonly string[],
@@ -195,8 +195,8 @@ export interface MachineCloud {
 }
 
 /**
- * A cloud whose code is loaded at the first request: the clients of most are large, and only one is
- * in use.
+ * A cloud whose code is loaded at the first request: most clouds' clients are large, and only one
+ * cloud is in use.
  */
 export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
   let loading: Promise<MachineCloud> | undefined;
@@ -217,10 +217,7 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
   };
 }
 
-/**
- * Asks each cloud for the launch times of its own machines, and only clouds with machines in
- * question.
- */
+/** Asks each cloud for the launch times of its own machines, and skips clouds without any. */
 export function launchTimesOfAll(
   clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,
 ): LaunchTimes {

@@ -21,14 +21,14 @@ import type { CommandIo } from "../command-line/command.ts";
 
 export interface BoardHistory {
   readonly ended: EndedDepartures;
-  /** Resolves once everything that has ended by now is in the file. */
+  /** Resolves once everything that has ended so far is in the file. */
   written(): Promise<void>;
 }
 
 /**
- * Keeps ended departures in a file, one JSON object per line: existing ones are read at the start,
- * and new ones are appended. Throws INPUT_UNREADABLE, INPUT_INVALID and OUTPUT_UNWRITABLE; lines
- * that are skipped and later write failures are reported.
+ * Stores ended departures in a file, one JSON object per line: existing ones are read at the start,
+ * and new ones are appended. Throws INPUT_UNREADABLE, INPUT_INVALID and OUTPUT_UNWRITABLE. Skipped
+ * lines and later write failures are reported.
  */
 export async function openHistory(
   path: string,
@@ -44,7 +44,7 @@ export async function openHistory(
       `lastcall: ${lines} of ${path} cannot be read as a departure and ${left === 1 ? "is" : "are"} left out\n`,
     );
   }
-  // Ends a line that was cut off, and shows now whether the file can be written.
+  // Ends a line that was cut off, and fails now if the file cannot be written.
   await io.files.appendText(path, text === "" || text.endsWith("\n") ? "" : "\n");
   let writing = Promise.resolve();
   let due = "";

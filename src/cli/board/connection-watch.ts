@@ -7,7 +7,7 @@ import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts"
 import { group } from "../../kube/object/paths.ts";
 import { hasRight } from "../../kube/watch/permitted-api.ts";
 
-/** How often a server that is away is asked whether it is back. */
+/** How often an unreachable server is probed. */
 const probeMs = seconds(1);
 /**
  * Longer than any pause between two attempts of a watch: silence for this long means that all is
@@ -27,7 +27,7 @@ interface Outage {
   readonly problem: string;
 }
 
-/** Whether the cluster answers, judged by what happens to its watches. */
+/** Whether the cluster responds, judged by its watches. */
 export class ConnectionWatch {
   readonly #options: ConnectionWatchOptions;
   #isSynced = false;
@@ -53,7 +53,7 @@ export class ConnectionWatch {
     onChange();
   }
 
-  /** Runs until the signal aborts; calls back once the cluster answers, and after each outage. */
+  /** Runs until the signal aborts; calls back once the cluster responds, and after each outage. */
   async run(fleet: Fleet, onLive: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     await fleet.synced(signal).catch(() => undefined);
@@ -90,9 +90,7 @@ export class ConnectionWatch {
   }
 }
 
-/**
- * What the caller may do, and which of the objects that are only read on demand they may not see.
- */
+/** The caller's permissions, and the objects read on demand that the caller may not see. */
 export interface CallerRights {
   readonly rights: BoardRights;
   readonly missing: readonly string[];
@@ -101,8 +99,7 @@ export interface CallerRights {
 const unknownRights: CallerRights = { rights: noRights, missing: [] };
 
 /**
- * A permission may be granted or revoked while the board runs; it is not checked more often than
- * this.
+ * A permission may be granted or revoked while the board runs. It is checked at most this often.
  */
 const againMs: Millis = seconds(20);
 
@@ -112,7 +109,7 @@ export interface RightsWatchOptions {
   readonly onChange: () => void;
 }
 
-/** The caller's permissions as last found: checked again only while somebody uses the board. */
+/** The caller's last known permissions, checked again only while somebody uses the board. */
 export class RightsWatch {
   readonly #options: RightsWatchOptions;
   #known = unknownRights;
@@ -126,7 +123,7 @@ export class RightsWatch {
     return this.#known;
   }
 
-  /** If the server cannot be asked now, the previous answer stays. */
+  /** If the server cannot be reached, the previous answer stays. */
   async ask(): Promise<void> {
     const { api, clock, onChange } = this.#options;
     this.#askedMs = clock.monotonic();
@@ -137,8 +134,8 @@ export class RightsWatch {
   }
 
   /**
-   * Somebody uses the board: check again, unless nothing was ever checked or the last check was
-   * just now.
+   * Called when somebody uses the board: checks again, unless nothing was ever checked or the last
+   * check is recent.
    */
   look(): void {
     const { clock } = this.#options;

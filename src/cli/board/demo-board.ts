@@ -10,7 +10,7 @@ import { DemoStage, type Director } from "../demo/demo-stage.ts";
 import type { LiveDemo } from "../demo/live-demo.ts";
 import { type ServedBoard, startBoard } from "./start-board.ts";
 
-/** In the model everybody may do everything. */
+/** In the model everybody has every permission. */
 const everyRight: BoardRights = {
   patchNodes: true,
   createDepartures: true,
@@ -67,7 +67,7 @@ async function serve(input: DemoBoardInput): Promise<ServedBoard> {
     isCounted: false,
   });
   const { address } = options;
-  // A random stream of its own, so that looking at the board does not change the fleet's course.
+  // Its own random stream, so that viewing the board does not change the fleet's course.
   const rng = seededRng(io.clock.now());
   const { api, fleet } = demo;
   const stage = new DemoStage(director, io.clock);

@@ -43,16 +43,16 @@ export interface BoardServerOptions {
   readonly counted?: BoardRoutesOptions["counted"];
   /** Called whenever a page requests something. */
   readonly onLook?: (() => void) | undefined;
-  /** What else this board shows. */
+  /** Further routes of this board. */
   readonly moreRoutes?: PageRoutes | undefined;
 }
 
 export interface ServedBoard {
-  /** An address that lets one browser in; a new one each time the old one has been used. */
+  /** A one-time address that lets one browser in; replaced each time it has been used. */
   url(): string;
   /** Rejects if the fleet can no longer be watched; resolves when the board is closed. */
   readonly running: Promise<void>;
-  /** Reads again what is not part of the fleet. */
+  /** Refreshes everything that is not part of the fleet. */
   refresh(): void;
   close(): Promise<void>;
 }
@@ -113,7 +113,7 @@ function looking(routes: PageRoutes["get"], onLook: (() => void) | undefined): P
   return Object.fromEntries(told);
 }
 
-/** The page's files by the path at which they are served; tools/bundle.ts makes them. */
+/** The page's files, which tools/bundle.ts creates, by the path at which they are served. */
 const served: Readonly<Record<string, readonly [name: string, type: string]>> = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/board.js": ["board.js", "text/javascript; charset=utf-8"],

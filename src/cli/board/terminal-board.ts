@@ -220,14 +220,14 @@ function leavesText(row: BoardRow, now: Instant): string {
 
 const meterWidth = 6;
 
-/** Pods that have left, out of all. */
+/** The share of pods that have left. */
 function meter({ state, pods }: BoardRow): StyledLine {
   if (state !== "Leaving" || pods === null || pods.total === 0) return [];
   const share = (pods.total - pods.left) / pods.total;
   return [...shareBar(share, { width: meterWidth, tone: "good" }), cell(" ")];
 }
 
-/** Short if there is little space, otherwise the core's sentence. */
+/** A short text if there is little space, otherwise the core's sentence. */
 function whyText(
   row: BoardRow,
   { now, isWide }: { readonly now: Instant; readonly isWide: boolean },
@@ -247,7 +247,7 @@ function whyText(
   return reasonWords[why]?.en ?? why;
 }
 
-/** Last in the description of a drain: the budgets' part may be longer than the line. */
+/** The budgets' part comes last in the description of a drain, and may be longer than the line. */
 function blockedText({ pods, explain }: BoardRow, isWide: boolean): string {
   if (pods === null || pods.blocked === 0) return "";
   const by = isWide ? / is draining, (blocked by .+)\.$/s.exec(explain)?.[1] : undefined;
@@ -298,7 +298,7 @@ interface TerminalBoardOptions {
   readonly feed: Pick<BoardFeed, "subscribe">;
   readonly screen: Screen;
   readonly io: Pick<CommandIo, "clock" | "colour">;
-  /** The terminal's own if absent. */
+  /** Default: the terminal's own keyboard. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 

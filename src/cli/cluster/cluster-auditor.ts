@@ -27,7 +27,7 @@ export class ClusterAuditor implements WorkloadAuditor {
   readonly #api: KubeApi;
   readonly #pause: () => Promise<void>;
 
-  /** `pause` yields to more urgent work; called between namespaces. */
+  /** `pause` yields to more urgent work. It is called between namespaces. */
   constructor(api: KubeApi, pause: () => Promise<void>) {
     this.#api = api;
     this.#pause = pause;
@@ -68,7 +68,7 @@ export class ClusterAuditor implements WorkloadAuditor {
   }
 }
 
-/** The sum for one policy so far. */
+/** The sum so far for one policy. */
 class TargetSum {
   readonly #policy: string;
   readonly #nodes: readonly AuditNode[];
@@ -77,7 +77,7 @@ class TargetSum {
 
   constructor({ policy, nodes }: AuditTarget, known: ReadonlyMap<string, AuditNode>) {
     this.#policy = policy;
-    // A policy's nodes are those that are released, whatever their labels say.
+    // A policy's nodes count as Spot because they are released, whatever their labels say.
     const own = nodes.flatMap(({ name }) => known.get(name) ?? []);
     this.#nodes = distinctNodes(own.map((node) => ({ ...node, spot: true })));
     this.#platforms = platformsOfNodes(this.#nodes, new Map());
@@ -119,14 +119,14 @@ class TargetSum {
   }
 }
 
-/** Small pages: one page of each kind is in memory at a time. */
+/** Small pages, because one page of each kind is in memory at a time. */
 const pageSize = 100;
 
 /**
- * The objects of some namespaced kinds, one namespace after another, trimmed. An API server lists
- * in the order of `namespace/name`, so all kinds can be read side by side: in memory are one page
- * of each kind and one namespace, however large the cluster is. Kinds that the server does not know
- * are skipped.
+ * Yields the objects of some namespaced kinds, one namespace after another, trimmed. An API server
+ * lists in the order of `namespace/name`, so all kinds can be read side by side, and memory holds
+ * one page of each kind and one namespace, however large the cluster is. Kinds that the server does
+ * not know are skipped.
  */
 export async function* namespaceBatches(
   api: KubeApi,

@@ -6,18 +6,18 @@ import { between, type Instant, type Millis, millis, plus, seconds } from "../..
 
 /** The longest that a board waits for a server that does not respond. */
 const patienceMs = seconds(2);
-/** The interval between requests to a cluster that has a time of its own. */
+/** The interval between requests to a demo cluster, which has its own time. */
 const pauseMs = millis(500);
 
 /** How often a sleeper checks its clock. */
 const lookAgainMs = seconds(1);
 
-/** A response has its time in whole seconds, and takes some time itself. */
+/** A response states its time in whole seconds, and takes some time itself. */
 const skewMs = seconds(5);
 
 interface ToldTime extends BoardClock {
   readonly heardMs: number;
-  /** Of a demo: its speed can be changed at any time, so it is read again and again. */
+  /** Whether it is a demo, whose speed may change at any time, so its time is polled. */
   readonly isModel: boolean;
 }
 
@@ -41,7 +41,7 @@ export class ClusterClock implements Clock {
     return plus(at, millis(Math.round((this.#clock.monotonic() - heardMs) * rate)));
   }
 
-  /** How many times faster than this computer's it runs. */
+  /** How many times faster than this computer's clock it runs. */
   rate(): number {
     return this.#told?.rate ?? 1;
   }
@@ -56,7 +56,7 @@ export class ClusterClock implements Clock {
 
   async sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
     for (;;) {
-      // This computer's time, which follows its clock when somebody sets it.
+      // This computer's time, which follows its clock when the clock is set.
       if (this.#told === undefined) return this.#clock.sleepUntil(at, signal);
       const leftMs = between(this.now(), at);
       if (leftMs <= 0) return;
@@ -66,7 +66,7 @@ export class ClusterClock implements Clock {
     }
   }
 
-  /** Asks once; a cluster that reports no time has this computer's time. */
+  /** Asks once. A cluster that reports no time has this computer's time. */
   async find(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
@@ -97,7 +97,7 @@ export class ClusterClock implements Clock {
         this.#told = isWrong ? { at: serverAt, rate: 1, heardMs, isModel: false } : undefined;
       }
     } catch {
-      // The watches report that the cluster is away; its time continues until it is back.
+      // The watches report that the cluster is unreachable; its time stands still until it is back.
       if (signal.aborted || this.#told?.isModel !== true) return;
       const heardMs = this.#clock.monotonic();
       this.#told = { at: this.now(), rate: 0, heardMs, isModel: true };

@@ -5,7 +5,7 @@ import { version } from "../commands/version.ts";
 
 export interface Connection {
   readonly api: KubeApi;
-  /** The same access, for callers that contact something else than the API server with it. */
+  /** The same access, for callers that contact something other than the API server. */
   readonly access: KubeAccess;
   /** The namespace of the context, or of this pod; `lastcall` if neither has one. */
   readonly namespace: string;
@@ -21,7 +21,7 @@ export async function connect(
     readonly probesConnections?: boolean | undefined;
     /** Called while requests wait because too many are in flight. */
     readonly onRush?: (() => void) | undefined;
-    /** Aborts each request without a signal of its own: for work that may stop at any point. */
+    /** Aborts each request that has no signal of its own, for work that may stop at any point. */
     readonly signal?: AbortSignal | undefined;
   },
   io: Pick<CommandIo, "env" | "clock">,

@@ -7,8 +7,8 @@ import { HttpKubeApi } from "../../kube/http/http-api.ts";
 import { type AskKubelet, nodeNameOf } from "./read-cluster.ts";
 
 /**
- * Through the node's own port. Needs only `get` on nodes/configz (before Kubernetes 1.33 on
- * nodes/proxy), and a route from here to the nodes.
+ * Asks the kubelet through the node's own port. Needs only `get` on nodes/configz (before
+ * Kubernetes 1.33 on nodes/proxy), and a route from here to the nodes.
  */
 export function directKubelet(
   access: KubeAccess,
@@ -40,7 +40,7 @@ export function directKubelet(
   };
 }
 
-/** Inside the cluster's network; a name of the node is tried if it has no address. */
+/** The address inside the cluster's network, or a name of the node if it has none. */
 function addressOf(node: Fields): string | undefined {
   const addresses = listOf(valueAt(node, ["status", "addresses"])).map(fieldsOf);
   const ofType = (type: string) => textOf(addresses.find((one) => one.type === type)?.address);

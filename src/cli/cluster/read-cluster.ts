@@ -19,17 +19,17 @@ import {
 export type AskKubelet = (node: Fields, signal?: AbortSignal) => Promise<KubeAnswer>;
 
 export interface KubeletBudgets {
-  /** By node name; nodes without one keep the default of their platform. */
+  /** By node name. Nodes without an entry keep the default of their platform. */
   readonly read: ReadonlyMap<string, readonly ShutdownGroup[]>;
-  /** One sentence for each node without one. */
+  /** One sentence for each node without an entry. */
   readonly notes: readonly string[];
 }
 
 const nodesAtOnce = 16;
 
 /**
- * Through the API server. Needs `get` on nodes/proxy, which amounts to running commands in every
- * pod of every node.
+ * Asks the kubelet through the API server. Needs `get` on nodes/proxy, which amounts to running
+ * commands in every pod of every node.
  */
 export function proxiedKubelet(api: KubeApi): AskKubelet {
   return (node, signal) =>
@@ -37,8 +37,8 @@ export function proxiedKubelet(api: KubeApi): AskKubelet {
 }
 
 /**
- * Asks all nodes except those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED,
- * because the next node would say the same.
+ * Asks the kubelets of all nodes, except those that must not be asked. Throws RIGHT_MISSING and
+ * API_UNAUTHORIZED, because every further node would answer the same.
  */
 export async function readKubeletBudgets(
   nodes: readonly Fields[],
@@ -95,9 +95,9 @@ export interface LiveCluster {
   readonly notes: readonly string[];
 }
 
-/** What to read of a live cluster. */
+/** What to read from a live cluster. */
 export interface ObjectSelection {
-  /** Absent: all namespaces. */
+  /** Default: all namespaces. */
   readonly namespace?: string | undefined;
   /** Custom resources to read as well. */
   readonly templatePaths?: readonly TemplatePath[] | undefined;
@@ -105,15 +105,15 @@ export interface ObjectSelection {
 
 export interface ReadClusterOptions extends ObjectSelection {
   readonly api: KubeApi;
-  /** Absent: no kubelet is asked, and nodes have the default of their platform. */
+  /** Default: no kubelet is asked, and nodes have the default of their platform. */
   readonly askKubelet?: AskKubelet | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Lists what the audit needs, trimmed, and of the pods only those whose workload is not listed: a
- * few of tens of thousands. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
- * throws; a resource that the server does not know is skipped.
+ * Lists what the audit needs, trimmed. Of the pods, it keeps only those whose workload is not
+ * listed: a few of tens of thousands. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and the
+ * API's own errors. Skips a resource that the server does not know.
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];
@@ -140,7 +140,7 @@ function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
 }
 
 /**
- * All objects of a kind, none if the server does not have the kind; they get the apiVersion and
+ * All objects of a kind, or none if the server does not have the kind. They get the apiVersion and
  * kind of their list.
  */
 async function* listed(

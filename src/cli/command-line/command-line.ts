@@ -14,7 +14,7 @@ import { commandList } from "./command-list.ts";
 import { completedCommands, completionScript } from "./completion.ts";
 import { folded } from "./table.ts";
 
-/** Options that every command has; its help shows them after its own. */
+/** Options that every command has. Help shows them after the command's own. */
 const commonOptions = commandList
   .map((spec) => new Set(optionsFor(spec.name).map(({ name }) => name)))
   .reduce((some, others) => some.intersection(others));
@@ -55,10 +55,10 @@ async function parseAndRun(
     .helpCommand("help [command]", "Show help for a command")
     .helpOption("-h, --help", "Show this help")
     .exitOverride()
-    // What commander refuses is reported by `parserFault`, in one sentence like all errors.
+    // `parserFault` reports what commander refuses, in one sentence like all errors.
     .configureOutput({ writeOut: io.out, writeErr: io.err, outputError: () => {} })
     .configureHelp({
-      // Beside the longest option, 28 of a terminal's 80 columns are left.
+      // The longest option leaves 28 of a terminal's 80 columns.
       minWidthToWrap: 24,
       subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
     })
@@ -145,7 +145,7 @@ function checkWords(spec: CommandSpec, words: readonly string[]): void {
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
 }
 
-/** A flag that this part of `setup` does not read was meant for another part, or is a mistake. */
+/** A flag that this part of `setup` does not read is meant for another part, or is a mistake. */
 function checkParts(
   spec: CommandSpec,
   given: {
@@ -166,7 +166,10 @@ function checkParts(
   );
 }
 
-/** Values stay text here: `resolveOptions` parses them, whether typed, set or written. */
+/**
+ * Values stay text here: `resolveOptions` parses them, whether they come from a flag, a variable or
+ * a file.
+ */
 function flagsOf(option: Option): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
   const shown = shownValue(option);
@@ -217,17 +220,17 @@ function completionCommand(io: CommandIo): Command {
     });
 }
 
-/** What the parser of the command line knew when it refused something. */
+/** What the parser knew when it refused a command line. */
 interface ParsedCommand {
   /** `lastcall`, or `lastcall plan`. */
   readonly command: string;
-  /** The flags of the command: `--from`, and with a value as people write it, `--from FILE`. */
+  /** The flags of the command: `--from`, and with a value as in the usage text, `--from FILE`. */
   readonly flags: readonly { readonly long: string; readonly usage: string }[];
   /** The subcommands; `lastcall plan` has none. */
   readonly commands: readonly string[];
 }
 
-/** One sentence, like all our errors, for what commander says in words of its own. */
+/** Rewrites an error of commander as one sentence, like all errors of Lastcall. */
 function parserFault(
   error: { readonly code: string; readonly message: string },
   args: readonly string[],
@@ -260,7 +263,7 @@ function parserFault(
   }
 }
 
-/** What people who know kubectl type, and its equivalent here. */
+/** kubectl commands that people type, and the equivalent here. */
 const commandHabits: Readonly<Record<string, string>> = {
   get: "use lastcall plan, or kubectl get departures,departurepolicies",
   describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
@@ -304,7 +307,10 @@ function oneLine(message: string): string {
     .replaceAll(/\s*\n\s*/g, " ");
 }
 
-/** What the parser knew when it refused something; of its own options only `--version`. */
+/**
+ * What the parser knew when it refused a command line; of the program's own options only
+ * `--version`.
+ */
 function typedCommand([first = ""]: readonly string[]): ParsedCommand {
   const commands = [...commandList.map(({ name }) => name), "completion", "help"];
   if (first === "completion") return { command: "lastcall completion", flags: [], commands: [] };
@@ -320,7 +326,7 @@ function typedCommand([first = ""]: readonly string[]): ParsedCommand {
   return { command: `lastcall ${first}`, flags, commands };
 }
 
-/** An option as kubectl accepts it. Throws USAGE: commander would call it unknown. */
+/** Refuses a kubectl option before the command. Throws USAGE: commander would call it unknown. */
 function refuseEarlyOption(args: readonly string[]): void {
   const [first = ""] = args;
   const name = first.replace(/=.*/s, "");
@@ -336,7 +342,7 @@ function refuseEarlyOption(args: readonly string[]): void {
   throw new LastcallError("USAGE", `Cannot read the command line: ${found}`);
 }
 
-/** As help shows it: ` <FILE>`; nothing for a switch. */
+/** As in the help: ` <FILE>`; empty for a switch. */
 function shownValue(option: Option): string {
   if (option.type === "switch") return "";
   return ` <${option.value ?? (option.type === "choice" ? option.choices.join("|") : "")}>`;

@@ -3,7 +3,7 @@ import type { OptionsOf } from "../../config/options/options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 
-/** What a command uses of its environment: passed in by `main.ts`, faked by tests. */
+/** The environment of a command: passed in by `main.ts`, faked by tests. */
 export interface CommandIo {
   /** Data goes to stdout, everything else to stderr. */
   readonly out: (text: string) => void;
@@ -13,12 +13,15 @@ export interface CommandIo {
   readonly isTerminal: boolean;
   readonly colour: boolean;
   readonly columns: number;
-  /** Takes over the whole terminal; absent if stdout is none, or one without such a screen. */
+  /**
+   * Takes over the whole terminal. Undefined if stdout is not a terminal, or one without such a
+   * screen.
+   */
   readonly openScreen?: (() => Screen) | undefined;
   /**
-   * Calls back for each line that is typed on the terminal while this process is in the foreground;
-   * returns the function to stop it, or undefined if nothing can be typed. Absent if stdout is not
-   * a terminal.
+   * Calls back for each line that is typed on the terminal while this process is in the foreground.
+   * Returns the function that stops it, or undefined if nothing can be typed. Undefined if stdout
+   * is not a terminal.
    */
   readonly onLine?: ((listener: () => void) => (() => void) | undefined) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -56,7 +59,7 @@ export interface Screen {
   size(): { readonly columns: number; readonly rows: number };
   /** Shows one frame: text with escape sequences. */
   draw(frame: string): void;
-  /** Calls back when the size changes; returns the function to stop it. */
+  /** Calls back when the size changes; returns the function that stops it. */
   onResize(listener: () => void): () => void;
   close(): void;
 }
@@ -93,7 +96,9 @@ export interface CommandSpec<Of extends Command = Command> {
   readonly words: string;
   readonly minWords: number;
   readonly maxWords: number;
-  /** What the columns of its table mean, as pairs; absent: their headings say it. */
+  /**
+   * The meaning of the columns of its table, as pairs. Default: none, if the headings are clear.
+   */
   readonly columns?: readonly (readonly [head: string, meaning: string])[];
   /** Each is a line that can be typed. */
   readonly examples: readonly string[];
@@ -101,7 +106,7 @@ export interface CommandSpec<Of extends Command = Command> {
   readonly load: () => Promise<CommandRun<Of>>;
 }
 
-/** Keeps the types of one command's options although the list has all commands. */
+/** Keeps the types of one command's options, although the list contains all commands. */
 export function command<Of extends Command>(spec: CommandSpec<Of>): CommandSpec {
   return spec as unknown as CommandSpec;
 }

@@ -12,11 +12,11 @@ export interface CompletedCommand {
 }
 
 export interface CompletedFlag {
-  /** Without its dashes. */
+  /** The long name, without its dashes. */
   readonly name: string;
-  /** Its letter. */
+  /** The letter of the short form. */
   readonly short?: string | undefined;
-  /** None: it is a switch; Any: a value that the shell completes as a file name. */
+  /** None: a switch. Any: a value that the shell completes as a file name. */
   readonly value: "None" | "Any" | readonly string[];
 }
 
@@ -70,8 +70,8 @@ export function completionScript(shell: string, commands: readonly CompletedComm
 }
 
 /**
- * In bash `=` is a word of its own, so `--output=js` is three words; in zsh, and if COMP_WORDBREAKS
- * has no `=`, it is one, and so is each suggestion.
+ * bash splits at `=`, so `--output=js` is three words. In zsh, and if COMP_WORDBREAKS has no `=`,
+ * it is one word, and so is each suggestion.
  */
 function bashScript(commands: readonly CompletedCommand[]): string {
   return `_lastcall() {
@@ -94,7 +94,7 @@ complete -o default -F _lastcall lastcall
 `;
 }
 
-/** Of equal patterns the first counts: what comes before the word is the best hint. */
+/** Of equal patterns the first matches: the word before is the best hint. */
 function bashCases({ name, words, flags }: CompletedCommand): readonly string[] {
   const values = flags.flatMap((flag) => {
     if (flag.value === "None") return [];

@@ -1,6 +1,6 @@
 import { between, type Instant } from "../../core/time/time.ts";
 
-/** Columns as kubectl prints them: upper-case heads, three spaces between, left-aligned. */
+/** Columns as kubectl prints them: upper-case headings, three spaces between, left-aligned. */
 export function formatTable(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
@@ -27,7 +27,7 @@ function widthOf(cell: string): number {
   return cell.replaceAll(escapes, "").length;
 }
 
-/** A text in lines of at most `width`; words are kept whole, however long. */
+/** Folds a text into lines of at most `width`. Words are kept whole, however long. */
 export function folded(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
@@ -47,7 +47,7 @@ export function relativeTime(at: Instant, from: Instant): string {
   return spanMs < 0 ? `${spanText(-spanMs)} ago` : `in ${spanText(spanMs)}`;
 }
 
-/** Two units at most: `45s`, `12m`, `3h04m`, `6d2h`. */
+/** At most two units: `45s`, `12m`, `3h04m`, `6d2h`. */
 export function spanText(spanMs: number): string {
   const wholeSeconds = Math.floor(spanMs / 1000);
   if (wholeSeconds < 60) return `${wholeSeconds}s`;

@@ -24,7 +24,7 @@ import { version } from "./version.ts";
 
 interface Input {
   readonly options: CommandInput<"agent">["options"];
-  /** Fewer than other commands have, so that the agent's image need not load what they need. */
+  /** Less than other commands get, so that the agent's image need not load what they need. */
   readonly io: Pick<CommandIo, "err" | "env" | "clock" | "rng" | "fetch" | "signal">;
 }
 
@@ -94,7 +94,8 @@ function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFa
 }
 
 /**
- * In a pod, the small client with the pod's own token; elsewhere, to try it out, the kubeconfig.
+ * In a pod, uses the small client with the pod's own token; elsewhere, for trying it out, the
+ * kubeconfig.
  */
 async function cluster({ options, io }: Input): Promise<Cluster> {
   const name = options.nodeName;
@@ -147,8 +148,8 @@ interface AgentServers {
 }
 
 /**
- * All processes of a node share its addresses: if that of the metrics is in use, the agent goes on
- * without them until it is free. What matters are the notices.
+ * All processes of a node share its addresses. If the metrics address is in use, the agent runs
+ * without metrics until it is free, because notices matter more.
  */
 async function serveStatus(
   { options, io }: Input,
@@ -197,7 +198,10 @@ interface SourceSearch {
   readonly health: AgentHealth;
 }
 
-/** The notice source of the named cloud; with `auto` of the first that responds, however late. */
+/**
+ * The notice source of the named cloud; with `auto`, that of the first cloud that responds, however
+ * late.
+ */
 async function findNoticeSource(search: SourceSearch, signal: AbortSignal): Promise<NoticeSource> {
   const { options, io, health } = search;
   const { fetch, clock, rng } = io;

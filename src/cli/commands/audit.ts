@@ -54,13 +54,16 @@ export interface AuditCommand {
   readonly version: string;
 }
 
-/** The outside of the command. */
+/** The environment of the command. */
 export interface AuditIo extends ManifestFiles {
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Standard output is a terminal: long tables are shortened and long work shows progress. */
+  /**
+   * Whether standard output is a terminal: long tables are then shortened and long work shows
+   * progress.
+   */
   readonly isTty: boolean;
-  /** Use colours: a terminal without `NO_COLOR`. */
+  /** Whether to use colours: on a terminal without `NO_COLOR`. */
   readonly colour: boolean;
   /** Reads the cluster of the kubeconfig; called only if no file is named. */
   readonly readCluster?: ((wanted: ObjectSelection) => Promise<LiveCluster>) | undefined;
@@ -133,7 +136,7 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   ]);
   unread.push(...emptyInputs(read.empty, "-", "manifests"));
   unread.push(...emptyInputs(recorded.empty, undefined, "the output of kubectl get -o json"));
-  // Whoever has to fix files wants to know everything that is wrong with them at once.
+  // Users who have to fix files want to see every problem at once.
   if (unread.length > 0) {
     const { namespace, templatePaths } = command;
     refuse([...unread, ...problemsOf({ sources, namespace, templatePaths })]);
@@ -144,7 +147,7 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   };
 }
 
-/** A pipe from a helm or a kubectl that failed: the pipeline must not pass. */
+/** An empty input may be the pipe of a helm or kubectl that failed: the pipeline must not pass. */
 function emptyInputs(
   empty: ReadManifests["empty"],
   only: string | undefined,

@@ -56,7 +56,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       isCounted: counted !== undefined,
     };
   };
-  // On a terminal there are neither acts nor drain plans.
+  // The terminal board has neither acts nor drain plans.
   const onLive = async (): Promise<void> => {
     await clusterClock.find(io.signal);
     if (!options.tui) await rights.ask();
@@ -101,7 +101,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   }
 };
 
-/** Only a caller who may see departures can ask for one, and only if the resource exists. */
+/** Only a caller who may see departures can request one, and only if the resource exists. */
 function withoutDepartures(rights: BoardRights): BoardRights {
   return {
     ...rights,
@@ -113,7 +113,7 @@ function withoutDepartures(rights: BoardRights): BoardRights {
 
 /** The address of the board in a browser, or the terminal. */
 interface ShownBoard {
-  /** The page's address: it admits one browser, and is replaced by another one then. */
+  /** The page's address. It admits one browser, and is then replaced. */
   url?(): string;
   /** Resolves with the exit code if the user has quit. */
   readonly running: Promise<number | undefined>;
@@ -174,7 +174,7 @@ function showOnTerminal(options: TerminalOptions): ShownBoard {
   };
 }
 
-/** How to get in with a browser without a cookie, once the address has been used. */
+/** How to get in with a browser that has no cookie, once the address has been used. */
 function entryOf(hasKeys: boolean): PageText {
   return hasKeys
     ? {
@@ -190,7 +190,7 @@ function entryOf(hasKeys: boolean): PageText {
 interface Telling {
   readonly options: BoardOptions;
   readonly io: CommandIo;
-  /** Whether the user can ask for another address. */
+  /** Whether the user can press a key for another address. */
   readonly hasKeys: boolean;
 }
 
@@ -201,7 +201,7 @@ function tell(url: string, { options, io, hasKeys }: Telling): void {
     : "press Ctrl-C to stop";
   if (!options.quiet) io.err(`lastcall: serving the board; ${keys}\n`);
   if (!options.open) return;
-  // Meanwhile the board is served.
+  // The board is served in the meantime.
   void openBrowser(url).then((problem) => {
     if (problem !== undefined)
       io.err(`lastcall: Cannot open a browser: ${problem}; open the address yourself\n`);

@@ -25,7 +25,7 @@ function refuseUselessOpen({ options }: CommandInput<"demo">): void {
   );
 }
 
-/** As fast as possible. The exit code is 3 if an invariant was broken. */
+/** Runs as fast as possible. The exit code is 3 if an invariant was broken. */
 async function reportDemo(
   input: CommandInput<"demo"> & { readonly seed: number },
 ): Promise<number> {
@@ -47,7 +47,7 @@ async function reportDemo(
   return facts.violations.length > 0 ? 3 : 0;
 }
 
-/** Work that takes less than this shows no progress. */
+/** Work shorter than this shows no progress. */
 const silentMs = 2000;
 
 interface ProgressLine {

@@ -34,9 +34,9 @@ interface Written {
 const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain", "AtEnd"];
 
 /**
- * `depart NODE… --only-actions`: the actions of the nodes' policies, one point after another,
- * without cordon, drain or Departure. What is needed to undo an action is printed to stderr before
- * it is carried out, since no status keeps it. Returns 1 if one has failed.
+ * `depart NODE… --only-actions`: runs the actions of the nodes' policies, one point after another,
+ * without cordon, drain or Departure. Prints what is needed to undo an action to stderr before
+ * running it, because no status keeps it. Returns 1 if an action has failed.
  */
 export async function runOnlyActions(input: Depart): Promise<number> {
   const { options, io, words } = input;
@@ -154,7 +154,7 @@ async function carryOutOne(
   return { ...record, startedAt, seconds, undo, ...outcomeOf(end) };
 }
 
-/** What a dry run carries out: all the reads of the action, and none of its changes. */
+/** The runner of a dry run: it does all the reads of the action, and none of its changes. */
 function lookingRunner(
   runner: ActionRunner,
   { how }: Action,
@@ -166,7 +166,7 @@ function lookingRunner(
     apply: async (task, signal) => {
       const problem = await runner.check(how, signal);
       if (problem === undefined) {
-        // The check has read everything, including what is not waited for at a notice.
+        // The check has read everything, including what a departure on a notice does not wait for.
         onFound(await runner.prepare(task, signal));
         return { detail: JSON.stringify(task.how) };
       }

@@ -21,14 +21,13 @@ type Depart = Parameters<CommandRun<"depart">>[0];
 interface Written {
   readonly node: string;
   readonly step: DepartStep;
-  /** As the cluster has it now; with `--dry-run` as it would have it. */
+  /** The object as it is in the cluster; with `--dry-run` as it would be. */
   readonly object: KubeObject;
 }
 
 /**
- * Creates a Departure for each node, which the controller carries out. All nodes are checked before
- * anything is written; of several writes each is attempted, and the first fault is thrown at the
- * end.
+ * Creates a Departure for each node, which the controller carries out. Checks all nodes before
+ * anything is written. Attempts every write, and throws the first error at the end.
  */
 export const runDepart: CommandRun<"depart"> = async (input) => {
   if (input.options.onlyActions) {
@@ -56,8 +55,8 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
 }
 
 /**
- * The `--at` of a script that means now is a little in the past when it is read; anything older is
- * a mistake.
+ * A script's `--at` that means now is slightly in the past when it is read. Anything older is a
+ * mistake.
  */
 const lateMs: Millis = minutes(1);
 
@@ -95,7 +94,7 @@ function stepsFor(names: readonly string[], request: DepartRequest, fleet: Fleet
   });
 }
 
-/** A person's request takes precedence over the plan, but not over the node's deadline. */
+/** A user's request takes precedence over the plan, but not over the node's deadline. */
 function lateWarnings(
   steps: Steps,
   { departAt }: DepartRequest,
@@ -117,7 +116,7 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
   return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
-/** A dry run contacts nobody. */
+/** A dry run contacts no cluster. */
 async function carryOut(steps: Steps, { options, io }: Depart) {
   if (options.dryRun) return writeAll(steps);
   const { api, close } = await connect({ ...options, signal: io.signal }, io);

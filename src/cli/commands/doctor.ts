@@ -22,7 +22,8 @@ import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doct
 type Input = CommandInput<"doctor">;
 
 /**
- * Checks whether everything is set up right; the exit code is 3 if a check failed. Changes nothing.
+ * Checks whether everything is set up correctly. The exit code is 3 if a check failed. Changes
+ * nothing.
  */
 export const runDoctor: CommandRun<"doctor"> = async (input) => {
   const { options, io } = input;
@@ -46,7 +47,7 @@ function outsideOf({ options, io }: Input, api: KubeApi): Outside {
     cloudPorts(
       {
         ...options,
-        // Without a feed: the queue is only looked at, and no message is received.
+        // No feed: the queue's attributes are read, but no message is received.
         ...{
           sqsQueueUrl: undefined,
           sqsReceivers: 1,
@@ -91,9 +92,7 @@ async function queueFacts(
 const colours: Readonly<Record<CheckStatus, number>> = { Pass: 32, Warn: 33, Fail: 31, Skip: 90 };
 const leastWidth = 30;
 
-/**
- * The report for people: one line per check, wrapped at the width of the terminal, and a summary.
- */
+/** The report as text: one line per check, wrapped at the width of the terminal, and a summary. */
 export function doctorTable(
   { checks, summary }: DoctorReport,
   { colour, columns }: Pick<CommandIo, "colour" | "columns">,

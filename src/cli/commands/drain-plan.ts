@@ -132,7 +132,7 @@ function tableOf(report: DrainPlanReport): string {
   ].join("");
 }
 
-/** The free capacity by the files, which do not say where volumes can be reached. */
+/** The free capacity according to the files, which do not say where volumes can be attached. */
 export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
   const loads = loadsOf(pods);
   return {
@@ -142,10 +142,12 @@ export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
   };
 }
 
-/** Work that takes less than this shows no progress. */
+/** Work shorter than this shows no progress. */
 const silentMs = 2000;
 
-/** The free capacity of the cluster; a long list of all pods shows its progress on a terminal. */
+/**
+ * The free capacity of the cluster. Shows progress on a terminal if listing all pods takes long.
+ */
 export async function capacityInCluster(
   api: KubeApi,
   about: { readonly io: CommandIo; readonly quiet: boolean },

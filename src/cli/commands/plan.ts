@@ -51,7 +51,8 @@ function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
 }
 
 /**
- * The controller asks the clouds, which this command does not do, and has written what it found.
+ * The controller has checked releases with the clouds and recorded the result, which this command
+ * shows without asking them.
  */
 function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
   const policies = plan.policies.map((one) => ({
@@ -105,7 +106,7 @@ function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
   return [...policies, ...rest].join("\n");
 }
 
-/** A departure that is due has not begun: nodes that are leaving have no row. */
+/** A departure that is due has not started: nodes that are leaving have no row. */
 function departsText({ departAt }: DepartureReport, at: Instant): string {
   const text = relativeTime(parseInstant(departAt) ?? at, at);
   return text.endsWith(" ago") ? `due ${text}` : text;
@@ -121,7 +122,7 @@ function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** Whether this version can release such a machine, as far as its Node shows; contacts nothing. */
+/** Whether this version can release such a machine, judging by its Node alone. */
 export function hasReleaser(node: ReleasableNode): boolean {
   return isKarpenters(node) || isKnownProviderId(node.providerID ?? "");
 }

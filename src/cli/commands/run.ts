@@ -24,7 +24,7 @@ import { readPolicyFiles } from "../input/node-files.ts";
 
 type Options = CommandInput<"run">["options"];
 
-/** The metrics are served before there is anything to watch. */
+/** The fleet, once there is one: the metrics are served earlier. */
 interface Watched {
   fleet?: Fleet;
 }
@@ -42,7 +42,8 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       ? undefined
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
-  // Before the cluster is contacted: a wrong option is reported even if the cluster is away.
+  // Before the cluster is contacted, so that a wrong option is reported even if the cluster is
+  // unreachable.
   const watched: Watched = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudPorts(options, io);
@@ -89,7 +90,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   }
 };
 
-/** Names the API server that it contacts: one that drops packets does not even refuse them. */
+/** Logs which API server is contacted: one that drops packets does not even refuse connections. */
 async function reach(parts: {
   readonly api: KubeApi;
   readonly server: string;
@@ -166,8 +167,8 @@ function metricsServerOf(parts: {
 }
 
 /**
- * Returns the function to stop. If one address cannot be had, the other is given up as well: a
- * server that is still running would keep a process that has failed alive.
+ * Returns the function that stops it. If one address cannot be bound, the other is closed as well:
+ * a server that is still running would keep a failed process alive.
  */
 async function serveStatus(
   options: Options,
@@ -196,7 +197,7 @@ async function serveStatus(
   }
 }
 
-/** An API server that is restarting is back by then; a wrong address never is. */
+/** A restarting API server is back by then; a wrong address never is. */
 const patienceMs = seconds(20);
 const againMs = seconds(1);
 
@@ -207,10 +208,10 @@ interface Waiting {
 }
 
 /**
- * Contacts the API server before a long run begins, so that a wrong address or token ends in one
- * sentence and exit code 1 instead of a log without end. Once it has responded, any outage is
+ * Contacts the API server before a long run starts, so that a wrong address or token ends in one
+ * sentence and exit code 1 instead of an endless log. Once the server has responded, any outage is
  * waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once. `onWait` is called at
- * the first request without a response, with how long to go on.
+ * the first request without a response, with how long it keeps trying.
  */
 export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting): Promise<void> {
   const request: KubeRequest = { method: "GET", path: "/version", signal };
@@ -231,10 +232,10 @@ export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting
   }
 }
 
-/** A silent watch is opened again after 70 s, and after 140 s if the server skips bookmarks. */
+/** A silent watch is reopened after 70 s, or after 140 s if the server sends no bookmarks. */
 const limitMs = minutes(3);
 
-/** The watch that is so old that the fleet may differ from what it shows, in a sentence. */
+/** The oldest watch, described in a sentence, if it is so old that the fleet may be out of date. */
 export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   const oldest = fleet.silences().toSorted((a, b) => b.ms - a.ms)[0];
   if (oldest === undefined || oldest.ms <= limitMs) return undefined;
@@ -243,7 +244,7 @@ export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
 }
 
-/** The state at this instant: called for each scrape. */
+/** Sets the current silences; called for each scrape. */
 export function showSilences(fleet: Pick<Fleet, "silences">, metrics: Pick<Metrics, "set">): void {
   const series = fleet.silences().map(({ kind, ms }) => ({ labels: { kind }, value: ms / 1000 }));
   metrics.set("lastcall_watch_silence_seconds", series);

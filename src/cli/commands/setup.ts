@@ -20,7 +20,7 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   const { runSetupCloud, setupClouds } = await import("./setup.ts");
   if (setupClouds.includes(input.words[0] ?? "")) return runSetupCloud(input);
   const objects = await setupObjects(input);
-  // Printing, or worse applying, would be the opposite of what was asked for.
+  // Printing, or worse applying, would be the opposite of what was requested.
   if (input.options.undo) {
     const found = "--undo was given, expected it with gcp, aws or azure only";
     throw new LastcallError("USAGE", `Cannot set up ${input.words[0]}: ${found}`);
@@ -33,7 +33,7 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   return 0;
 };
 
-/** In every form the input of `kubectl apply -f -`. */
+/** Prints input for `kubectl apply -f -` in every format. */
 async function printAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
   if (options.output === "json") {
     await printData({ apiVersion: "v1", kind: "List", items: objects }, "json", io);
@@ -73,7 +73,7 @@ async function applyAll(objects: readonly KubeObject[], { options, io }: Setup):
   }
 }
 
-/** Server-side apply: the same command twice changes nothing the second time. */
+/** Server-side apply, so a second run of the same command changes nothing. */
 async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<void> {
   const { apiError } = await import("../../kube/object/api-error.ts");
   const name = object.metadata?.name ?? "";
@@ -186,7 +186,7 @@ async function azureScript(options: Options): Promise<string> {
   });
 }
 
-/** What each flag that a cloud requires has to name. */
+/** What each flag required by a cloud has to name. */
 const meanings: Readonly<Record<string, string>> = {
   "--project": "the project whose machines are released",
   "--cluster": "the cluster whose machines are released",

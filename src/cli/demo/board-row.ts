@@ -5,7 +5,7 @@ import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/table.ts";
 import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
 
-/** The age at which the cloud takes a preemptible machine at the latest. */
+/** The age by which the cloud takes a preemptible machine. */
 export const machineLifeMs = 24 * 3_600_000;
 
 export interface RowWidths {
@@ -24,7 +24,7 @@ const columnsForAges = 60;
 /** Space around the names, between the fleets and before the last columns. */
 const gaps = 7;
 
-/** The widths of the columns: as wide as their contents, with the bars taking what is left. */
+/** The widths of the columns: as wide as their contents, with the bars taking the rest. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
   const name = Math.max(4, ...nodes.map((node) => node.name.length));
   if (columns < columnsForAges) return { name, bar: 0, what: columns - name - leavesWidth - 2 };

@@ -24,7 +24,7 @@ import { keyHelp, momentText } from "./controls.ts";
 /** What is shown, and how the user views it in a terminal. */
 export interface BoardState extends DemoPicture {
   readonly sort?: "Leaving" | "Name" | undefined;
-  /** Whether somebody can press keys, so that they are shown. */
+  /** Whether keys work, so that they are shown. */
   readonly hasKeys?: boolean | undefined;
   /** The path of the kubeconfig for kubectl in a second terminal. */
   readonly kubeconfig: string;
@@ -52,7 +52,7 @@ const fewestNodeLines = 3;
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
-  // If space is short, the pods of a notice get it.
+  // If space is short, the pods of a notice take precedence.
   const hasRoom = state.notice === undefined || size.rows >= roomyRows;
   const hasHelp = isWhole && hasRoom && widthOf(figureHelp) <= size.columns;
   const head = [
@@ -95,8 +95,8 @@ function headLines(state: BoardState, { columns }: BoardSize): readonly StyledLi
 }
 
 /**
- * Text to copy is shown whole, on as many lines as it takes; its purpose only beside it, if it
- * fits.
+ * Text to copy is shown in full, on as many lines as it takes; its purpose only if it fits beside
+ * it.
  */
 function copiedLines(
   text: string,
@@ -168,7 +168,7 @@ function parted(lines: readonly StyledLine[]): readonly StyledLine[] {
   return lines.length === 0 ? [] : [[], ...lines];
 }
 
-/** The audit's verdict on each policy's workloads, if it costs no node its line. */
+/** The audit's verdict on each policy's workloads, unless it would take a node's line. */
 function auditLines({ policies, nodes }: BoardState, rows: number): readonly StyledLine[] {
   const lines = policies.flatMap(({ name, audit }) =>
     audit === undefined ? [] : [[cell(`${indentOf(name)}${audit}`, "dim")]],
@@ -208,7 +208,7 @@ function newsLines(
   });
 }
 
-/** As many whole words as fit: half a number would be another number. */
+/** As many whole words as fit: a truncated number would be a different number. */
 function inWords(text: string, columns: number): string {
   const [first = "", ...more] = wrapped(text, columns);
   if (more.length === 0) return first;

@@ -26,8 +26,8 @@ const terminalKeys: Readonly<Record<string, Key>> = {
 };
 
 /**
- * The keys that were pressed; keys without a meaning and the escape sequences of arrows and the
- * mouse give none.
+ * The keys that were pressed. Keys without a meaning, and the escape sequences of arrows and the
+ * mouse, return none.
  */
 export function keysIn(text: string): readonly Key[] {
   if (text.startsWith("\u001b")) return [];
@@ -68,7 +68,7 @@ export function pressed(controls: Controls, key: Key, events: number): Controls 
   }
 }
 
-/** What happens in the two fleets, as far as it decides the speed of the clock. */
+/** The state of the two fleets that decides the speed of the clock. */
 export interface Pulse {
   readonly now: Instant;
   readonly startedAt: Instant;
@@ -78,9 +78,9 @@ export interface Pulse {
   readonly shutdownAt?: Instant | undefined;
   /** The number of notices so far, including this one. */
   readonly noticed: number;
-  /** Whether the user requested the latest of them. */
+  /** Whether the user requested the latest notice. */
   readonly isAskedFor: boolean;
-  /** Planned departures under way, and those before. */
+  /** Planned departures under way, and those that have ended. */
   readonly draining: number;
   readonly departed: number;
   /** Machines that the cloud is taking now, in either fleet. */
@@ -117,7 +117,7 @@ function isShuttingDown({ now, shutdownAt }: Pulse): boolean {
 
 /**
  * The factor on `--speed`: slow while something happens, fast while nothing does, so that at 60 the
- * whole first day is shown within a minute.
+ * whole first day takes less than a minute.
  */
 export function paceOf(
   moment: Moment,

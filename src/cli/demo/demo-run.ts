@@ -15,10 +15,10 @@ import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { type AssembledController, assembleController } from "../assemble/assemble-controller.ts";
 import { ClusterAuditor } from "../cluster/cluster-auditor.ts";
 
-/** Every run begins at this time, so that the seed alone determines it: 2026-11-20T00:00:00Z. */
+/** Every run starts at this time, so that the seed alone determines it: 2026-11-20T00:00:00Z. */
 export const demoStartAt: Instant = instant(1_795_132_800_000);
 
-/** A run with the same seed and size is the same at any speed of the clock. */
+/** A run with the same seed and size is identical at any speed of the clock. */
 export interface DemoFleet {
   readonly clock: Clock;
   readonly seed: number;
@@ -57,7 +57,7 @@ export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
   const { controller, fleet } = controllerOn(demo, { cluster, monitor, log });
   const agents = { cluster, clock, seed, noticeMs: demoNoticeMs, log };
   const run = async (signal: AbortSignal): Promise<void> => {
-    // Work that creating the fleet started settles first, whatever else is waiting.
+    // Work that the fleet's creation started settles first, whatever else is waiting.
     await eventLoopTurn();
     await Promise.all([controller.run(signal), runAgents(agents, signal)]);
   };
@@ -75,7 +75,7 @@ function controllerOn(
   { cluster, monitor, log }: World,
 ): AssembledController {
   const api = monitor.api(demoActor);
-  // A random stream of its own, so that the controller's draws do not change the fleet's course.
+  // Its own random stream, so that the controller's draws do not change the fleet's course.
   const rng = seededRng(seed + 1);
   const identity = demoActor;
   const lease = { api, clock, rng, namespace: "lastcall", name: "lastcall", identity };
@@ -99,7 +99,7 @@ function controllerOn(
 
 const noMetrics: Metrics = { count: () => {}, set: () => {}, observe: () => {} };
 
-/** The demo's policy has no gate that calls out; nothing leaves this process. */
+/** The demo's policy has no gate that uses the network; nothing leaves this process. */
 function noNetwork(): Promise<Response> {
   return Promise.reject(new TypeError("the demo reaches no network"));
 }

@@ -6,7 +6,7 @@ import { millis } from "../../core/time/time.ts";
 import { type Controls, firstControls, type Key, momentOf, paceOf, pressed } from "./controls.ts";
 import type { LiveDemo } from "./live-demo.ts";
 
-/** How often a browser gets an update; for a large fleet less often and with less in it. */
+/** How often a browser gets an update. A large fleet gets fewer and smaller ones. */
 const leastPauseMs = 200;
 const pausePerWork = 4;
 /** The largest number of nodes that a page shows. */
@@ -14,7 +14,7 @@ const mostNodes = 120;
 
 const keys: readonly DemoKey[] = ["Pause", "Faster", "Slower", "NextEvent", "Interrupt"];
 
-/** The two fleets for browsers, and the demo's keys that they may press. */
+/** Shows the two fleets in browsers, and handles the demo's keys that they may press. */
 export class DemoStage {
   readonly #director: Director;
   readonly #clock: Clock;
@@ -39,7 +39,7 @@ export class DemoStage {
     };
   }
 
-  /** Sends updates until the signal aborts, while a page is open; reports changes of the speed. */
+  /** Sends updates while a page is open, until the signal aborts; reports changes of the speed. */
   async run(onSpeed: () => void, signal: AbortSignal): Promise<void> {
     const clock = this.#clock;
     while (!signal.aborted) {
@@ -85,7 +85,7 @@ interface DirectorOptions {
   readonly demo: Pick<LiveDemo, "events" | "interrupt" | "picture" | "pulse">;
   /** `--speed`: how many times faster than real time by default. */
   readonly speed: number;
-  /** Whether the clock slows down while something happens; for plain lines it does not. */
+  /** Whether the clock slows down while something happens; it does not for plain lines. */
   readonly isPaced: boolean;
 }
 

@@ -20,7 +20,7 @@ import type { MachineEvent, ModelMachine } from "../../sim/cloud/model-machine.t
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 
 /**
- * Every machine with its state, and each policy's standing: machines come from the cloud, their
+ * Every machine with its state, and the status of each policy: machines come from the cloud, their
  * states from the Departures, and the reasons from core's plan, the same one that the controller
  * acts on.
  */
@@ -41,7 +41,7 @@ export function fleetPicture(
 
 interface Machines {
   readonly machines: readonly ModelMachine[];
-  /** The machines of the fleet without Lastcall, by the same names. */
+  /** The machines of the fleet without Lastcall, with the same names. */
   readonly twins: readonly ModelMachine[];
 }
 
@@ -199,8 +199,8 @@ export interface StoryFacts {
 }
 
 /**
- * The chapter of the story that the demo has reached, by what is on the screen and not by elapsed
- * time.
+ * The chapter of the story that the demo has reached, judged by what is on the screen rather than
+ * by elapsed time.
  */
 export function storyOf(facts: StoryFacts): Story {
   const { now, nodes, nodesLeft, nodesLeftWithout, limitAt, withLastcall, without } = facts;

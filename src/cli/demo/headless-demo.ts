@@ -18,7 +18,7 @@ export interface HeadlessOptions {
   readonly log: Log;
   /** The length of a time slice; interrupts are handled between two of them. */
   readonly signal: AbortSignal;
-  /** Called with the share that is done, 0 to 1. */
+  /** Called with the completed share, 0 to 1. */
   readonly onProgress: (share: number) => void;
 }
 

@@ -26,22 +26,24 @@ export interface LiveDemoOptions {
 }
 
 export interface LiveDemo {
-  /** The cluster that Lastcall works on, for the HTTP server. */
+  /** The API of the cluster that Lastcall works on, for the HTTP server. */
   readonly api: ModelApi;
   /**
    * Starts the controller and reports the news. Rejects if the controller fails; resolves when it
    * has stopped.
    */
   run(onNews: (news: BoardNews) => void): Promise<void>;
-  /** What there is to show now, without where it is shown. */
+  /** The current picture, without the clock's speed and state. */
   picture(): Omit<DemoPicture, "speed" | "moment" | "paused">;
-  /** The controller's view, for showing it in a browser. */
+  /** The controller's view, for browsers. */
   readonly fleet: Fleet;
-  /** What decides the speed of the clock; cheap enough to be called at every step. */
+  /** The state that decides the speed of the clock. Cheap enough to be called at every step. */
   pulse(): Pulse;
   /** The number of the board's events so far. */
   events(): number;
-  /** Makes the cloud take a machine with pods in both fleets: of those, the last to leave. */
+  /**
+   * Makes the cloud preempt a machine that has pods in both fleets: the one that would leave last.
+   */
   interrupt(): void;
   /** Ends everything, including the run. */
   close(): Promise<void>;
@@ -149,7 +151,7 @@ function shutdownOf(story: NoticeTimeline | undefined): Instant | undefined {
   return story && plus(story.noticedAt, demoNoticeMs);
 }
 
-/** The machines launched together that still run. */
+/** The number of machines launched together that still run. */
 function firstLeft({ cloud }: ModelCluster, startedAt: Instant): number {
   const isFirst = ({ bornAt, state }: ModelMachine) => bornAt < startedAt && state !== "Gone";
   return cloud.machines().filter(isFirst).length;
@@ -199,15 +201,15 @@ function lastToLeave(
 }
 
 /**
- * Makes the cloud take the first machine that has pods in each fleet: otherwise there is nothing to
- * show.
+ * Makes the cloud preempt the first machine that has pods in each fleet: otherwise there is nothing
+ * to show.
  */
 function preemptOne(names: readonly string[], fleets: readonly ModelCluster[]): void {
   const name = names.find((one) => fleets.every((fleet) => hasPods(fleet, one))) ?? names[0];
   for (const { cloud } of fleets) cloud.preempt(name ?? "");
 }
 
-/** Whether its machine runs and has pods of a workload. */
+/** Whether the node's machine runs and has pods of a workload. */
 function hasPods({ cloud, api }: ModelCluster, node: string): boolean {
   const isAtWork = cloud.machines().some(({ name, state }) => name === node && state === "Running");
   const pods = [...api.context.store.collection("pods").onNode(node)];

@@ -25,7 +25,7 @@ import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 type Input = CommandInput<"demo"> & { readonly seed: number };
 
 interface ShowDemoOptions {
-  /** The terminal's own if absent. */
+  /** Default: the terminal's own keyboard. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function showDemo(input: Input, terminal: ShowDemoOptions = {}): Pr
   return io.signal.aborted ? 130 : 0;
 }
 
-/** The terminal went away. Clean up as on any request to end. */
+/** The terminal is gone. Clean up as on any request to end. */
 function endAsAsked(): void {
   process.kill(process.pid, "SIGTERM");
 }
@@ -80,7 +80,7 @@ async function showLines(show: Show): Promise<BoardState> {
   return stateOf(show);
 }
 
-/** What stays on the terminal: the totals, without the board. */
+/** The totals, which stay on the terminal when the board is gone. */
 function lastWords(state: BoardState): string {
   const lines = totalLines({ ...state, nodes: [] }, { columns: 80 });
   // The headings are above their figures, with no name before them.
@@ -147,10 +147,10 @@ export function folderPrefix(host: string): string {
 }
 
 /**
- * Writes a file that only this user may read, in a new folder. The folder is removed at `remove`
- * and however else the process ends by itself; since nothing here waits, there is no moment in
- * which it exists and would be left behind. What SIGKILL or a power failure leaves is removed when
- * the next demo starts. Throws OUTPUT_UNWRITABLE.
+ * Writes a file that only this user may read, in a new folder. `remove` deletes the folder, and so
+ * does the process when it ends, except by SIGKILL or a power failure; the next demo removes what
+ * those leave behind. Nothing here is asynchronous, so there is no moment at which the folder
+ * exists and would be left behind. Throws OUTPUT_UNWRITABLE.
  */
 function writeDemoFile(name: string, text: string): TemporaryFile {
   const folder = newFolder();
@@ -207,26 +207,24 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Between two looks at how much time has passed. */
+/** The interval at which elapsed time is checked. */
 const frameMs = millis(50);
-/** A process that was stopped for longer does not catch up on more than this. */
+/** A process that was stopped for longer catches up on at most this. */
 const longestFrameMs = 250;
 
 export interface Playing {
-  /** The clock of the model; it goes by nothing but this. */
+  /** The clock of the model, which advances only here. */
   readonly clock: VirtualClock;
   readonly real: Clock;
-  /**
-   * How many times as fast as the real one; asked again before each step, and 0 while it stands.
-   */
+  /** How many times faster than real time; read before each step, and 0 while paused. */
   readonly speed: () => number;
   readonly onFrame: () => void;
 }
 
 /**
- * Lets a model's time pass in step with real time until the signal aborts. It goes from one timer
- * of the model to the next: so what happens, and when, is the same at any speed, and a speed that
- * depends on what has happened changes at that very instant.
+ * Advances a model's time in step with real time until the signal aborts. It moves from one timer
+ * of the model to the next, so that events and their times are the same at any speed, and a speed
+ * that depends on events changes at exactly their time.
  */
 export async function play(playing: Playing, signal: AbortSignal): Promise<void> {
   const { real, onFrame } = playing;
@@ -242,7 +240,8 @@ export async function play(playing: Playing, signal: AbortSignal): Promise<void>
 }
 
 /**
- * Lets so much of real time pass in the model; gives what is left of it, under a millisecond there.
+ * Advances the model by this much real time. Returns the rest, which is less than a millisecond
+ * there.
  */
 async function pass(
   { clock, speed }: Playing,
@@ -267,14 +266,14 @@ async function pass(
 const forever = hours(876_000);
 
 interface Bounds {
-  /** The work that is played; if it fails, so does the play. */
+  /** The work that is played. If it fails, so does the play. */
   readonly running: Promise<void>;
-  /** Absent: until an interrupt. */
+  /** Default: until an interrupt. */
   readonly span: Millis | undefined;
   readonly io: Pick<CommandIo, "clock" | "signal">;
 }
 
-/** Plays for a span of real time or until an interrupt; rejects if what runs fails before. */
+/** Plays for a span of real time or until an interrupt. Rejects if the work fails before. */
 async function playUntilOver(playing: Playing, bounds: Bounds): Promise<void> {
   const over = new AbortController();
   const played = play(playing, over.signal);

@@ -10,7 +10,7 @@ export interface AuditedKind {
   readonly kind: string;
 }
 
-/** What the audit reads in every namespace; pods are separate, since there may be very many. */
+/** The namespaced kinds that the audit reads; pods are separate, because there may be very many. */
 export const namespacedKinds: readonly AuditedKind[] = [
   kind("apps/v1", "Deployment", "deployments"),
   kind("apps/v1", "StatefulSet", "statefulsets"),
@@ -26,7 +26,7 @@ export const namespacedKinds: readonly AuditedKind[] = [
 
 export const podKind = kind("v1", "Pod", "pods");
 
-/** Kinds that are cluster-scoped. */
+/** The cluster-scoped kinds that the audit reads. */
 export const clusterKinds: readonly AuditedKind[] = [
   kind("v1", "Node", "nodes"),
   kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),

@@ -15,9 +15,9 @@ import type { CommandIo } from "../command-line/command.ts";
 import { nodeFiles, readPolicyFiles } from "./node-files.ts";
 import { checkObject, type ReadObject, readObjects } from "./read-objects.ts";
 
-/** Everything that a command decides on, read once, from files or from the cluster. */
+/** The input of a command's decisions, read once, from files or from the cluster. */
 export interface FleetSnapshot {
-  /** When it was read, by the cluster's clock; see `ClusterClock`. */
+  /** When the fleet was read, by the cluster's clock; see `ClusterClock`. */
   readonly readAt: Instant;
   /** For files: the latest kubelet report in them; undefined if there is none. */
   readonly recordedAt?: Instant | undefined;
@@ -28,7 +28,7 @@ export interface FleetSnapshot {
   readonly badPolicies: readonly BadPolicy[];
   /** Remarks on the policies, one sentence each. */
   readonly policyRemarks: readonly string[];
-  /** What keeps a policy's departures from beginning, as the controller reported it. */
+  /** What keeps a policy's departures from starting, as the controller reported it. */
   readonly unreleasable: ReadonlyMap<string, ReleaseStanding>;
   readonly departures: readonly Departure[];
   /** Namespaces that are terminating, if known: the API evicts no pod in them. */
@@ -47,9 +47,9 @@ export interface SnapshotSource {
 
 /** What a command needs besides nodes, policies and departures. */
 export interface SnapshotNeeds {
-  /** Only the pods of this node; absent: no pods and no budgets. */
+  /** Only the pods of this node. Default: no pods and no budgets. */
   readonly podsOfNode?: string | undefined;
-  /** An existing connection, which stays open; absent: one is made for this snapshot. */
+  /** An existing connection, which stays open. Default: one is created for this snapshot. */
   readonly api?: KubeApi | undefined;
 }
 
@@ -95,8 +95,8 @@ async function readChecked(from: readonly string[], io: CommandIo): Promise<read
 }
 
 /**
- * Policies, workloads or the Status of a refusal: probably the wrong file. Throws INPUT_INVALID. An
- * empty List is a cluster without nodes.
+ * Policies, workloads or the Status of a refusal are probably the wrong file. Throws INPUT_INVALID.
+ * An empty List is a cluster without nodes.
  */
 function checkForNodes(read: readonly ReadObject[]): void {
   const kinds = new Set(read.map(({ object }) => object.kind ?? ""));
@@ -163,7 +163,7 @@ async function readCluster(
         // A policy can be tried on a cluster where nothing is installed yet.
         const code = isLastcallError(error) ? error.code : undefined;
         const untouched = !needs.policies && code === "CRD_MISSING";
-        // Useful for the plan, but not worth a permission that the caller may not have.
+        // Useful for the plan, but must not require a permission that the caller may lack.
         const isExtra = kind === "Namespace" || kind === "DaemonSet";
         if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
         throw error;

@@ -11,7 +11,7 @@ import {
 } from "yaml";
 import { nameOf } from "../../core/json/json-field.ts";
 
-/** One document of a file: its value, and the lines where it and the items of its list begin. */
+/** One document of a file: its value, and the lines on which it and the items of its list start. */
 export interface ParsedDocument {
   readonly value: unknown;
   /** Counted from 1. */
@@ -27,9 +27,9 @@ export interface ParsedText {
 }
 
 /**
- * `Lines` is for manifests that people write: it records where each item begins and refuses
- * duplicate keys. `Values` is for the output of a server: JSON is parsed by the engine alone, in a
- * fraction of the time.
+ * `Lines` is for handwritten manifests: it records where each item starts and refuses duplicate
+ * keys. `Values` is for the output of a server: JSON is parsed by the engine alone, in a fraction
+ * of the time.
  */
 export type ReadDetail = "Lines" | "Values";
 
@@ -38,7 +38,7 @@ export interface ManifestText {
   readonly text: string;
   /** Default: Lines. */
   readonly detail?: ReadDetail | undefined;
-  /** The file's line on which the text begins, from 1; default: the first. */
+  /** The line of the file on which the text starts, from 1; default: the first. */
   readonly firstLine?: number | undefined;
 }
 
@@ -158,7 +158,7 @@ function readDocument(source: ManifestDocument): ParsedDocument | string | undef
   }
 }
 
-/** What only hostile text makes a parser do: endless nesting or aliases. */
+/** Errors that only hostile text causes in a parser: endless nesting or aliases. */
 function notPlain(file: string, line: number, thrown: unknown): string {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
   return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, expected plain YAML`;
@@ -172,8 +172,8 @@ interface FaultyKey {
 }
 
 /**
- * The first duplicate key of an object, compared as text, which JSON makes of it; or one that JSON
- * cannot have: `{{ .Values.replicas }}` is YAML for an object whose key is an object.
+ * The first duplicate key of an object, compared as text, as in JSON; or a key that JSON cannot
+ * have: `{{ .Values.replicas }}` is YAML for an object whose key is an object.
  */
 function faultyKey(node: unknown, document: Document.Parsed): FaultyKey | undefined {
   if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, document));
@@ -248,7 +248,7 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
-/** What JSON.parse does not report: duplicate keys, and where list items begin. */
+/** What JSON.parse does not report: duplicate keys, and where list items start. */
 interface JsonLines {
   readonly duplicate?: { readonly key: string; readonly line: number } | undefined;
   /** The lines of the items of the outermost object's `items`, from 1. */
@@ -264,7 +264,7 @@ interface Open {
 }
 
 interface JsonVisitor {
-  /** Called where an object or list begins inside the open ones. */
+  /** Called when an object or list starts inside the open ones. */
   readonly onOpen?: (bracket: "{" | "[", line: number, open: readonly Open[]) => void;
   /** Called with a key, in the last of the open ones; returns whether to continue. */
   readonly onKey: (key: string, line: number, open: readonly Open[]) => "GoOn" | "Stop";
@@ -306,7 +306,7 @@ function walkJson(text: string, visitor: JsonVisitor): void {
   }
 }
 
-/** Where the items of a list begin, and the first duplicate key of an object. */
+/** Where the items of a list start, and the first duplicate key of an object. */
 function scanJsonLines(text: string): JsonLines {
   const itemLines: number[] = [];
   let duplicate: JsonLines["duplicate"];
@@ -337,7 +337,7 @@ export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, 
   return found;
 }
 
-/** One of several JSON values in a text, and the line where it begins. */
+/** One of several JSON values in a text, and the line on which it starts. */
 export interface JsonPart {
   readonly text: string;
   readonly firstLine: number;

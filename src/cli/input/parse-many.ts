@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { joinTexts, type ParsedText, parseManifests } from "./parse-manifests.ts";
 
-/** A whole file, or some of its documents, which begin at `firstLine`. */
+/** A whole file, or some of its documents, which start at `firstLine`. */
 export interface TextPart {
   readonly file: string;
   readonly text: string;
@@ -11,8 +11,8 @@ export interface TextPart {
 }
 
 /**
- * For less text a thread costs more than it saves: it takes some 100 ms to start, and parses 1 MB a
- * second.
+ * Below this size a thread costs more than it saves: it takes some 100 ms to start, and parses 1 MB
+ * a second.
  */
 const threadedFromChars = 1_500_000;
 
@@ -43,8 +43,8 @@ export async function parseMany(
 }
 
 /**
- * Splits YAML where a line begins with `---`, which ends a document anywhere (YAML 1.2.2, 9.1.2).
- * Text with a directive is not split, since a directive belongs to the document after its marker;
+ * Splits YAML at lines that start with `---`, which ends a document anywhere (YAML 1.2.2, 9.1.2).
+ * Text with a directive is not split, because a directive belongs to the document after its marker;
  * neither is JSON.
  */
 export function cutAtDocuments(file: string, text: string): readonly TextPart[] {

@@ -42,7 +42,7 @@ export interface ReadManifests {
   readonly empty: readonly { readonly path: string; readonly kind: "File" | "Folder" }[];
   /** Lists of one kind without items, such as a `DaemonSetList`: an empty list is a fact too. */
   readonly emptyLists: readonly ManifestSource[];
-  /** Documents and items that are objects but not Kubernetes objects, with where each begins. */
+  /** Documents and items that are objects but not Kubernetes objects, with where each starts. */
   readonly others: readonly string[];
   /** What was skipped, one sentence each. */
   readonly notes: readonly string[];
@@ -273,8 +273,8 @@ function takeItems(
 type LineOfField = (pointer: FieldPointer) => number | undefined;
 
 /**
- * Finds the lines of fields in a document that was parsed from `text` before. Only a refusal needs
- * them, so the text is then parsed a second time, and no lines are kept for the others.
+ * Finds the lines of fields in a document that was parsed from `text` before. Only an error needs
+ * them, so the text is parsed a second time then, and no lines are kept otherwise.
  */
 export function fieldLines(
   text: string,

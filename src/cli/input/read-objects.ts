@@ -17,9 +17,9 @@ const listOfFleet =
 
 /**
  * Reads the output of `kubectl get … -o json` (or yaml) from the same files, folders and standard
- * input as the audit. A list of one kind without items is returned as it is. What the audit skips
- * is refused here: a plan of half a fleet is another plan. Throws INPUT_UNREADABLE, and
- * INPUT_INVALID with file and line for anything that is not a Kubernetes object.
+ * input as the audit. Returns a list of one kind without items as it is. Refuses what the audit
+ * skips: a plan of half a fleet is a different plan. Throws INPUT_UNREADABLE, and INPUT_INVALID
+ * with file and line for anything that is not a Kubernetes object.
  */
 export async function readObjects(
   paths: readonly string[],
@@ -37,7 +37,7 @@ export async function readObjects(
   return objects;
 }
 
-/** Such as the pipe of a kubectl that failed: a missing fleet is not an empty one. */
+/** For example the pipe of a kubectl that failed: a missing fleet is not an empty one. */
 function incomplete({ empty, others }: ReadManifests): readonly string[] {
   const output = "expected the output of kubectl get -o json";
   return [
@@ -136,8 +136,8 @@ const checksByKind = new Map(
 
 /**
  * Refuses a file in which a field of an object is not what the API server would have written. In a
- * live cluster one odd field must not prevent a plan; in a file it is a mistake, and the plan would
- * be another one. Throws INPUT_INVALID with the file, the object and the field.
+ * live cluster one odd field must not prevent a plan; in a file it is a mistake, and would change
+ * the plan. Throws INPUT_INVALID with the file, the object and the field.
  */
 export function checkObject({ file, object }: ReadObject): void {
   const checks = checksByKind.get(object.kind ?? "");

@@ -20,7 +20,7 @@ export interface ResponderIo {
   readonly log: Log;
 }
 
-/** Assembles the responder from its environment. Throws CONFIG_INVALID, which names the field. */
+/** Assembles the responder from its environment. Throws CONFIG_INVALID with the field. */
 export function createResponder(io: ResponderIo): Responder {
   const { env, clock, rng, log } = io;
   const ec2 = ec2Client();

@@ -27,17 +27,17 @@ export interface DepartingMachine {
   readonly noticedAt: Instant;
   /** Whether it came from EventBridge, which reports every machine of the account. */
   readonly byEvent: boolean;
-  /** What could not be read of the invocation. */
+  /** Parts of the invocation that could not be parsed. */
   readonly problems: readonly string[];
 }
 
 const fieldNames = ["instanceId", "node", "cause", "deadline"] as const;
 
-/** Where each of our fields is in an invocation of another form. */
+/** Where to find each field in an invocation of another format. */
 export type EventFields = Readonly<Partial<Record<(typeof fieldNames)[number], readonly string[]>>>;
 
 /**
- * Reads `LASTCALL_EVENT_FIELDS`: `{"instanceId": "detail.id"}`, or
+ * Parses `LASTCALL_EVENT_FIELDS`: `{"instanceId": "detail.id"}`, or
  * `instanceId=detail.id,node=host`. Throws CONFIG_INVALID.
  */
 export function parseEventFields(text: string): EventFields {
@@ -61,9 +61,9 @@ export function parseEventFields(text: string): EventFields {
 }
 
 /**
- * The machines that an invocation is about: an EventBridge event, also by SNS or SQS, our own
- * `{instanceId, node, cause, deadline}`, or another form by a mapping of fields. Empty if the event
- * takes no machine away. Throws INPUT_INVALID if it cannot be read.
+ * The machines that an invocation is about: an EventBridge event, also through SNS or SQS,
+ * Lastcall's own `{instanceId, node, cause, deadline}`, or another format by a mapping of fields.
+ * Empty if no machine leaves because of the event. Throws INPUT_INVALID if it cannot be parsed.
  */
 export function departingMachines(
   event: unknown,
@@ -82,7 +82,7 @@ export function departingMachines(
   const [first, ...others] = distinct(machines);
   if (first === undefined && problem !== undefined) throw unreadableAs(`found ${problem}`);
   if (first === undefined || problem === undefined) return first ? [first, ...others] : [];
-  // A message that cannot be read must not hold up the machines of the others.
+  // A message that cannot be parsed must not hold up the machines of the others.
   const unread = `another message of the batch cannot be read: ${problem}`;
   return [{ ...first, problems: [...first.problems, unread] }, ...others];
 }
@@ -107,7 +107,7 @@ function bodiesOf(event: Fields): readonly string[] {
   return texts.length > 0 ? texts : [JSON.stringify(event)];
 }
 
-/** Undefined if the mapping finds no machine: the invocation has another form. */
+/** Undefined if the mapping finds no machine, because the invocation has another format. */
 function mappedFields(event: Fields, fields: EventFields): Fields | undefined {
   const found = fieldNames.map((name) => [name, valueAt(event, fields[name] ?? [name])] as const);
   const mapped: Fields = Object.fromEntries(found.filter(([, value]) => value !== undefined));

@@ -23,9 +23,9 @@ import type { DepartingMachine } from "./responder-event.ts";
 export interface ResponderOptions {
   readonly actions: readonly Action[];
   readonly runners: ActionRunners;
-  /** What EC2 knows of an instance. */
+  /** Looks up instances in EC2. */
   readonly lookUp: MachineLookUp;
-  /** Only events for machines with this tag are acted on; absent: for all machines. */
+  /** Restricts events to machines with this tag. Default: all machines. */
   readonly fleet?: ResponderFleet | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -40,9 +40,14 @@ export interface ResponderFleet {
 }
 
 export interface MachineLookUp {
-  /** Its private DNS name, which is its Node's name; undefined if the instance is gone. */
+  /**
+   * The instance's private DNS name, which is its Node's name; undefined if the instance is gone.
+   */
   nodeName(instanceId: string, signal: AbortSignal): Promise<string | undefined>;
-  /** All addresses of its network interfaces: its own, and those that its pods got from them. */
+  /**
+   * All addresses of the instance's network interfaces: its own, and those that its pods got from
+   * them.
+   */
   addresses(instanceId: string, signal: AbortSignal): Promise<readonly string[]>;
 }
 
@@ -56,7 +61,7 @@ export interface ResponderAnswer {
 interface AnsweredAction {
   readonly name: string;
   readonly state: ActionRecord["state"];
-  /** `Done`, or the code of the error; absent if the action was skipped. */
+  /** `Done`, or the code of the error; undefined if the action was skipped. */
   readonly result?: string | undefined;
   readonly seconds: number;
   readonly detail: string;
@@ -83,7 +88,8 @@ const byInstance: ReadonlySet<ActionKind> = new Set([
  */
 const nameLimitMs: Millis = seconds(10);
 /**
- * How much of the function's time hanging actions leave to those that announce it, at most a third.
+ * How much of the function's time is kept from hanging actions, for the actions at the end that
+ * announce the departure; at most a third.
  */
 const tellingMs: Millis = seconds(5);
 const functionOver = "the time of the function is up, give it a longer timeout";
@@ -96,13 +102,13 @@ interface Case {
   readonly records: Map<string, ActionRecord>;
   /** When this invocation must end. */
   readonly endsAt: Instant | undefined;
-  /** Until when it may change anything: the time after that is for the messages. */
+  /** Until when it may make changes: the time after that is for the messages. */
   readonly actsUntil: Instant | undefined;
 }
 
 /**
  * Runs the actions of a policy around a machine's departure, without a cluster. Lambda may run it
- * again for the same event: it recognizes what is already done, and only messages are sent twice.
+ * again for the same event: it recognizes completed actions, and only messages are sent twice.
  */
 export class Responder {
   readonly #options: ResponderOptions;
@@ -111,7 +117,7 @@ export class Responder {
     this.#options = options;
   }
 
-  /** Resolves whatever the actions' results: the answer lists each of them. */
+  /** Resolves whatever the results of the actions are: the answer lists each of them. */
   async respond(
     machine: DepartingMachine,
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
@@ -151,7 +157,7 @@ export class Responder {
     return minus(endsAt, millis(Math.min(tellingMs, thirdMs)));
   }
 
-  /** Never rejects: the name only serves readers, and comes in time or not at all. */
+  /** Never rejects: the name is only for readers, and comes in time or not at all. */
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
     const { lookUp, clock, log } = this.#options;
     const { instanceId } = open.machine;
@@ -188,8 +194,7 @@ export class Responder {
     records.set(name, begun);
     log.info("action-begun", { ...about, kind: how.kind });
     const startedMs = clock.monotonic();
-    // A module that cannot be loaded, or a bug of ours, must not keep the other actions from
-    // running.
+    // A module that cannot be loaded, or a bug in an action, must not keep the others from running.
     const end = await this.#attempt(action, open, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       return failed(error, 0);
@@ -223,7 +228,7 @@ export class Responder {
       how: renderAction(action.how, facts),
       target: this.#targetOf(open),
       departure: departure.name,
-      // The same for each of Lambda's attempts, but another for the interruption that follows a
+      // The same for each of Lambda's attempts, but different for the interruption that follows a
       // recommendation: a receiver that drops duplicates should get both.
       key: `${departure.name}/${machine.cause}/${name}`,
       earlier: [],
@@ -278,7 +283,7 @@ function answerOf(record: ActionRecord): AnsweredAction {
   return { name, state, ...(result && { result }), seconds, detail, ...(undo && { undo }) };
 }
 
-/** The departure for templates and the summary; no such object exists in a cluster. */
+/** The departure for templates and the summary. No such object exists in a cluster. */
 function departureOf({ machine, node, records }: Case): Departure {
   const { instanceId, cause, deadlineAt, noticedAt } = machine;
   return {

@@ -45,14 +45,14 @@ import type { CommandIo } from "../command-line/command.ts";
 interface CleanUp {
   readonly documents: readonly PolicyManifest[];
   readonly policies: readonly Policy[];
-  /** Absent or false: what would be done is said, and nothing is. */
+  /** If false, what would be done is printed, and nothing is written. */
   readonly apply: boolean;
 }
 
-/** How often a node is looked at again that somebody has written meanwhile. */
+/** How often the removal from a node is tried if others write it at the same time. */
 const attempts = 3;
 
-/** The cluster that a tool is migrated in. */
+/** The cluster in which a tool is replaced. */
 export class MigrateCluster {
   readonly #tool: Tool;
   readonly #connection: Connection;
@@ -77,7 +77,7 @@ export class MigrateCluster {
     this.#connection.close();
   }
 
-  /** Whether something that should have been changed was not. */
+  /** Whether a change that should have been made failed. */
   hasFailed(): boolean {
     return this.#failures > 0;
   }
@@ -109,7 +109,10 @@ export class MigrateCluster {
     return [...workloads, ...accounts];
   }
 
-  /** Policies, the instants that are taken over, and what the tool has left; said, or done. */
+  /**
+   * Applies the policies, takes over the tool's planned instants and removes what the tool left on
+   * nodes; without `apply`, prints what it would do.
+   */
   async cleanUp({ documents, policies, apply }: CleanUp): Promise<void> {
     if (apply) for (const document of documents) await this.#applyPolicy(document);
     const toolNodes = await this.#toolNodes();
@@ -131,7 +134,7 @@ export class MigrateCluster {
     const request = {
       ...({ method: "PATCH", path: paths.policyPath(name) } as const),
       patchType: "application/apply-patch+yaml",
-      // Without force: what a person has changed in it stays theirs.
+      // Without force, so that changes made by users are kept.
       query: { fieldManager: "lastcall-migrate" },
       body: document,
     } as const;
@@ -163,7 +166,7 @@ export class MigrateCluster {
     return nodes;
   }
 
-  /** None where the resources are not installed yet. */
+  /** Empty if the resources are not installed yet. */
   async #departures(): Promise<readonly Departure[]> {
     try {
       const found = await listAll(this.#connection.api, paths.departuresPath);
@@ -192,8 +195,7 @@ export class MigrateCluster {
     if (taken === undefined) return;
     if (taken.kind === "Planned") return this.#say(taken.sentence);
     const { departAt } = taken;
-    // Without a deadline of its own the drain has the policy's time, and not all that is left of
-    // the day.
+    // Without its own deadline, the drain gets the policy's timeout, and not the rest of the day.
     const step = departStep(node, { departAt, policy: policy.name }, given.departures);
     const when = `at ${formatInstant(departAt)}, as the killer planned`;
     if (step.kind !== "Create") return this.#say(`${node.name} keeps the Departure that it has`);
@@ -229,7 +231,10 @@ export class MigrateCluster {
     return this.#tool.marks(markedNode(object, toolNodes), tool, this.#io.clock.now());
   }
 
-  /** One patch that fails if anybody else has written; then the node is judged again. */
+  /**
+   * Removes the tool's marks with one patch, which fails on a concurrent write; the node is then
+   * evaluated again.
+   */
   async #takeOff(
     object: KubeObject,
     given: { readonly tool: ToolState; readonly toolNodes: ReadonlySet<string> },
@@ -258,7 +263,7 @@ export class MigrateCluster {
     return answer.body;
   }
 
-  /** One node's fault is said, and the others have their turn. */
+  /** Reports the error of one node, and continues with the others. */
   async #try(whatNot: string, act: () => Promise<void>): Promise<void> {
     try {
       await act();
@@ -275,7 +280,7 @@ export class MigrateCluster {
 }
 
 function changedByOthers(policy: string, message: string): LastcallError {
-  // The API server writes a line for each field.
+  // The API server writes one line per field.
   const found = message.replaceAll(/\s+/g, " ");
   return new LastcallError(
     "CONFLICT",
@@ -283,7 +288,7 @@ function changedByOthers(policy: string, message: string): LastcallError {
   );
 }
 
-/** Two drains, as the killer makes them, and the longest pause between its rounds. */
+/** How long two of the killer's drains take, plus the longest pause between its rounds. */
 function busyFor(policies: readonly Policy[]): number {
   const drains = policies.map(({ drain }) => drain.timeoutMs);
   return 2 * Math.max(0, ...drains) + minutes(15);
@@ -330,7 +335,7 @@ function patchOf(object: KubeObject, leftover: Leftover): KubeRequest {
 /** A tool that can be migrated from. */
 export interface Tool {
   readonly name: "estafette" | "nth";
-  /** What its image's name holds. */
+  /** A part of its image's name. */
   readonly image: string;
   readonly ofValues: (values: unknown, file: string) => ToolSetup;
   readonly ofWorkload: (
@@ -338,7 +343,7 @@ export interface Tool {
     objects: readonly ManifestObject[],
     place: string,
   ) => ToolSetup;
-  /** Throws INPUT_INVALID where a limit cannot be read. */
+  /** Throws INPUT_INVALID if a limit cannot be parsed. */
   readonly translate: (setup: ToolSetup) => Translation;
   readonly marks: (node: MarkedNode, tool: ToolState, now: Instant) => readonly MarkFinding[];
 }

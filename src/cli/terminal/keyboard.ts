@@ -45,7 +45,7 @@ export function keysOf(text: string): readonly string[] {
 /**
  * Reads the terminal while this process is in its foreground: the shell stops a background process
  * that reads, and `lastcall board &` should continue. Returns the function that stops it; undefined
- * for a process started in the background, since a shell does not say when that ends.
+ * for a process started in the background, because a shell does not report when that changes.
  */
 export function onTerminalLine(listener: () => void): (() => void) | undefined {
   if (!isInForeground()) return undefined;

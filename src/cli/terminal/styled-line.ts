@@ -42,7 +42,7 @@ function columnsOfOne(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** The beginning of a text that takes at most so many columns. */
+/** The longest prefix of a text that takes at most this many columns. */
 function firstColumns(text: string, columns: number): string {
   if (narrow.test(text)) return text.slice(0, columns);
   let [kept, space] = ["", columns];
