@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs the bundle of `npm run prepare` on any maintained Node. A checkout without a bundle runs the
-// sources, on the Node 26 that `npm ci` brings along.
+// Runs the bundle of `npm run prepare` on any maintained Node version. A checkout without a bundle
+// runs the sources, on the Node 26 that `npm ci` installs.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,10 +13,11 @@ const ownNode = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.u
 
 const major = Number(process.versions.node.split(".")[0]);
 const isBundled = existsSync(bundle);
-// Controller and board idle for hours: the first flag costs no time that counts then and is a quarter of their
-// memory (bench/idle-controller.ts); NODE_OPTIONS does not take it. In a burst the controller does without it
-// (src/runtime/heap-pace.ts). The second lets a burst's garbage die young,
-// which costs nothing at rest; it counts only from the start of a process, so that deploy/ sets it there.
+// Controller and board idle for hours. The first flag cuts their memory by a quarter
+// (bench/idle-controller.ts) and costs only time that does not matter then; NODE_OPTIONS does not
+// accept it. In a burst the controller runs without it (src/runtime/heap-pace.ts). The second flag
+// lets a burst's garbage die young, and costs nothing at rest. It works only from the start of a
+// process, so deploy/ sets it there.
 const staysUp = ["run", "board"].includes(process.argv[2]);
 const flags = staysUp ? ["--optimize-for-size", "--max-semi-space-size=8"] : [];
 if (major >= (isBundled ? oldestMajor : 26)) {
@@ -34,7 +35,7 @@ if (major >= (isBundled ? oldestMajor : 26)) {
 function runOnOwnNode() {
   const program = fileURLToPath(isBundled ? bundle : sources);
   const child = spawn(ownNode, [...flags, program, ...process.argv.slice(2)], { stdio: "inherit" });
-  // Whoever stops this process means the one that does the work.
+  // A signal sent to this process is meant for the one that does the work.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => child.kill(signal));
   }
