@@ -1,9 +1,9 @@
 /**
- * What actions cost the controller: the same burst of interruptions by a policy without actions and
- * by one with every action of AWS', before 1,000 target groups; when all nodes are cordoned and the
- * last eviction is accepted, when the machines' deregistrations are served, and how much memory is
- * resident. Each in a controller of its own, in turn; what is told is the median round.
- * `npm run bench:actions -- --rounds 5`.
+ * What actions cost the controller: the same burst of interruptions under a policy without actions
+ * and under one with every AWS action, with 1,000 target groups. Measures when all nodes are
+ * cordoned, when the last eviction is accepted, when the deregistrations are served, and how much
+ * memory is resident. Each round uses a new controller, and the two policies alternate; the figures
+ * are those of the median round. `npm run bench:actions -- --rounds 5`.
  */
 import { parseArgs } from "node:util";
 import { waitUntil } from "../test/support/wait-until.ts";
@@ -53,13 +53,14 @@ interface Measured {
   readonly times: BurstTimes;
   readonly nowMiB: number;
   readonly peakMiB: number;
-  /** Of the API server, by kind. */
+  /** To the API server, by kind. */
   readonly requests: Readonly<Record<string, number>>;
-  /** In AWS. */
+  /** To AWS, by action. */
   readonly calls: Readonly<Record<string, number>>;
   /**
-   * When 99 of 100 deregistrations were served, since the first notice: by servers that stand back
-   * for all else on these cores, so that it tells more of the cores than of the controller.
+   * When 99 % of the deregistrations had been served, counted from the first notice. The servers
+   * run at low priority on the same cores, so this figure depends more on the cores than on the
+   * controller.
    */
   readonly deregisteredMs: number;
 }
@@ -70,7 +71,7 @@ async function measure(
   { way, round }: { readonly way: Way; readonly round: number },
 ): Promise<Measured> {
   const firstPlace = 2 * round + (way === "with" ? 1 : 0);
-  // Far apart: neighbours would be in the same groups.
+  // Far apart, because neighbours would be in the same groups.
   const step = Math.floor(machinesOf(served) / nodes);
   const fleet = await fillFleet(world, {
     ...{ prefix: `actions-${way}-${round}`, nodes, podsPerNode },
@@ -98,7 +99,7 @@ async function measure(
   return measured;
 }
 
-/** The controller has asked each group for its targets. */
+/** Waits until the controller has requested the targets of every group. */
 async function untilRead(servers: AwsServers): Promise<void> {
   let read = 0;
   await waitUntil(
@@ -138,7 +139,7 @@ const servers = await startAwsServers(served);
 try {
   const measured: Record<Way, Measured[]> = { without: [], with: [] };
   for (let round = 0; round < rounds; round += 1) {
-    // Each has its turn first.
+    // Alternates which one goes first.
     const order = round % 2 === 0 ? (["without", "with"] as const) : (["with", "without"] as const);
     for (const way of order) measured[way].push(await measure(world, servers, { way, round }));
   }

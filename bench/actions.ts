@@ -1,7 +1,7 @@
 /**
- * A burst of interruptions before a large account's load balancers: 1,000 target groups of 50
- * targets, 50 machines noticed within a second, each in some of the groups. What counts is when the
- * last deregistrations go out, and how many requests they are.
+ * A burst of interruptions behind a large account's load balancers: 1,000 target groups of 50
+ * targets, and 50 machines that get a notice within a second, each in some of the groups. Measures
+ * when the last deregistrations are sent, and how many requests they take.
  */
 import { createAwsRunner } from "../src/cloud/aws/actions/aws-runners.ts";
 import type { Clock } from "../src/contracts/clock.ts";
@@ -20,17 +20,17 @@ const never = new AbortController().signal;
 interface Burst {
   readonly p99Ms: number;
   readonly calls: number;
-  /** Those that one after another would have been: each machine's groups. */
+  /** The number of requests without batching: one per machine and group. */
   readonly apart: number;
-  /** Of this process, from the first notice to the last answer. */
+  /** Of this process, from the first notice to the last response. */
   readonly cpuMs: number;
-  /** Requests for the look after the burst. */
+  /** Requests of the check that follows the burst. */
   readonly lookCalls: number;
 }
 
 /**
- * Each machine is in so many groups. With `Stale` the groups were read long enough ago to be looked
- * at again after the burst.
+ * Each machine is in `groupsPerMachine` groups. With `Stale`, the groups were read so long ago that
+ * they are read again after the burst.
  */
 async function burst(groupsPerMachine: number, index: "Fresh" | "Stale"): Promise<Burst> {
   const fleet = { groups, targetsPerGroup, groupsPerMachine };
@@ -96,7 +96,7 @@ async function burst(groupsPerMachine: number, index: "Fresh" | "Stale"): Promis
 }
 
 const figures: Figure[] = [];
-// The first run warms the compiler up.
+// The first run warms up the compiler.
 await burst(1, "Fresh");
 for (const groupsPerMachine of [1, 20, 50]) {
   const { p99Ms, calls, apart, cpuMs } = await burst(groupsPerMachine, "Fresh");

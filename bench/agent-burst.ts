@@ -3,8 +3,8 @@ import { type BenchNode, type BenchWorld, controllerUser } from "./bench-world.t
 import { type Burst, burstSince } from "./burst.ts";
 
 /**
- * The same as by Departures, from where the cloud says it: counted from the instant at which the
- * notices can be read.
+ * The same burst reported by agents from their metadata services: counted from the instant at which
+ * the notices can be read.
  */
 export function agentBurst(world: BenchWorld, fleet: readonly BenchNode[]): Promise<Burst> {
   return withAgents({ world, fleet, cloud: computeEngine }, (servers) => {

@@ -20,25 +20,25 @@ import { nodesByName, type RawNode } from "./burst.ts";
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const uncounted = { count() {} };
 
-/** A cloud by its metadata service, as the benches play it. */
+/** A cloud, represented by its metadata service. */
 export interface BenchCloud<Server extends MetadataServer> {
   readonly start: () => Promise<Server>;
-  /** The agent's ear; the place makes each one's chance its own. */
+  /** The agent's notice source; `place` seeds its random numbers. */
   readonly source: (baseUrl: string, place: number) => NoticeSource;
-  /** Whether an agent has begun to listen. */
+  /** Whether an agent has started to watch this server. */
   readonly isHeard: (server: Server) => boolean;
-  /** From the next answer on, the machine is being taken. */
+  /** From the next response on, the server announces that the machine is preempted. */
   readonly take: (server: Server) => void;
 }
 
 /**
- * An agent that has just started looks again at what it has told, for two minutes
- * (`RebootRecheck`): a fleet's agents have been up for longer than that when its notices come.
+ * For its first two minutes an agent checks again what it has reported (`RebootRecheck`). The
+ * agents of a real fleet have been up for longer than that when a notice comes.
  */
 let upMs = 0;
 const clock: Clock = { ...realClock, monotonic: () => realClock.monotonic() + upMs };
 
-/** Asked every second. */
+/** Polled every second. */
 export const ec2: BenchCloud<AwsMetadataServer> = {
   start: () => new AwsMetadataServer(clock.now).start(),
   source: (baseUrl, place) => new AwsNoticeSource({ baseUrl, fetch, clock, rng: seededRng(place) }),
@@ -49,10 +49,10 @@ export const ec2: BenchCloud<AwsMetadataServer> = {
   },
 };
 
-/** The paths that an agent on Compute Engine watches by a request that hangs. */
+/** The paths that an agent on Compute Engine watches with a hanging request. */
 const watchedPaths = 2;
 
-/** Answers as the value changes. */
+/** Responds when the value changes. */
 export const computeEngine: BenchCloud<GcpMetadataServer> = {
   start: () => new GcpMetadataServer(clock.now).start(),
   source: (baseUrl, place) => new GcpNoticeSource({ baseUrl, fetch, clock, rng: seededRng(place) }),
@@ -61,8 +61,8 @@ export const computeEngine: BenchCloud<GcpMetadataServer> = {
 };
 
 /**
- * Runs `work` while an agent listens for each node, all in this process, each at a metadata server
- * of its own; the servers are in the order of the fleet.
+ * Runs `work` while an agent for each node is running, all in this process, each with its own
+ * metadata server. The servers are in the order of the fleet.
  */
 export async function withAgents<Server extends MetadataServer, T>(
   {

@@ -1,8 +1,8 @@
 /**
- * What an idle agent costs: resident memory and processor time on Node and on Bun, asking EC2's
- * metadata service every second and holding a request at Compute Engine's, each beside an empty
- * process of the same runtime. All run side by side for as long as `--minutes` says, ten by
- * default. Bun is found on the path or in LASTCALL_AGENT_RUNTIME; without it only Node is measured.
+ * What an idle agent costs: resident memory and processor time on Node and on Bun, while it polls
+ * EC2's metadata service every second or holds a request at Compute Engine's, compared with an
+ * empty process of the same runtime. All processes run in parallel for `--minutes`, ten by default.
+ * Bun is found on the PATH or in LASTCALL_AGENT_RUNTIME; without Bun only Node is measured.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
@@ -34,7 +34,7 @@ const fixtures = join(root, "test/kube/fixtures");
 const bundle = join(root, "dist/agent.js");
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
 const minutes = Number(values.minutes);
-/** Starting up is not idling. */
+/** Startup is not part of idling. */
 const settleMs = 20_000;
 
 interface Runtime {
@@ -42,7 +42,7 @@ interface Runtime {
   readonly agent: readonly string[];
   readonly empty: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The goals are for what is in the image. */
+  /** Goals apply only to what is in the image. */
   readonly ships: boolean;
 }
 
@@ -64,11 +64,11 @@ function bunFile(): string | undefined {
   return found.status === 0 ? found.stdout.trim() : undefined;
 }
 
-/** The file system of the agent's image. */
+/** Builds the file system of the agent's image. */
 function makeImage(bun: string, name: string): string {
   const out = join(folder, name);
   const script = join(root, "deploy/images/agent-root.sh");
-  // The package of npm calls it bun.exe everywhere.
+  // In the npm package the binary is called bun.exe on every platform.
   if (!existsSync(join(folder, "bun"))) symlinkSync(bun, join(folder, "bun"));
   const env = { PATH: `${folder}:${process.env.PATH}` };
   const made = spawnSync("sh", [script, join(root, "dist"), out], { env, encoding: "utf8" });
@@ -77,8 +77,9 @@ function makeImage(bun: string, name: string): string {
 }
 
 /**
- * A file that was just written is mapped in larger pieces than one that was read from disk: 5 MiB
- * more of the page cache count as resident, which the kernel takes back when it needs them.
+ * Drops a file from the page cache. A file that was just written is mapped in larger pieces than
+ * one read from disk: 5 MiB more of the page cache count as resident, which the kernel reclaims
+ * when it needs them.
  */
 function forgetPages(file: string): void {
   const advice = [`of=${file}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0"];
@@ -98,7 +99,7 @@ function runtimesOf(image: string | undefined): readonly Runtime[] {
   ];
 }
 
-/** The API server: it knows of no Departure, and takes a token for what it is. */
+/** An API server without Departures, which accepts any token. */
 async function startApi(): Promise<{ readonly port: number; close(): void }> {
   const read = (name: string) => readFileSync(join(fixtures, name));
   const server = createServer(
@@ -139,7 +140,7 @@ interface Measured {
   readonly name: string;
   readonly ships: boolean;
   readonly residentMiB: number;
-  /** Without the pages of files, which the processes of one image share. */
+  /** Without file-backed pages, which the processes of one image share. */
   readonly privateMiB: number;
   readonly peakMiB: number;
   readonly cpuM: number;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /**
- * One request that the API server has answered. Instants in milliseconds, with their microseconds.
+ * One request that the API server has answered. Instants are in milliseconds, with microseconds as
+ * fractions.
  */
 export interface Answered {
   readonly user: string;
@@ -20,12 +21,15 @@ export interface Answered {
 export interface AuditTrail {
   /** For `apiServerFlags` of a control plane. */
   readonly flags: readonly string[];
-  /** Every request so far of the user, a watch from the moment it was opened. */
+  /** Every request of the user so far; a watch is included as soon as it is opened. */
   of(user: string): Promise<readonly Answered[]>;
   remove(): void;
 }
 
-/** The API server's own log of who asked what and when: the judge of every bench here. */
+/**
+ * The API server's audit log: who requested what, and when. Every bench here takes its times from
+ * it.
+ */
 export function createAuditTrail(users: readonly string[]): AuditTrail {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-bench-audit-"));
   const policyFile = join(folder, "policy.json");
@@ -52,7 +56,7 @@ async function read(logFile: string, user: string): Promise<readonly Answered[]>
   const found = new Map<string, Answered>();
   const lines = createInterface({ input: createReadStream(logFile, "utf8") });
   for await (const line of lines) {
-    // The last line may still be in the making.
+    // The last line may be incomplete.
     if (!line.endsWith("}")) continue;
     const event = JSON.parse(line);
     // A watch is logged when it opens and again when it ends.

@@ -1,7 +1,7 @@
 /**
- * The services of AWS that actions speak to, in a process of its own, so that their work is not
- * taken for that of who is measured, and behind all others: AWS has its own processors.
- * `startAwsServers` is the side of the bench.
+ * The AWS services that actions call, in a separate process at low priority: their work does not
+ * count as the controller's and does not delay it, because AWS has its own processors.
+ * `startAwsServers` is called by the bench.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -27,9 +27,9 @@ export interface ServedFleet {
 export type AwsCall = ServedCall;
 
 export interface AwsServers {
-  /** By which AWS' clients find them. */
+  /** The variables by which the AWS SDK finds the servers. */
   readonly env: Readonly<Record<string, string>>;
-  /** All calls to Elastic Load Balancing since it was asked last. */
+  /** All calls to Elastic Load Balancing since the previous call of this function. */
   calls(): Promise<readonly AwsCall[]>;
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export function idOf(place: number): string {
   return `i-${place.toString(16).padStart(17, "0")}`;
 }
 
-/** How many machines there are, and which of them are in so many groups each. */
+/** The number of machines if each is in `groupsPerMachine` groups. */
 export function machinesOf({ groups, targetsPerGroup, groupsPerMachine }: ServedFleet): number {
   return (groups * targetsPerGroup) / groupsPerMachine;
 }

@@ -12,7 +12,7 @@ import { RawClient } from "./raw-client.ts";
 const deploy = fileURLToPath(new URL("../deploy", import.meta.url));
 
 export const controllerUser = "system:serviceaccount:lastcall:lastcall";
-/** Who sends the raw limit's requests and makes the Departures. */
+/** Sends the requests of the raw limit and creates the Departures. */
 export const benchUser = "system:serviceaccount:lastcall:bench";
 
 export interface BenchWorld {
@@ -24,7 +24,10 @@ export interface BenchWorld {
   stop(): Promise<void>;
 }
 
-/** The real control plane with what `deploy/` grants, and with an audit log of both users. */
+/**
+ * The real control plane with the permissions that `deploy/` grants, and an audit log of both
+ * users.
+ */
 export async function startBenchWorld(): Promise<BenchWorld> {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-bench-"));
   const audit = createAuditTrail([controllerUser, benchUser]);
@@ -66,11 +69,11 @@ export interface FleetSize {
   readonly prefix: string;
   readonly nodes: number;
   readonly podsPerNode: number;
-  /** By the node's place; default as Compute Engine has it. */
+  /** By the node's place; Compute Engine's form by default. */
   readonly providerIdOf?: (place: number) => string;
 }
 
-/** Names of what `fillFleet` has made: a node's, and its pods' in the namespace `default`. */
+/** The names of what `fillFleet` has created: a node, and its pods in the namespace `default`. */
 export interface BenchNode {
   readonly name: string;
   readonly zone: string;
@@ -79,7 +82,7 @@ export interface BenchNode {
 
 const nodesAtOnce = 100;
 
-/** Nodes of real size by kwok, and pods put on them past the scheduler. */
+/** Creates nodes of realistic size, run by kwok, and pods bound to them without the scheduler. */
 export async function fillFleet(world: BenchWorld, size: FleetSize): Promise<readonly BenchNode[]> {
   const fleet = Array.from({ length: size.nodes }, (_, at): BenchNode => {
     const name = `${size.prefix}-${String(at).padStart(4, "0")}`;
@@ -118,7 +121,7 @@ export async function fillFleet(world: BenchWorld, size: FleetSize): Promise<rea
   return fleet;
 }
 
-/** Applies the bench's one policy, in place of the one before. */
+/** Applies the bench's only policy, replacing the previous one. */
 export async function applyPolicy({ plane }: BenchWorld, spec: object): Promise<void> {
   const path = "/apis/lastcall.dev/v1alpha1/departurepolicies";
   await plane.request({ method: "DELETE", path: `${path}/spot` });
@@ -135,7 +138,7 @@ export async function applyPolicy({ plane }: BenchWorld, spec: object): Promise<
   if (status !== 201) throw new Error(`Cannot create the policy: ${status} ${body.message}`);
 }
 
-/** The control plane is busy with new pods for a while: nothing is measured before they all run. */
+/** Waits until all new pods run; until then the control plane is too busy to measure anything. */
 export function untilPodsRun({ plane }: BenchWorld): Promise<true> {
   const path = "/api/v1/namespaces/default/pods?limit=1&fieldSelector=status.phase%3DPending";
   return waitUntil(
@@ -152,7 +155,7 @@ export function untilPodsRun({ plane }: BenchWorld): Promise<true> {
   );
 }
 
-/** A control plane that has just been busy comes to rest. */
+/** Lets a control plane that has just been busy settle. */
 export async function rest(seconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

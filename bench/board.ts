@@ -1,7 +1,7 @@
 /**
- * What the board costs: the bytes of a first picture, the time until a browser shows it, the time
- * from a key in the what-if to its picture, how smoothly a page follows changes, and the memory of
- * the server, on the model cluster behind HTTP and the bundled command. Needs Chromium.
+ * What the board costs: the bytes of the first picture, the time until a browser shows it, the time
+ * from a keystroke in the what-if to its picture, how smoothly a page follows changes, and the
+ * memory of the server. Uses the model cluster over HTTP and the bundled command. Needs Chromium.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -43,7 +43,7 @@ async function fleetOf(nodes: number) {
   });
   const served = await serveModel({ api });
   const names = Array.from({ length: nodes }, (_, place) => nameOf(place));
-  /** One node is held, or is not any more: its row changes, and so does the plan. */
+  /** Sets or removes a hold on one node, which changes its row and the plan. */
   const change = (): void => {
     const name = names[Math.floor(Math.random() * names.length)] ?? "";
     const path = `/api/v1/nodes/${name}`;
@@ -72,7 +72,7 @@ async function measure(nodes: number) {
   const board = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
   const lines = createInterface({ input: board.stdout })[Symbol.asyncIterator]();
   const url = String((await lines.next()).value);
-  // Its first list is there by then, and the plan made.
+  // By then the first list has arrived and the plan is computed.
   await realClock.sleep(seconds(5));
   const browser = await startBrowser();
   try {
@@ -101,14 +101,14 @@ async function measure(nodes: number) {
   }
 }
 
-/** Runs in the page: from the opening of the address, by the browser's own clock. */
+/** Runs in the page: the time since the address was opened, by the browser's own clock. */
 function firstPaintMs(): number {
   const [first] = performance.getEntriesByName("first-contentful-paint");
   if (first === undefined) throw new Error("nothing has been painted");
   return first.startTime;
 }
 
-/** From an edit of the policy until the drawing of its plan has been painted; the median. */
+/** The median time from an edit of the policy until the drawing of its plan is painted. */
 async function keyToPicture(page: Page): Promise<number> {
   await page.goto(`${new URL(page.url()).origin}/#/timeline`);
   await page.locator("button.ask").first().click();
@@ -120,7 +120,7 @@ async function keyToPicture(page: Page): Promise<number> {
   return times.toSorted((a, b) => a - b)[5] ?? Number.NaN;
 }
 
-/** Runs in the page. Every node moves with the lifetime. */
+/** Runs in the page. Changing the lifetime moves every node. */
 async function editPolicy(minutes: number): Promise<number> {
   const drawing = document.querySelector(".drawing");
   drawing?.scrollIntoView();
@@ -131,7 +131,7 @@ async function editPolicy(minutes: number): Promise<number> {
   const painted = new Promise<void>((resolve) => {
     const observer = new MutationObserver(() => {
       observer.disconnect();
-      // A message is heard once the frame has been painted.
+      // A message posted here arrives after the frame has been painted.
       requestAnimationFrame(() => {
         const { port1, port2 } = new MessageChannel();
         port1.onmessage = () => resolve();
@@ -149,7 +149,7 @@ async function editPolicy(minutes: number): Promise<number> {
 const changesPerSecond = 50;
 const followedSeconds = 60;
 
-/** As many changes as an hour has, forty times as fast. */
+/** As many changes as in an hour, forty times as fast. */
 async function changeForAnHour(change: () => void): Promise<void> {
   const stepMs = millis(100);
   const steps = 3600_000 / 40 / stepMs;
@@ -157,11 +157,11 @@ async function changeForAnHour(change: () => void): Promise<void> {
     for (let one = 0; one < (40 * changesPerSecond * stepMs) / 1000; one += 1) change();
     await realClock.sleep(stepMs);
   }
-  // What a collection gives back when things are calm again.
+  // Time for a garbage collection to give memory back.
   await realClock.sleep(seconds(30));
 }
 
-/** The share of frames that took over 33 ms, and of the time that the page's script ran. */
+/** The share of frames that took over 33 ms, and the share of time that the page's script ran. */
 async function followChanges(page: Page, change: () => void) {
   await page.reload();
   await page.locator("table.next tbody tr").first().waitFor();
@@ -191,7 +191,7 @@ async function watchFrames(forMs: number): Promise<number> {
   return slow / frames;
 }
 
-/** As they go over the wire, packed. */
+/** As sent over the wire, compressed. */
 function firstPictureBytes(origin: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = { headers: { ...headers, "accept-encoding": "gzip" } };
@@ -201,7 +201,7 @@ function firstPictureBytes(origin: string, headers: Record<string, string>): Pro
       response.on("data", (part: Buffer) => {
         bytes += part.byteLength;
         clearTimeout(timer);
-        // The picture is one burst; what follows are changes.
+        // The picture arrives in one burst; what follows are changes.
         timer = setTimeout(() => {
           sent.destroy();
           resolve(bytes);
@@ -229,7 +229,7 @@ for (const nodes of sizes) {
       ...{ unit: "ms", goal: isGoal ? 1000 : undefined },
     },
     {
-      // With the start of the browser's process for the page.
+      // Includes the start of the browser's process for the page.
       ...{ name: `address opened until rows are shown, ${at}`, value: rounded(found.shownMs) },
       unit: "ms",
     },

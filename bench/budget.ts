@@ -1,14 +1,14 @@
 /**
- * How long PodDisruptionBudgets are kept under a notice: eight pods behind `maxUnavailable: 1` on
- * three nodes that are noticed at once, on the model cluster with the real controller, in virtual
- * time. Prints the table of docs/drain.md; each cell is the worst of the seeds.
+ * How long PodDisruptionBudgets are respected under a notice: eight pods behind `maxUnavailable: 1`
+ * on three nodes that get a notice at once, on the model cluster with the real controller, in
+ * virtual time. Prints the table of docs/drain.md; each cell is the worst of all seeds.
  */
 import { type BudgetEnd, budgetStory } from "../test/support/budget-story.ts";
 import { type Figure, writeResult } from "./result-file.ts";
 
 const seeds = [1, 2, 3, 4, 5];
 const exitAfterSeconds = 3;
-/** Grace first, as the policy may choose, beside the default. */
+/** No time for budgets, as a policy may choose, and the default. */
 const shares = ["0%", "50%"];
 
 function worst(ends: readonly BudgetEnd[]): BudgetEnd {

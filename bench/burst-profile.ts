@@ -1,7 +1,7 @@
 /**
- * Where the controller's processor time goes in bursts of 300 notices: that time itself, beside the
- * raw limit of the same round, and at the end the functions that took most of it.
- * `npm run bench:profile -- --rounds 3`.
+ * Where the controller's processor time goes in bursts of 300 notices: the total, compared with the
+ * raw limit of the same round, and at the end the functions that used most of it. `npm run
+ * bench:profile -- --rounds 3`.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -16,10 +16,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const nodes = 300;
 const podsPerNode = 5;
 const connections = 64;
-/** Of the profile's functions so many are named. */
+/** How many functions of the profile are listed. */
 const namedFunctions = 40;
 
-/** As `--cpu-prof` writes it; times in microseconds of the monotonic clock. */
+/** The format that `--cpu-prof` writes; times are in microseconds of the monotonic clock. */
 interface Profile {
   readonly startTime: number;
   readonly nodes: readonly {
@@ -36,8 +36,8 @@ interface Span {
 }
 
 /**
- * As it ships, but with its names. `bin/lastcall.js` starts it from there: on Node's own command
- * line its flags would mean another thing, since V8 then takes the first for a word on the second.
+ * The bundle as it ships, but with readable names. `bin/lastcall.js` starts it from there, because
+ * on Node's own command line V8 would take the first flag for an argument of the second.
  */
 async function plainBundle(dir: string): Promise<string> {
   const input = { lastcall: join(root, "src/cli/main.ts") };
@@ -74,7 +74,7 @@ async function profiledBurst(
   return { fromUs, toUs };
 }
 
-/** Milliseconds within the spans by function, where it was on top of the stack; the most first. */
+/** Milliseconds within the spans, by the function on top of the stack; the largest first. */
 function selfTimes(profile: Profile, spans: readonly Span[]): readonly [string, number][] {
   const names = new Map(
     profile.nodes.map(({ id, callFrame: { functionName, url } }) => {
@@ -104,7 +104,7 @@ function rounded(value: number): number {
 
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { rounds: { type: "string", default: "3" } } });
-  // Inside the checkout, where the bundle finds what it loads late.
+  // Inside the checkout, so that the bundle finds the packages that it loads lazily.
   const scratch = mkdtempSync(join(root, "node_modules/.burst-profile-"));
   const profiles = join(scratch, "profiles");
   mkdirSync(profiles);

@@ -3,21 +3,24 @@ import type { Answered } from "./audit-trail.ts";
 import { type BenchNode, type BenchWorld, benchUser, controllerUser } from "./bench-world.ts";
 import { type RawCall, RawClient } from "./raw-client.ts";
 
-/** Since the first request of the burst was sent, by the API server's audit log. */
+/** Since the first request of the burst was sent; from the API server's audit log. */
 export interface BurstTimes {
-  /** Every node's cordon is written. */
+  /** When every node's cordon was written. */
   readonly cordonedMs: number;
-  /** The last pod's eviction is accepted. */
+  /** When the last pod's eviction was accepted. */
   readonly evictedMs: number;
 }
 
 export interface Burst {
   readonly times: BurstTimes;
-  /** Requests of each kind that the user has sent for it. */
+  /** The requests that the user sent for it, by kind. */
   readonly requests: Readonly<Record<string, number>>;
 }
 
-/** The limit: one PATCH a node, then one eviction a pod, by so many parallel connections. */
+/**
+ * The raw limit: one PATCH per node, then one eviction per pod, over this many parallel
+ * connections.
+ */
 export async function rawBurst(
   world: BenchWorld,
   fleet: readonly BenchNode[],
@@ -32,7 +35,8 @@ export async function rawBurst(
 }
 
 /**
- * The same where each node is named only as its word comes, by `read`, which ends with the last.
+ * The same, but each node becomes known only when `read` delivers its notice; `read` returns after
+ * the last one.
  */
 export async function rawBurstByWord(
   world: BenchWorld,
@@ -57,10 +61,10 @@ export async function rawBurstByWord(
 export type Cause = "SpotInterruption" | "Manual";
 
 /**
- * The requests that a notice cannot do without, by a client that does nothing else: one Departure a
- * node is made, and as each is there, its node is cordoned, its pods are listed and evicted. What a
- * controller takes longer than this is its own work; what this takes longer than the raw limit is
- * the API server's.
+ * Only the requests that a notice needs, by a client that does nothing else: it creates one
+ * Departure per node, and after each it cordons the node, lists its pods and evicts them. The time
+ * that a controller takes beyond this is its own work; the time that this takes beyond the raw
+ * limit is the API server's.
  */
 export async function bareBurst(
   world: BenchWorld,
@@ -88,7 +92,8 @@ export async function bareBurst(
 }
 
 /**
- * The same by a running controller: one Departure a node, as agents or a person would make them.
+ * The same by a running controller: one Departure per node, as agents or a person would create
+ * them.
  */
 export async function departureBurst(
   world: BenchWorld,
@@ -104,10 +109,10 @@ export async function departureBurst(
   return { ...burst, startAt };
 }
 
-/** For so long the controller has asked for nothing but its Lease: what it had to do is done. */
+/** If the controller has requested nothing but its Lease for this long, its work is done. */
 const peaceMs = 5000;
 
-/** The machines go, and with them the nodes: the departures end, and the next burst has peace. */
+/** Deletes the nodes, so that their departures end and do not disturb the next burst. */
 export async function endNodes(world: BenchWorld, fleet: readonly BenchNode[]): Promise<void> {
   const client = new RawClient(world.plane, { token: world.plane.adminToken, connections: 16 });
   const calls = fleet.map(({ name }) => ({ method: "DELETE", path: `/api/v1/nodes/${name}` }));
@@ -154,7 +159,7 @@ function evictionCall(name: string): RawCall {
   };
 }
 
-/** Made late, so that the instants in them are the instant of sending. */
+/** Each is created on call, so that its instants are those of sending. */
 async function departuresOf(
   world: BenchWorld,
   fleet: readonly BenchNode[],
@@ -206,7 +211,7 @@ function departureOf({ metadata, spec, status }: RawNode, cause: Cause): object 
   };
 }
 
-/** The log is read only when all is over, since reading it takes a share of two cores. */
+/** Reads the log only after the burst, because reading it takes a share of two cores. */
 export async function burstSince(about: {
   readonly world: BenchWorld;
   readonly fleet: readonly BenchNode[];
@@ -239,7 +244,7 @@ export async function burstSince(about: {
   );
 }
 
-/** By node, when its cordon was written; waits for all of the fleet. */
+/** When each node was cordoned; waits for the whole fleet. */
 export function cordonsSince(about: {
   readonly world: BenchWorld;
   readonly fleet: readonly BenchNode[];
@@ -279,7 +284,7 @@ function firstOfEach(answers: readonly Answered[]): ReadonlyMap<string, number> 
   return first;
 }
 
-/** Requests of each verb and resource. */
+/** The number of requests by verb and resource. */
 export function countByKind(answers: readonly Answered[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { verb, resource, subresource, code } of answers) {
@@ -290,7 +295,7 @@ export function countByKind(answers: readonly Answered[]): Readonly<Record<strin
   return counts;
 }
 
-/** The middle one by `of`, of an odd number of rounds. */
+/** The median round by `of`; of an even number, the lower one in the middle. */
 export function median<T>(rounds: readonly T[], of: (round: T) => number): T {
   const sorted = rounds.toSorted((a, b) => of(a) - of(b));
   return sorted[Math.floor((sorted.length - 1) / 2)] as T;

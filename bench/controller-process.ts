@@ -12,11 +12,13 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 export interface ControllerProcess {
   readonly pid: number;
-  /** How it found its cluster: a pod's service account, or a kubeconfig with the same token. */
+  /**
+   * How it finds its cluster: by a pod's service account, or by a kubeconfig with the same token.
+   */
   readonly access: "service account" | "kubeconfig";
-  /** What `deploy/` sets for it. */
+  /** The variables that `deploy/` sets for it. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Resident memory in MiB: now, and the most it ever was. */
+  /** Resident memory in MiB: the current and the peak value. */
   memory(): { readonly nowMiB: number; readonly peakMiB: number };
   /** Processor time in seconds since its start. */
   cpuSeconds(): number;
@@ -29,16 +31,16 @@ export interface ControllerStart {
   readonly token: string;
   readonly folder: string;
   readonly access?: ControllerProcess["access"] | undefined;
-  /** More arguments, and more environment, for the controller. */
+  /** Additional arguments and variables for the controller. */
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** More arguments for Node, such as a heap profile's. */
+  /** Additional arguments for Node, such as those for a heap profile. */
   readonly nodeArgs?: readonly string[] | undefined;
-  /** What Node runs; default the bundle, by the script that is installed. */
+  /** What Node runs; by default the bundle, through the installed script. */
   readonly program?: string | undefined;
 }
 
-/** The bundle, as `deploy/` starts it, in a process of its own. Resolves when it is ready. */
+/** Starts the bundle in its own process, as `deploy/` does. Resolves when it is ready. */
 export async function startController(start: ControllerStart): Promise<ControllerProcess> {
   const health = await freePort();
   const metrics = await freePort();
@@ -71,8 +73,8 @@ export async function startController(start: ControllerStart): Promise<Controlle
 }
 
 /**
- * A bench never asks Google how old its machines are, whatever credentials are found here: nothing
- * listens on the port of the discard protocol.
+ * Keeps a bench from asking Google for the age of its machines, whatever credentials are found
+ * here: nothing listens on the port of the discard protocol.
  */
 const nobody = "http://127.0.0.1:9";
 
@@ -103,7 +105,7 @@ function commandOf(
   writeFileSync(join(account, "namespace"), "lastcall");
   writeFileSync(join(account, "ca.crt"), readFileSync(plane.caFile));
   const { hostname, port } = new URL(plane.url);
-  // In a mount namespace of its own it finds the account where a kubelet puts it.
+  // In its own mount namespace it finds the account where a kubelet puts it.
   const script = [
     "mount -t tmpfs bench /run",
     "mkdir -p /run/secrets/kubernetes.io/serviceaccount",
@@ -126,7 +128,7 @@ function mayUnshare(): boolean {
   return spawnSync("unshare", ["--mount", "sh", "-c", script]).status === 0;
 }
 
-/** What ships is what is measured. */
+/** The environment of the Deployment, so that the bench measures what ships. */
 function deployedEnvironment(): Readonly<Record<string, string>> {
   const text = readFileSync(join(root, "deploy/base/controller.yaml"), "utf8");
   const deployment = parse(text.split("\n---\n")[0] ?? "");

@@ -1,7 +1,7 @@
 /**
- * One node with 110 pods: how long until the last eviction is accepted, beside nothing but the
- * PATCH and the 110 evictions by 32 connections. Rounds of raw and ours take turns on nodes of
- * their own; the figure is the round with the median ratio.
+ * One node with 110 pods: the time until the last eviction is accepted, compared with the bare
+ * PATCH and 110 evictions over 32 connections. Raw and controller rounds alternate, each on its own
+ * node; the figure is that of the round with the median ratio.
  */
 import { applyPolicy, fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
 import { type BurstTimes, departureBurst, endNodes, median, rawBurst } from "./burst.ts";
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     const size = { nodes: rounds * 3, podsPerNode: pods };
     const fleet = [...(await fillFleet(world, { prefix: "drain", ...size }))];
     const next = () => fleet.splice(0, 1);
-    // Nothing here could release a machine, and a drain that somebody asked for would not begin.
+    // No machine can be released here; otherwise a requested drain would not start.
     await applyPolicy(world, { lifetime: {}, instance: { release: "None" } });
     const start = { ...world, token: world.controllerToken };
     const controller = await startController(start);

@@ -1,4 +1,4 @@
-/** Fifty images are what a kubelet reports by default (nodeStatusMaxImages), two names each. */
+/** By default a kubelet reports fifty images (nodeStatusMaxImages), with two names each. */
 export function nodeImages(): readonly object[] {
   return Array.from({ length: 50 }, (_, at) => {
     const image = `registry.example/team-${at % 7}/application-${at}`;
@@ -7,7 +7,7 @@ export function nodeImages(): readonly object[] {
   });
 }
 
-/** What GKE, a storage driver and a network plugin hang on a node. */
+/** Annotations that GKE, a storage driver and a network plugin set on a node. */
 export function nodeAnnotations(name: string): Readonly<Record<string, string>> {
   return {
     "container.googleapis.com/instance_id": String(
@@ -23,7 +23,9 @@ export function nodeAnnotations(name: string): Readonly<Record<string, string>> 
   };
 }
 
-/** A pod as an application's controller makes it, but without an owner that would make it anew. */
+/**
+ * A pod as an application's controller creates it, but without an owner, which would recreate it.
+ */
 export function podObject(name: string, nodeName: string): object {
   const app = `app-${name.replace(/.*-/, "")}`;
   return {

@@ -13,24 +13,22 @@ import { type ControllerProcess, startController } from "./controller-process.ts
 import { type Figure, writeResult } from "./result-file.ts";
 
 const idleSeconds = Number(process.env.BENCH_IDLE_SECONDS ?? 300);
-/**
- * Each watch ends after 30 to 50 minutes and is opened again: nodes, departures, policies, lease.
- */
+/** Each watch ends after 30 to 50 minutes and is reopened: nodes, departures, policies, lease. */
 const watchesPerHour = 4 * 2;
 
-/** Of the nodes that kwok plays. */
+/** The project of the nodes that kwok runs. */
 const project = { id: "e2e-project", number: "601024681890" };
 
 export interface IdleFleet {
-  /** The name under which the result is kept. */
+  /** The name of the result file. */
   readonly bench: string;
   readonly nodes: number;
   readonly podsPerNode: number;
-  /** For the resident memory after idling. */
+  /** For resident memory after idling. */
   readonly goalMiB: number;
 }
 
-/** A fleet that rotates is not idle: the gap leaves the first departure hours away. */
+/** A fleet that rotates is not idle: with this spacing the first departure is hours away. */
 function policyFor({ nodes }: IdleFleet) {
   const spacingSeconds = Math.min(60, Math.floor(60_000 / nodes));
   return {
@@ -72,7 +70,7 @@ async function measure(
   };
 }
 
-/** Every node has its Departure. */
+/** Waits until every node has its Departure. */
 async function untilPlanned({ plane }: BenchWorld, nodes: number): Promise<void> {
   const path = "/apis/lastcall.dev/v1alpha1/departures?limit=1";
   await waitUntil(
@@ -102,8 +100,8 @@ function figuresOf(idle: Idle, about: IdleFleet & { readonly access: string }): 
 
 /**
  * What the controller costs while nothing happens: resident memory of the bundle on the real
- * control plane, once it is synced and after five minutes, and API requests an hour as the server's
- * audit log counts them.
+ * control plane, once it is synced and after five minutes, and API requests per hour as counted in
+ * the server's audit log.
  */
 export async function benchIdleController(size: IdleFleet): Promise<void> {
   const { bench, nodes, podsPerNode } = size;

@@ -1,8 +1,8 @@
 /**
- * One notice at a time, from the instant at which the metadata service has it to the node's cordon
- * by the controller: a hundred on EC2, which is asked every second, and a hundred on Compute
- * Engine, which answers as the value changes. Beside as many bare PATCH requests, one at a time, in
- * the same run.
+ * One notice at a time: the time from the instant at which the metadata service has it until the
+ * controller has cordoned the node. A hundred notices on EC2, which is polled every second, and a
+ * hundred on Compute Engine, which responds when the value changes; compared with as many bare
+ * PATCH requests, one at a time, in the same run.
  */
 import { seededRng } from "../src/core/chance/rng.ts";
 import type { MetadataServer } from "../test/support/metadata-server.ts";
@@ -25,7 +25,7 @@ import { type Figure, rounded, writeResult } from "./result-file.ts";
 const notices = 100;
 const rng = seededRng(1);
 
-/** Any instant of a poll's period is as likely as another. */
+/** A random pause, so that every instant of a poll's period is equally likely. */
 function moment(): Promise<void> {
   return rest(0.2 + 0.2 * rng());
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [name…]`: runs the named benches, or all of them, each in a process of its own,
- * adds to each result file the machine and the command, and prints one table of all figures.
+ * `npm run bench [name…]`: runs the named benches, or all of them, each in its own process, adds
+ * the machine and the command to each result file, and prints one table of all figures.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
@@ -11,13 +11,13 @@ import { type Figure, isMet, readResult, resultFile } from "./result-file.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
-/** What follows the first flag is the bench's own: `agent --minutes 1`. */
+/** Everything from the first flag on is passed to the bench: `agent --minutes 1`. */
 const args = process.argv.slice(2);
 const firstFlag = args.findIndex((arg) => arg.startsWith("--"));
 const words = firstFlag < 0 ? args : args.slice(0, firstFlag);
 const flags = firstFlag < 0 ? [] : args.slice(firstFlag);
 
-/** A file of this folder is a bench when it keeps its result under its own name. */
+/** The files of this folder that are benches; each writes its result under its own name. */
 const known = [
   "controller",
   "large-controller",

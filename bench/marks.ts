@@ -1,7 +1,7 @@
 /**
- * What a burst of marks on Nodes costs the controller as the fleet grows: 300 kubelets say at once
- * that they shut down, in model fleets of 1,000 and of 15,000 nodes, until each of the 300 is
- * cordoned. Processor time, since the model's clock stands still meanwhile.
+ * What a burst of marks on Nodes costs the controller as the fleet grows: 300 kubelets report at
+ * once that they shut down, in model fleets of 1,000 and of 15,000 nodes; measured until all 300
+ * are cordoned. The figure is processor time, since the model's clock stands still meanwhile.
  */
 import { millis, minutes } from "../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy } from "../test/support/model-world.ts";
@@ -9,7 +9,7 @@ import { type Figure, writeResult } from "./result-file.ts";
 
 const marked = 300;
 const fleets = [1000, 15_000] as const;
-/** Fifteen times the nodes may cost at most so many times as much. */
+/** With fifteen times the nodes, the cost may grow at most by this factor. */
 const growthGoal = 2;
 
 const shuttingDown = { type: "Ready", status: "False", message: "node is shutting down" };
@@ -41,7 +41,7 @@ async function cordonsMs(size: number): Promise<number> {
   return Math.round((user + system) / 1000);
 }
 
-// The first run warms the compiler up.
+// The first run warms up the compiler.
 await cordonsMs(fleets[0]);
 const [small, large] = [await cordonsMs(fleets[0]), await cordonsMs(fleets[1])];
 const figures: Figure[] = [

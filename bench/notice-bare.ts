@@ -1,8 +1,8 @@
 /**
- * What a burst of notices costs the API server alone: the requests that each notice needs by a bare
- * client, without a controller, beside the raw limit (PATCH and eviction requests only) of the same
- * round. `notice` compares the controller with that raw limit; what it reaches beyond these ratios
- * is its own. `npm run bench notice-bare --rounds 3`.
+ * What a burst of notices costs the API server alone: the requests that each notice needs, sent by
+ * a bare client without a controller, compared with the raw limit (only PATCH and eviction
+ * requests) of the same round. `notice` compares the controller with that raw limit; what it takes
+ * beyond these ratios is its own work. `npm run bench notice-bare --rounds 3`.
  */
 import { parseArgs } from "node:util";
 import { fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
@@ -10,7 +10,7 @@ import { type BurstTimes, bareBurst, median, rawBurst } from "./burst.ts";
 import { beside, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
-/** The sizes and connections of `notice`. */
+/** The same sizes and connections as in `notice`. */
 const bursts = [
   { nodes: 300, connections: 64 },
   { nodes: 50, connections: 32 },
@@ -35,7 +35,7 @@ try {
       await untilPodsRun(world);
       await rest(20);
       const halves = [fleet.slice(0, nodes), fleet.slice(nodes)] as const;
-      // Each has its turn first.
+      // Alternates which one goes first.
       const [rawFleet, bareFleet] = round % 2 === 0 ? halves : halves.toReversed();
       const bareOf = () => bareBurst(world, bareFleet ?? [], connections);
       const rawOf = () => rawBurst(world, rawFleet ?? [], connections);

@@ -1,8 +1,8 @@
 /**
- * Bursts of notices: how long until every node is cordoned and until the last eviction is accepted,
- * beside nothing but PATCH and eviction requests for as many nodes in the same round. Made as
- * Departures, counted from the first one's sending, and by agents, counted from the instant at
- * which their metadata says it. `npm run bench:notice -- --rounds 3`.
+ * Bursts of notices: the time until every node is cordoned and until the last eviction is accepted,
+ * compared with nothing but PATCH and eviction requests for as many nodes in the same round. The
+ * notices are created as Departures, counted from when the first is sent, and by agents, counted
+ * from the instant at which their metadata announces it. `npm run bench:notice -- --rounds 3`.
  */
 import { parseArgs } from "node:util";
 import { agentBurst } from "./agent-burst.ts";
@@ -26,17 +26,17 @@ import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
-/** After that the controller has given back what a rush took. */
+/** After this time the controller has given back the memory that a burst took. */
 const restSeconds = 120;
 
 const { values, positionals } = parseArgs({
   options: { rounds: { type: "string", default: "5" } },
   allowPositionals: true,
 });
-/** An odd number: what is told is the median round. */
+/** An odd number, because the median round is reported. */
 const rounds = Number(values.rounds);
 
-/** The largest first; all of them, or those of the sizes that are named. */
+/** The largest first; all sizes, or those named on the command line. */
 const bursts = [
   { nodes: 300, connections: 64 },
   { nodes: 50, connections: 32 },
@@ -56,8 +56,8 @@ const wayNames = Object.keys(ways) as readonly Way[];
 type Round = Readonly<Record<Way, Burst>>;
 
 /**
- * The nodes of a round are made for it and go with it. Each way has its turn first: what has gone
- * leaves the control plane less to do for those that come after.
+ * Nodes are created for one round and deleted with it. The ways take turns to go first: deleted
+ * nodes leave the control plane less to do for the ways that follow.
  */
 async function measureRound(world: BenchWorld, size: BurstSize, round: number): Promise<Round> {
   const { nodes } = size;
@@ -77,9 +77,7 @@ async function measureRound(world: BenchWorld, size: BurstSize, round: number): 
   return told;
 }
 
-/**
- * One notice alone is compared too, but the goals are for bursts: its Departure is written first.
- */
+/** A single notice is compared as well, but has no goal: its Departure is written first. */
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
   const of = (way: Way, field: keyof BurstTimes, name: string, goal: number): Figure => {
     const timesOf = (round: Round) => ({

@@ -15,9 +15,9 @@ import {
 } from "../src/core/time/time.ts";
 
 /**
- * How long the planner takes, and whether it grows like n log n. All figures of one run; the CPU
- * time of each case is the least of several rounds after a warm-up, and `growth` is the ratio to
- * the case before divided by the ratio of n log n: about 1, or less, is what is wanted.
+ * How long the planner takes, and whether it grows like n log n. All figures are from one run. The
+ * CPU time of each case is the minimum of several rounds after a warm-up; `growth` is the ratio to
+ * the previous case divided by the ratio of n log n, and should be about 1 or less.
  */
 const sizes = [1_000, 10_000, 65_000];
 const roundsOf: Readonly<Record<number, number>> = { 1000: 30, 10000: 8, 65000: 4 };
@@ -56,14 +56,14 @@ function policyOf(mode: "Late" | "Even", windows: readonly Window[]): Policy {
 
 interface FleetOptions {
   readonly size: number;
-  /** The share of nodes with a hold, which breaks the order of launch time. */
+  /** The share of nodes with a hold, which breaks the order by launch time. */
   readonly held: number;
 }
 
 function nodesOf({ size, held }: FleetOptions): readonly NodeFacts[] {
   const rng = seededRng(size);
   return Array.from({ length: size }, (_, i) => {
-    // The youngest half of a day: each of them has a night before its deadline.
+    // Launched in the last ten hours, so that each has a night before its deadline.
     const bornAt = now - Math.floor(rng() * hours(10));
     const hold = new Date(now + Math.floor(rng() * hours(3))).toISOString();
     return {
@@ -81,7 +81,7 @@ function nodesOf({ size, held }: FleetOptions): readonly NodeFacts[] {
 interface Case {
   readonly name: string;
   readonly size: number;
-  /** Made when its turn comes: a controller has one fleet in memory, not those of all cases. */
+  /** Created on demand: a controller has one fleet in memory, not those of all cases. */
   readonly input: () => PlanInput;
 }
 
@@ -116,7 +116,7 @@ function freshFleet({ mode, windows, held }: Shape, size: number): PlanInput {
   return { policies, badPolicies: [], nodes: nodesOf({ size, held }), departures: [], at: now };
 }
 
-/** A plan that is kept, and one node that has just been preempted. */
+/** A fleet that is already planned, of which one node has just been preempted. */
 function keptFleet(size: number): PlanInput {
   const input = freshFleet({ mode: "Late", windows: [nights, sale], held: 0 }, size);
   const departures = (planFleet(input).policies[0]?.departures ?? []).map(

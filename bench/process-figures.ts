@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Memory in MiB: resident now, the most that it ever was, and what no file stands behind. */
+/** Memory in MiB: currently resident, the peak of that, or the part that no file backs. */
 export function memoryMiB(pid: number, field: "VmRSS" | "VmHWM" | "RssAnon"): number {
   const text = readFileSync(`/proc/${pid}/status`, "utf8");
   const kib = Number(new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(text)?.[1]);

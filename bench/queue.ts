@@ -1,9 +1,10 @@
 /**
- * Bursts of notices by a queue (moto's SQS, on the same machine): how long until every node is
- * cordoned and until the last eviction is accepted, counted from the sending of the first message.
- * The limit of the same round reads the same queue by as many readers, and does nothing but PATCH
- * and eviction requests, cordons first. Told beside it: the same requests without a queue, and the
- * queue without the requests, since moto is written in Python and shares the machine.
+ * Bursts of notices through a queue (moto's SQS, on the same machine): the time until every node is
+ * cordoned and until the last eviction is accepted, counted from when the first message is sent.
+ * The limit of the same round reads the same queue with as many readers, and sends nothing but
+ * PATCH and eviction requests, cordons first. For comparison, two more figures: the same requests
+ * without a queue, and the queue without the requests, since moto is written in Python and shares
+ * the machine.
  */
 import { Moto } from "../test/support/moto.ts";
 import { spotWarning } from "../test/support/queue-body.ts";
@@ -32,13 +33,13 @@ import { beside, type Figure, writeResult } from "./result-file.ts";
 const podsPerNode = 5;
 /** The controller's default. */
 const receivers = 2;
-/** The largest first: its fleet is what the controller's memory is measured on. */
+/** The largest first: the controller's memory is measured on its fleet. */
 const bursts: readonly BurstSize[] = [
   { nodes: 300, connections: 64, rounds: 3 },
   { nodes: 50, connections: 32, rounds: 3 },
   { nodes: 1, connections: 32, rounds: 5 },
 ].filter(({ nodes }) => process.argv.length < 3 || process.argv.includes(String(nodes)));
-/** Without a queue, by a queue, and by the controller. */
+/** Without a queue, through a queue, and by the controller. */
 const burstsOfRound = 3;
 
 interface BurstSize {
@@ -49,10 +50,10 @@ interface BurstSize {
 
 interface Round {
   readonly raw: Burst;
-  /** The same requests, for nodes that are known beforehand. */
+  /** The same requests for nodes that are known in advance. */
   readonly bare: Burst;
   readonly ours: Burst;
-  /** As many messages sent, received and deleted with nothing done about them. */
+  /** As many messages sent, received and deleted without acting on them. */
   readonly queueMs: number;
 }
 
@@ -79,7 +80,7 @@ async function queueBurst(
   return burstSince({ world, fleet, startAt, user: controllerUser });
 }
 
-/** By a queue that the controller does not read. */
+/** Uses a queue that the controller does not read. */
 async function rawQueueBurst(
   world: BenchWorld,
   moto: Moto,
@@ -99,7 +100,7 @@ async function rawQueueBurst(
   });
 }
 
-/** What the queue itself takes. */
+/** The time that the queue itself takes. */
 async function queueAlone(moto: Moto, fleet: readonly Machine[]): Promise<number> {
   const startAt = Date.now();
   await moto.send(...warningsOf(fleet, startAt));
@@ -137,7 +138,7 @@ function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
 
 let machines = 0;
 
-/** Machines for one round, which all end with it. */
+/** Creates the machines of one round, which end with it. */
 async function fillRound(world: BenchWorld, nodes: number): Promise<Machine[]> {
   const first = machines;
   const count = burstsOfRound * nodes;

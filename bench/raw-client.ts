@@ -10,7 +10,10 @@ export interface RawCall {
   readonly contentType?: string;
 }
 
-/** So many connections that send so many calls as fast as they are answered, and nothing else. */
+/**
+ * Sends calls over a fixed number of connections, as fast as they are answered, and does nothing
+ * else.
+ */
 export class RawClient {
   readonly #target: { readonly url: string; readonly ca: string; readonly agent: Agent };
   readonly #token: string;
@@ -26,7 +29,7 @@ export class RawClient {
     this.#connections = how.connections;
   }
 
-  /** Every answer must have a status under 300, or of `allowed`. */
+  /** Rejects if a response has a status of 300 or more that is not in `allowed`. */
   async sendAll(calls: readonly RawCall[], allowed: readonly number[] = []): Promise<void> {
     const queue = calls.values();
     const work = async (): Promise<void> => {
@@ -35,7 +38,7 @@ export class RawClient {
     await Promise.all(Array.from({ length: this.#connections }, work));
   }
 
-  /** Sends it as soon as a connection is free, and what is `First` before all else that waits. */
+  /** Sends a call as soon as a connection is free; `First` calls go before all others that wait. */
   push(call: RawCall, urgency: "First" | "Later"): void {
     this.#waiting[urgency].push(call);
     if (this.#workers.size >= this.#connections) return;
@@ -43,7 +46,7 @@ export class RawClient {
     this.#workers.add(worker);
   }
 
-  /** Until all that was pushed is answered. */
+  /** Resolves when every pushed call has been answered. */
   async whenDone(): Promise<void> {
     while (this.#workers.size > 0) await Promise.all(this.#workers);
   }

@@ -1,26 +1,28 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
-/** One measured figure. Where a raw limit was measured in the same run, `ratio` is what counts. */
+/**
+ * One measured figure. If a raw limit was measured in the same run, the goal applies to `ratio`.
+ */
 export interface Figure {
   readonly name: string;
   readonly value: number;
   /** `m`: thousandths of a core. */
   readonly unit: "%" | "MiB" | "kB" | "ms" | "s" | "requests/h" | "m" | "x" | "pods" | "requests";
-  /** The same by nothing but the requests that cannot be spared, in the same run. */
+  /** The same work with only the requests that are indispensable, in the same run. */
   readonly rawLimit?: number | undefined;
   readonly ratio?: number | undefined;
-  /** At most this: of the ratio where there is one, of the value otherwise. */
+  /** The maximum: of the ratio if there is one, otherwise of the value. */
   readonly goal?: number | undefined;
 }
 
 export interface BenchResult {
   readonly bench: string;
-  /** What was measured on: sizes, flags, way of access. */
+  /** The conditions of the measurement: sizes, flags, way of access. */
   readonly setting: Readonly<Record<string, string | number | boolean>>;
   readonly figures: readonly Figure[];
 }
 
-/** Where the result of a bench is kept. */
+/** Where the result of a bench is stored. */
 export function resultFile(bench: string): URL {
   return new URL(`results/${bench}.json`, import.meta.url);
 }
@@ -34,7 +36,7 @@ export function readResult(bench: string): BenchResult {
   return JSON.parse(readFileSync(resultFile(bench), "utf8")) as BenchResult;
 }
 
-/** A time beside the raw limit of the same run. */
+/** A time compared with the raw limit of the same run. */
 export function beside(figure: {
   readonly name: string;
   readonly ms: number;

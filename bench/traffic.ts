@@ -1,9 +1,10 @@
 /**
- * Requests through a load balancer of instances while a Spot notice strikes one of four nodes, with
- * the action deregisterTargets and without: how many fail. The controller is a process of its own
- * on a model cluster, AWS' client speaks to our Elastic Load Balancing, and nobody but the action
- * acts on the target group, as where an Auto Scaling group registers its instances. The machine
- * goes when EC2 says so, 120 s after the notice. All cases run at one time under one load.
+ * Requests through a load balancer of instances while one of four nodes gets a Spot notice, with
+ * the action deregisterTargets and without it: how many fail. The controller is a separate process
+ * on a model cluster, and the AWS SDK talks to our own Elastic Load Balancing server. Nothing but
+ * the action changes the target group, as if an Auto Scaling group had registered the instances.
+ * The machine is terminated at EC2's deadline, 120 s after the notice. All cases run at the same
+ * time under one load.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -81,7 +82,7 @@ async function startModel(): Promise<Model> {
   return { api, nodes };
 }
 
-/** The nodes whose pods run, a node as often as it has some: what kube-proxy chooses from. */
+/** The nodes with running pods, once per pod: kube-proxy chooses from these. */
 function runningOn({ api }: Model): readonly string[] {
   const { body } = api.handle({ method: "GET", path: "/api/v1/pods" });
   const { items = [] } = body as { items?: readonly KubeObject[] };
@@ -178,7 +179,7 @@ async function measure(one: Case): Promise<Figure> {
   const noticedAt = realClock.now();
   notice(model, noticedAt);
   await realClock.sleep(millis(noticedAt + setting.noticeSeconds * 1000 - realClock.now()));
-  // EC2 takes the machine, whoever still speaks to it.
+  // EC2 terminates the machine, whatever still uses it.
   await ports[0]?.kill();
   model.api.handle({ method: "DELETE", path: `/api/v1/nodes/${model.nodes[0]?.name}` });
   const { sent, failed } = await loading;
