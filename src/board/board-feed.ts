@@ -34,7 +34,7 @@ export type PictureListener = (message: StreamMessage) => void;
 /** The pause between two pictures; a fleet that takes long to compute is computed less often. */
 const leastPauseMs = millis(250);
 const pausePerWork = 4;
-/** Without any change: how often the time is sent, and the plan computed again. */
+/** Without any change: how often the time is sent and the plan is recomputed. */
 const quietMs = seconds(10);
 /** The same if the cluster's time runs fast. */
 const quietFastMs = seconds(1);
@@ -242,7 +242,7 @@ class NumberedItems<T extends Identified> {
   }
 
   take(items: readonly T[], seq: number): void {
-    // Before what is removed now, which every page still has to be sent.
+    // Comes first, because every page still has to receive what is removed below.
     this.#forget(Math.max(smallFleet, items.length));
     const before = this.#items;
     const now = new Map<string, NumberedItem<T>>();

@@ -43,8 +43,8 @@ export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[]
 }
 
 /**
- * For a node that may leave by now, the plan says "now"; a page is sent since when, which does not
- * change.
+ * For a node that may already leave, the plan's earliest instant is now. A page gets the instant
+ * from which the node was allowed to leave, because that does not change.
  */
 function lastingEarliest(
   { earliestAt, bornAt: born }: PlannedDeparture,
@@ -65,7 +65,7 @@ interface NodeStory {
   readonly departure: Departure | undefined;
 }
 
-/** Of several live departures of a node, the one that makes it leave, or will. */
+/** The live departure of each node; of several, the one that makes the node leave, or will. */
 function liveByNode(
   departures: readonly Departure[],
   isPlanned: (uid: string) => boolean,
@@ -80,7 +80,7 @@ function liveByNode(
   return found;
 }
 
-/** For a request after the node's deadline, the plan comes first. */
+/** If a request is for later than the node's deadline, the planned departure comes first. */
 function weightOf(departure: Departure, isPlanned: boolean): number {
   if (isUnderWay(departure)) return 3;
   if (isNoticed(departure)) return 2;

@@ -29,7 +29,7 @@ import { isLastcallError } from "../errors.ts";
 import { pastDeparture } from "./outcome/ended-departures.ts";
 import type { PastDeparture } from "./stream.ts";
 
-/** The plan for the pods of a node when its departure began, and what became of them. */
+/** The plan for a node's pods when its departure started, and what became of them. */
 interface DrainRecord {
   readonly beganAt: Instant;
   readonly plan: DrainPlanReport;
@@ -38,7 +38,7 @@ interface DrainRecord {
 
 export interface PodRecord {
   readonly uid: string;
-  /** When its termination began; null if it did not. */
+  /** When its termination started; null if it did not. */
   readonly toldAt: Instant | null;
   /** When it was gone; null while it exists. */
   readonly goneAt: Instant | null;
@@ -47,7 +47,7 @@ export interface PodRecord {
 export interface DrainLogOptions {
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "follow" | "budgets">;
-  /** Between two attempts. */
+  /** For the pause between two attempts. */
   readonly clock: Pick<Clock, "sleep">;
   readonly rng: Rng;
   /** The cluster's. */
@@ -81,7 +81,7 @@ export class DrainLog {
     return this.#records.get(departure);
   }
 
-  /** Watches the drains that begin, until the signal aborts. */
+  /** Watches the drains that start, until the signal aborts. */
   follow(signal: AbortSignal): void {
     const stop = this.#options.fleet.onChange(({ departures }) => {
       for (const uid of departures) this.#look(uid);
@@ -125,7 +125,7 @@ export class DrainLog {
     }
   }
 
-  /** A drain that had begun long before the board saw it may have lost pods already. */
+  /** If a drain started long before the board saw it, some of its pods may be gone already. */
   #isEarly({ status }: Departure): boolean {
     if (status.phase === "Preparing") return true;
     const beganAt = drainBeganAt(status);
@@ -166,15 +166,15 @@ export class DrainLog {
   }
 }
 
-/** The pod as the plan saw it: a deletion since the drain began was not there yet. */
+/** The pod as the plan saw it, without a deletion that came after the drain started. */
 function asBefore({ deletionAt, ...pod }: PodFacts, beganAt: Instant): PodFacts {
   if (deletionAt === undefined) return pod;
   return toldAt({ ...pod, deletionAt }) < beganAt ? { ...pod, deletionAt } : pod;
 }
 
 /**
- * A deletion timestamp is its deadline; a pod that is given less than its own grace period was
- * deleted later.
+ * When the pod's deletion was requested: its deletion timestamp is the end of the grace period. For
+ * a pod that was given less than its own grace period, the result is too early.
  */
 function toldAt({ deletionAt, graceSeconds }: PodFacts): Instant {
   return instant((deletionAt ?? 0) - seconds(graceSeconds));

@@ -23,7 +23,7 @@ export interface PictureFacts {
   readonly now: Instant;
   readonly state: Omit<FleetState, "days">;
   readonly releaseAnswers?: ReleaseAnswers | undefined;
-  /** Those of the history; what has ended since is added to them. */
+  /** The departures of the history; those that have ended since are added to them. */
   readonly ended?: EndedDepartures | undefined;
 }
 
@@ -172,7 +172,7 @@ export function whatIfFacts({ view, policies, releaseAnswers, at }: FactSources)
   };
 }
 
-/** No plan reads them, and what is needed to undo them is not shown to anybody. */
+/** No plan reads the actions, and the data for undoing them is not shown to anybody. */
 function withoutActions({ status, ...departure }: Departure): Departure {
   const { actions: _, ...rest } = status;
   return { ...departure, status: rest };
@@ -186,7 +186,7 @@ export interface SupposedPicture {
 }
 
 /**
- * The plan that these policies would have now. A planned departure that has not begun is shown at
+ * The plan that these policies would have now. A planned departure that has not started is shown at
  * the plan's instant, not at the one that its Departure still has.
  */
 export function supposedPicture(

@@ -279,7 +279,7 @@ export type StreamMessage =
       readonly clock: BoardClock;
       readonly change: BoardChange;
     }
-  /** Says that the stream is alive, and what time it is. */
+  /** Shows that the stream is alive, and what time it is. */
   | { readonly kind: "Clock"; readonly clock: BoardClock };
 
 export function withChange(picture: BoardPicture, change: BoardChange): BoardPicture {

@@ -1,4 +1,7 @@
-/** What a person can do from the board; the page writes it, the server reads it. */
+/**
+ * The acts that a person can perform from the board. The page writes them, and the server reads
+ * them.
+ */
 
 import { holdAnnotation } from "../../core/cluster/node.ts";
 import type { DrainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
@@ -6,7 +9,7 @@ import { type Fields, isFields, numberOf, textOf } from "../../core/json/json-fi
 import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
 
 export type BoardAct =
-  /** Null: for good. */
+  /** Null: indefinitely. */
   | {
       readonly kind: "Hold";
       readonly node: string;
@@ -22,37 +25,37 @@ export type BoardAct =
       readonly at: Instant | null;
       readonly by: Instant | null;
     }
-  /** Null: not any more. */
+  /** Null ends the freeze. */
   | { readonly kind: "Freeze"; readonly policy: string; readonly until: Instant | null }
   | { readonly kind: "Withdraw"; readonly departure: string; readonly uid: string };
 
-/** What an act would do, before it is done. */
+/** The effect of an act, before it is performed. */
 export interface ActPreview {
-  /** What it comes to, in sentences. */
+  /** Its effects, one sentence each. */
   readonly says: readonly string[];
-  /** Why it cannot be done; null where it can. */
+  /** Why the act cannot be performed; null if it can. */
   readonly refusal: string | null;
-  /** The same for a terminal. */
+  /** The same act as a command for a terminal. */
   readonly command: string;
-  /** How the pods would leave; null where none do. */
+  /** How the pods would leave; null if none do. */
   readonly drain: DrainPlanReport | null;
-  /** What it was decided upon; the act is refused where that has changed. */
+  /** The state that the preview is based on; the act is refused if that has changed. */
   readonly seen: string;
 }
 
 export interface ActRequest {
   readonly act: BoardAct;
-  /** Of this one act, however often it is sent. */
+  /** Identifies this act, however often it is sent. */
   readonly key: string;
   readonly seen: string;
 }
 
 export type ActAnswer =
   | { readonly kind: "Done"; readonly says: string }
-  /** By the API server, or because it is not as it was seen any more. */
+  /** Refused by the API server, or because the state has changed since the preview. */
   | { readonly kind: "Refused"; readonly says: string };
 
-/** Undefined for anything that is no act. */
+/** Undefined for anything that is not an act. */
 export function readAct(json: unknown): BoardAct | undefined {
   if (!isFields(json)) return undefined;
   const { kind, node, uid } = json;
@@ -92,7 +95,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Year 9999, the last that RFC 3339 can write. */
+/** Year 9999, the last that RFC 3339 supports. */
 const lastAt = 253_402_300_799_000;
 
 function hasInstant(fields: Fields, name: string): boolean {
@@ -106,13 +109,15 @@ function instantIn(fields: Fields, name: string): Instant | null {
   return typeof value === "number" ? instant(value) : null;
 }
 
-/** Which cluster a line is about, wherever it is typed: nobody's current context may be another. */
+/**
+ * The cluster that a command is for, named because the terminal's current context may be another.
+ */
 export interface CommandPlace {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
 }
 
-/** The line by which the same is done in a terminal, on the same cluster. */
+/** The command that does the same in a terminal, on the same cluster. */
 export function commandOf(act: BoardAct, { kubeconfig, context }: CommandPlace = {}): string {
   return [
     lineOf(act),
@@ -140,7 +145,7 @@ function lineOf(act: BoardAct): string {
   }
 }
 
-/** As people write it: to the second where it is a whole one. */
+/** Without milliseconds if they are zero, as people write instants. */
 export function briefInstant(at: Instant): string {
   return formatInstant(at).replace(".000Z", "Z");
 }
@@ -154,7 +159,7 @@ function freezePatch(until: Instant | null): string {
   return JSON.stringify({ spec: { gates: { freezeUntil } } });
 }
 
-/** As one word of a shell, whatever is in it. */
+/** Quotes a text as one word of a shell command, whatever it contains. */
 function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -31,26 +31,27 @@ export interface OperatorActsOptions {
   readonly store: Pick<DepartureStore, "create" | "move">;
   readonly writes: OperatorWrites;
   readonly now: () => Instant;
-  /** Of the lines for a terminal. */
+  /** For the commands that the board shows for a terminal. */
   readonly place?: CommandPlace | undefined;
 }
 
-/** What is found out about an act before it is shown or done. */
+/** What is known about an act before it is shown or performed. */
 interface ActFinding {
   readonly says: readonly string[];
   readonly refusal?: string | undefined;
-  /** What it rests upon; compared as text. */
+  /** The state that it is based on; compared as text. */
   readonly seen: string;
   readonly drain?: DrainPlanReport | undefined;
   readonly carryOut: () => Promise<OperatorResult>;
 }
 
-/** So many acts are remembered, so that none is done twice. */
+/** The number of acts that are remembered, so that none is performed twice. */
 const mostRemembered = 1000;
 
 /**
- * Shows what an act would do, by the core, and does it with the rights of the caller. An act is
- * done once, however often its request comes, and only where what it rests upon is as it was shown.
+ * Previews an act with the core's own rules, and performs it with the caller's permissions. An act
+ * is performed once, however often its request arrives, and only if the state that it is based on
+ * is still as it was shown.
  */
 export class OperatorActs {
   readonly #options: OperatorActsOptions;
@@ -176,7 +177,7 @@ export class OperatorActs {
     };
   }
 
-  /** The deadline by which the plan would have it gone; undefined where its lifetime has no end. */
+  /** The deadline that the plan would give the node; undefined if its lifetime has no limit. */
   #lastInstantOf(node: NodeFacts): Instant | undefined {
     const { fleet } = this.#options;
     const { policies } = fleet.view();
@@ -198,7 +199,7 @@ export class OperatorActs {
     const { fleet, pods, now } = this.#options;
     const [here, budgets] = await Promise.all([pods.list(node.name), pods.budgets()]);
     const { drain } = selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy;
-    // A person's instant is the drain's timeout, and no notice: nobody is forced out for it.
+    // An instant set by a person limits the drain, but is not a notice: it forces no pod out.
     const timeoutMs = deadlineAt === undefined ? drain.timeoutMs : between(departAt, deadlineAt);
     const rule = { ...drain, timeoutMs };
     return drainPlanReport(planDrain({ node, pods: here, budgets, rule, now: now() }));
@@ -272,7 +273,7 @@ function departSays(
     readonly deadlineAt: Instant | undefined;
     readonly policy: Policy | undefined;
     readonly step: DepartStep;
-    /** Its deadline by the plan. */
+    /** The node's deadline by the plan. */
     readonly lastAt: Instant | undefined;
   },
 ): readonly string[] {
@@ -299,7 +300,7 @@ interface Request {
   readonly step: DepartStep;
 }
 
-/** What would hold a planned departure, and does not hold one that somebody asks for. */
+/** What would hold a planned departure but does not hold a requested one. */
 function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly string[] {
   const hold = holdOf(node);
   const frozenUntil = policy?.gates.freezeUntil;
@@ -316,7 +317,7 @@ function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly st
   return holds.map((one) => `${node.name} leaves although ${one}`);
 }
 
-/** What a departure that somebody asks for waits for, as in `core/decide.ts`. */
+/** What a requested departure waits for, as in `core/decide.ts`. */
 function waitingSays({ policy, step }: Request): readonly string[] {
   const isHeld = step.kind === "Move" && step.departure.hold;
   const budgets = policy?.budgets.length ?? 0;

@@ -11,7 +11,7 @@ export interface CountedOutcomes {
   readonly notices: NoticeFigures;
 }
 
-/** The outcomes of one day (UTC) by Prometheus' counter. */
+/** The outcomes of one day (UTC) according to the Prometheus counter. */
 export interface CountedDay {
   /** As in `2026-11-20`. */
   readonly day: string;
@@ -37,7 +37,7 @@ export interface RangeQuestion {
   readonly stepSeconds: number;
 }
 
-/** Each day at its end, today so far; and the notices of all these days. */
+/** Queries each day at its end, today so far, and the notices of all these days. */
 export function outcomeQuestions(now: Instant): readonly RangeQuestion[] {
   const today = instant(Math.floor(now / dayMs) * dayMs);
   const sinceSeconds = Math.max(60, Math.floor((now - today) / 1000));

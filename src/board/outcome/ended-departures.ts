@@ -63,7 +63,7 @@ export function endSentence({ node, status }: Departure): string {
   return `${node.name} is gone; ${drainedBefore(drain)}.`;
 }
 
-/** Some of the pods that are gone were killed: those have not been drained. */
+/** How much of the drain was done. Pods that were killed do not count as drained. */
 function drainedBefore({ left, total, killed = 0 }: DrainCounts): string {
   if (total === 0) return "it had no pods to drain";
   const were = (count: number): string => (count === 1 ? "was" : "were");
@@ -130,7 +130,7 @@ export class EndedDepartures {
     this.#onNew = onNew;
   }
 
-  /** False for one that is known already, or that made no node leave. */
+  /** Returns false for a departure that is already known, or that made no node leave. */
   add(past: PastDeparture): boolean {
     if (this.#ids.has(past.id) || wasDropped(past)) return false;
     this.#ids.add(past.id);
@@ -168,7 +168,7 @@ export class EndedDepartures {
 }
 
 /**
- * Dropped by the plan before it began, for example because a user's own departure came first:
+ * The plan dropped it before it started, for example because a user's own departure came first:
  * nothing has departed, and nothing was cancelled.
  */
 function wasDropped({ outcome, reason, startedAt }: PastDeparture): boolean {
@@ -183,7 +183,7 @@ export interface KeptHistory {
   readonly departures: readonly PastDeparture[];
   /** Lines that were truncated when they were written. */
   readonly cut: number;
-  /** Lines that no board has written. */
+  /** Lines that no board wrote. */
   readonly foreign: number;
 }
 
@@ -206,8 +206,8 @@ export function readHistory(text: string): KeptHistory {
 }
 
 /**
- * A file may have been written by another version, or by hand: each field is read on its own, so
- * that one that is missing costs nobody the board.
+ * A file may have been written by another version, or by hand. Each field is read on its own, so
+ * that a missing one does not keep the board from starting.
  */
 function keptDeparture(value: unknown): PastDeparture | undefined {
   if (!isFields(value)) return undefined;
