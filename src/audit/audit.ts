@@ -202,8 +202,8 @@ function notesOn(fleet: AuditedFleet, options: AuditOptions): readonly string[] 
 }
 
 /**
- * Of workloads, and of the Services and budgets of their namespaces; everything else that creates
- * pods belongs to them.
+ * For workloads, and for the Services and budgets of their namespaces; everything else that creates
+ * pods belongs to a workload.
  */
 function notesOnIgnores({ workloads, manifests }: AuditedFleet): readonly string[] {
   const others = manifests.filter((manifest) => workloadKindOf(manifest) === undefined);

@@ -3,27 +3,30 @@ import { type Millis, parseDuration, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 
 /**
- * Where a budget comes from. `Read`: from the node's own kubelet. `File`: somebody wrote it down,
- * in a KubeletConfiguration or as `kubelet:30s/15s`. `Default`: what the platform ships. `Unknown`:
- * nobody knows; upstream's default of no graceful shutdown is assumed.
+ * Where a budget comes from. `Read`: from the node's own kubelet. `File`: from the user, as a
+ * KubeletConfiguration or as `kubelet:30s/15s`. `Default`: what the platform ships. `Unknown`: not
+ * known; the upstream default, no graceful shutdown, is assumed.
  */
 export type BudgetSource = "Read" | "File" | "Default" | "Unknown";
 
-/** What nodes of one sort give pods at shutdown. */
+/** What nodes of one kind give pods at shutdown. */
 export interface Platform {
-  /** As the user typed it, or a known name for nodes that were seen. */
+  /** As the user typed it, or a known name for nodes in the input. */
   readonly name: string;
   /** Empty: no graceful shutdown. */
   readonly groups: readonly ShutdownGroup[];
   readonly source: BudgetSource;
-  /** Nobody named it, so that only what can be on its cloud is judged against it. */
+  /**
+   * Set if nobody named the platform: only workloads that can run on this cloud are checked against
+   * it.
+   */
   readonly assumedCloud?: string | undefined;
 }
 
 interface KnownPlatform {
   readonly totalSeconds: number;
   readonly criticalSeconds: number;
-  /** What it is, for the documentation. */
+  /** A description for the documentation. */
   readonly what: string;
 }
 
@@ -52,10 +55,10 @@ export const knownPlatforms = {
 
 export type KnownPlatformName = keyof typeof knownPlatforms;
 
-/** Judged against when neither the user nor a node of the input names a platform. */
+/** Checked if neither the user nor a node of the input names a platform. */
 export const defaultPlatformNames = ["gke", "eks-al2023", "eks", "aks"] as const;
 
-/** Those, each for the workloads of its own cloud. */
+/** The default platforms, each for the workloads of its own cloud. */
 export function assumedPlatforms(): readonly Platform[] {
   return defaultPlatformNames.map((name) => ({
     ...knownPlatform(name),
@@ -63,7 +66,7 @@ export function assumedPlatforms(): readonly Platform[] {
   }));
 }
 
-/** What a platform argument asks for; the file of a `KubeletFile` is read by the caller. */
+/** What a platform argument requests; the caller reads the file of a `KubeletFile`. */
 export type PlatformRequest =
   | { readonly kind: "Ready"; readonly platform: Platform }
   | { readonly kind: "KubeletFile"; readonly name: string; readonly path: string };
@@ -111,7 +114,7 @@ export function parsePlatform(text: string): PlatformRequest {
 }
 
 /**
- * What the kubelet itself would refuse of the two periods, as the end of a sentence.
+ * Why the kubelet itself would refuse the two periods, as the end of a sentence.
  * Source: kubernetes 1.36 pkg/kubelet/apis/config/validation/validation.go.
  */
 export function problemOfPair(totalMs: Millis, criticalMs: Millis): string | undefined {

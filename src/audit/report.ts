@@ -7,16 +7,16 @@ import { type Manifest, nameOfObject } from "./objects/manifest.ts";
 import type { Workload } from "./objects/workload.ts";
 import type { BudgetSource, Platform } from "./platform.ts";
 
-/** From what hurts most. `error`: pods will be lost or a drain will stand still. */
+/** The most harmful first. `error`: pods will be lost or a drain will get stuck. */
 export const severities = ["error", "warning", "info"] as const;
 
 export type Severity = (typeof severities)[number];
 
-/** One thing that a rule has to say about one object. */
+/** One statement of a rule about one object. */
 export interface Finding {
   readonly rule: string;
   readonly severity: Severity;
-  /** The platform on which it holds; null where it holds on all. */
+  /** The platform that it applies to; null if it applies to all. */
   readonly platform: string | null;
   readonly object: string;
   readonly message: string;
@@ -25,32 +25,32 @@ export interface Finding {
   readonly line: number | null;
 }
 
-/** What a rule says of an object, before the audit puts the rule's name on it. */
+/** A finding as its rule returns it, before the audit adds the rule's name. */
 export interface Remark {
   readonly severity: Severity;
   readonly platform?: string;
-  /** What it is about; absent: the platform itself. */
+  /** The object that it is about; absent: the platform itself. */
   readonly about: Workload | Manifest | undefined;
-  /** Where to point in the input for what is about a platform: an example. */
+  /** For a remark about a platform: a workload of the input to point at. */
   readonly example?: Workload | undefined;
   readonly message: string;
   readonly fix: string;
 }
 
-/** Manifests that show a rule; the tests run both. */
+/** Manifests that demonstrate a rule; the tests run both. */
 export interface RuleExample {
   /** YAML of one or more documents. */
   readonly yaml: string;
-  /** Platforms to judge against; absent: `gke`. */
+  /** Platforms to check against; absent: `gke`. */
   readonly platforms?: readonly string[];
 }
 
-/** One rule of the audit: everything that its page in the documentation says, and the check. */
+/** One rule of the audit: the check, and everything that its page in the documentation says. */
 export interface Rule {
   readonly id: string;
-  /** The worst that it may say. */
+  /** The most severe level that its findings may have. */
   readonly severity: Severity;
-  /** One sentence without a period: what is found. */
+  /** What is found: one sentence without a period. */
   readonly title: string;
   readonly why: string;
   readonly fix: string;
@@ -63,7 +63,8 @@ export interface Rule {
 }
 
 /**
- * Kinds that keep a number of pods alive; Jobs and bare pods do not, a DaemonSet has one a node.
+ * Kinds that keep a number of pods running. Jobs and bare pods do not, and a DaemonSet has one per
+ * node.
  */
 const replicated = new Set(["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"]);
 
@@ -71,7 +72,7 @@ export function isReplicated(workload: Workload): boolean {
   return replicated.has(workload.kind);
 }
 
-/** The workloads that a Spot rule concerns: all but those that are kept off Spot nodes. */
+/** The workloads that a Spot rule applies to: all except those that are kept off Spot nodes. */
 export function spotWorkloads(fleet: AuditedFleet): readonly Workload[] {
   return [...fleet.onSpot];
 }
@@ -104,13 +105,13 @@ export interface AuditReport {
   readonly workloads: readonly ReportedWorkload[];
   /** The worst first. */
   readonly findings: readonly Finding[];
-  /** What an annotation `lastcall.dev/audit-ignore` sets aside, with its reason. */
+  /** Findings that an annotation `lastcall.dev/audit-ignore` ignores, with its reason. */
   readonly ignored: readonly (Finding & { readonly reason: string })[];
-  /** What the baseline already holds. */
+  /** Findings that are in the baseline already. */
   readonly known: readonly Finding[];
   /** Objects whose pods the input does not show. */
   readonly notJudged: readonly ReportedObject[];
-  /** What a reader should know of how it was judged, one sentence each. */
+  /** What a reader should know about how the input was checked, one sentence each. */
   readonly notes: readonly string[];
   readonly summary: {
     readonly workloads: number;
@@ -132,10 +133,10 @@ export interface ReportedWorkload extends ObjectPlace {
   readonly priority: number;
   readonly wantedGraceSeconds: number;
   readonly graceSource: GraceSource;
-  /** Seconds by platform; a platform whose nodes the workload cannot be placed on is missing. */
+  /** Seconds by platform; platforms whose nodes the workload cannot be placed on are left out. */
   readonly granted: Readonly<Record<string, number>>;
   readonly cut: Readonly<Record<string, boolean>>;
-  /** Whether its pods may be placed on Spot nodes: nowhere else, also there, or never. */
+  /** Whether its pods may be placed on Spot nodes: only there, there as well, or never. */
   readonly spot: Landing;
 }
 
@@ -166,7 +167,7 @@ export function readBaseline(json: unknown, place: PlaceOfField): Baseline {
   return { keys: new Set(keys) };
 }
 
-/** A finding is known by rule, platform and object: lines and files move. */
+/** Rule, platform and object identify a finding, because lines and files move. */
 export function isKnown(baseline: Baseline, finding: Finding): boolean {
   return baseline.keys.has(keyOf(finding.rule, finding.platform ?? undefined, finding.object));
 }

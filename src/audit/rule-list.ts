@@ -15,7 +15,7 @@ import {
 } from "./rules/shutdown-rules.ts";
 import { criticalOnSpot, lbDelayOverNotice, localData, longJobOnSpot } from "./rules/spot-rules.ts";
 
-/** All rules, ordered by what hurts first; reports keep this order within a severity. */
+/** All rules, the most harmful first; reports keep this order within a severity. */
 export const ruleList: readonly Rule[] = [
   graceCut,
   prestopOverGrace,
@@ -35,7 +35,7 @@ export const ruleList: readonly Rule[] = [
   pdbMissing,
 ];
 
-/** How much a rule hurts: its place in the list, 0 the worst. */
+/** The position of a rule in the list; 0 is the most harmful. */
 export function rankOf(ruleId: string): number {
   return ruleList.findIndex((rule) => rule.id === ruleId);
 }

@@ -32,8 +32,8 @@ interface Owner {
 }
 
 /**
- * Finds the workloads of the input. What another object of the input owns is not listed again; pods
- * whose owner is not in the input (a recording of nodes and pods only) count as that owner's.
+ * Finds the workloads of the input. An object whose owner is in the input is not listed again. Pods
+ * whose owner is not in the input (a recording of only nodes and pods) count as that owner's.
  */
 export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const classes = readPriorityClasses(manifests);

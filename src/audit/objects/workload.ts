@@ -218,7 +218,7 @@ const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
   Pod: { groups: [""], templatePath: [] },
 };
 
-/** A custom resource for which the path of the template is known; never one of Kubernetes' own. */
+/** A custom resource with a known template path; never a kind of Kubernetes itself. */
 function isCustomWorkload(
   manifest: Manifest,
 ): manifest is Manifest & { readonly templatePath: readonly string[] } {
@@ -228,7 +228,7 @@ function isCustomWorkload(
 /** API groups of Kubernetes itself that do not end in `.k8s.io`. */
 const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
 
-/** Where a kind has its pods; undefined for a kind that creates none, or is not Kubernetes' own. */
+/** Where a kind has its pods; undefined if it creates none, or is not a kind of Kubernetes. */
 export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
   if (isCustomWorkload(manifest)) {
     return { groups: [manifest.group], templatePath: manifest.templatePath, replicasPath };

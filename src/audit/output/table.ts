@@ -54,7 +54,7 @@ interface TextCell {
   readonly tone?: TextTone | undefined;
 }
 
-/** Those that lose most come first, so that one screen shows what matters. */
+/** The workloads that lose most come first, so that the first screen shows what matters. */
 function graceTable(report: AuditReport, { paint, rows }: Style): string {
   if (report.workloads.length === 0) return "No workloads.";
   const names = report.platforms.map((platform) => platform.name);
@@ -78,7 +78,7 @@ function budgetOf({ groups }: AuditReport["platforms"][number]): string {
   return formatDuration(seconds(regular?.seconds ?? 0));
 }
 
-/** Seconds lost on the worst platform; what was asked for on purpose weighs more. */
+/** Seconds lost on the worst platform; a grace period that was set on purpose weighs more. */
 function lossOf(workload: ReportedWorkload): number {
   const lost = Object.entries(workload.granted).map(([name, grantedSeconds]) =>
     workload.cut[name] === true ? workload.wantedGraceSeconds - grantedSeconds : 0,
@@ -121,7 +121,7 @@ function layOut(rows: readonly (readonly TextCell[])[], paint: Paint): string {
   return lines.join("\n");
 }
 
-/** One block a rule and a platform: what it is, where it is, what to do. */
+/** One block per rule and platform: what it is, where it is, and what to do. */
 function findingLines(report: AuditReport, { paint, rows }: Style): readonly string[] {
   const blocks = Map.groupBy(
     report.findings,

@@ -221,7 +221,7 @@ function spreadMissesItself({ template }: Workload): boolean {
   return template.spread.some(({ selector }) => !selects(selector, template.labels));
 }
 
-/** Anti-affinity may refer to pods of others, so every workload of the namespace counts. */
+/** Anti-affinity may refer to other workloads' pods, so every workload of the namespace counts. */
 function antiAffinityMissesAll(fleet: AuditedFleet, workload: Workload): boolean {
   const selected = fleet.selectedIn(workload.namespace);
   return workload.template.apart.some(

@@ -1,4 +1,4 @@
-/** How much time a pod gets between SIGTERM and its end, and how it uses it. */
+/** How much time a pod gets between SIGTERM and SIGKILL, and how it uses that time. */
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import { type Container, longestPreStop } from "../objects/pod-template.ts";
@@ -65,7 +65,7 @@ function remarkOn(workload: Workload, platform: Platform): Remark {
   };
 }
 
-/** A default that nobody chose and a budget that nobody knows must not fail a build. */
+/** A grace period that nobody set, or an unknown budget, must not fail a build. */
 function severityOn(workload: Workload, platform: Platform): Severity {
   return workload.graceSource === "Set" && platform.source !== "Unknown" ? "error" : "info";
 }
@@ -122,7 +122,7 @@ function checkPrestopOverGrace(fleet: AuditedFleet): readonly Remark[] {
   });
 }
 
-/** With fewer seconds than this after the hook there is hardly time to close connections. */
+/** With less time than this after the hook, a program can hardly close its connections. */
 const enoughSeconds = 5;
 
 export const prestopEatsBudget: Rule = {
@@ -297,7 +297,7 @@ function checkExecSigtermLost(fleet: AuditedFleet): readonly Remark[] {
     );
 }
 
-/** Tried with dash 0.5.12, bash 5.2 and the ash of busybox 1.35. */
+/** Tested with dash 0.5.12, bash 5.2 and the ash of busybox 1.35. */
 function severityOfCommand({
   command,
   args,
@@ -322,7 +322,7 @@ function withoutEnv(words: readonly string[]): readonly string[] {
   return rest.slice(rest.findIndex((word) => !/^-|^\w+=/.test(word)));
 }
 
-/** Without comments and without what merely looks like a second command. */
+/** Without comments, and without anything that merely looks like a second command. */
 function bareScript(script: string): string {
   return script
     .replace(/^\s*#.*$/gm, "")
