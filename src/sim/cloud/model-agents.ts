@@ -23,8 +23,9 @@ interface ModelAgentsOptions {
 }
 
 /**
- * The real agent on every machine of a model cluster, from when its Node is registered until its
- * power is off. Resolves once the signal has aborted and all have stopped; rejects if one fails.
+ * Runs the real agent on every machine of a model cluster, from when its Node is registered until
+ * its power is off. Resolves once the signal has aborted and all have stopped; rejects if one
+ * fails.
  */
 export async function runAgents(options: ModelAgentsOptions, signal: AbortSignal): Promise<void> {
   const { cloud } = options.cluster;
@@ -70,7 +71,7 @@ async function runAgent(
     findSource: () => Promise.resolve(source),
     reporter: new NoticeReporter({ api, identify, log }),
     health: new AgentHealth(clock),
-    // A random stream of its own, so that agents do not change each other's draws.
+    // Its own random stream, so that agents do not change each other's draws.
     rng: seededRng(hashOf(`${seed}|${id}|agent`)),
     metrics: { count: () => {} },
     ...{ clock, log, dryRun: false },
@@ -94,7 +95,7 @@ const channel = "gcp/preempted";
 interface ModelNoticeOptions {
   readonly cloud: ModelCloud;
   readonly clock: Clock;
-  /** The id of the listening machine: another one may get its name. */
+  /** The id of the watched machine; another one may get its name. */
   readonly machineId: string;
   readonly name: string;
   /** The notice period of a machine, as its owner has set it in its metadata. */

@@ -201,7 +201,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
     if (mode === "Delete") slot.closed = true;
     const gone = this.#whenGone(slot.machine.id).then(() => {
-      // When it is done, the machine shows it: it is gone, or another has its place.
+      // No longer needed: the machine itself now shows it is gone, or another one has its place.
       this.#releases.delete(requestId);
       return { kind: "Released" } as const;
     });

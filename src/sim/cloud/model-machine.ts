@@ -247,11 +247,12 @@ const hardLimit = hours(24);
 
 /**
  * Preemptions that do not depend on what anybody does about them. Each slot of a group has
- * candidate instants that the seed alone decides (a Poisson process at the highest hazard there
- * is). A machine is preempted at one with the likelihood of its age then (thinning: Lewis and
- * Shedler 1979), so that lifetimes follow the observed distribution. Two policies on one seed so
- * meet the same candidates at the same instants, whichever machines they have kept until then:
- * their outcomes differ by what they did, not by luck (common random numbers).
+ * candidate instants that the seed alone decides (a Poisson process at the highest hazard in the
+ * table). A machine is preempted at a candidate with a probability that depends on its age then
+ * (thinning: Lewis and Shedler 1979), so that lifetimes follow the observed distribution. Two
+ * policies with one seed therefore meet the same candidates at the same instants, whichever
+ * machines they have kept until then: their outcomes differ by what they did, not by luck (common
+ * random numbers).
  */
 export class EmpiricalPreemptions implements PreemptionModel {
   readonly #seed: number;
@@ -259,8 +260,9 @@ export class EmpiricalPreemptions implements PreemptionModel {
   readonly #candidates = new Map<string, readonly PreemptionCandidate[]>();
 
   /**
-   * No machine is preempted before `noneBefore`: for a fleet of which only that is known. Later
-   * preemptions are as likely as before, since candidates are independent of one another.
+   * No machine is preempted before `noneBefore`: for a fleet that is known to have survived until
+   * then. Later preemptions are as likely as before, since candidates are independent of one
+   * another.
    */
   constructor(seed: number, { noneBefore = instant(0) }: { noneBefore?: Instant } = {}) {
     this.#seed = seed;
@@ -280,7 +282,10 @@ export class EmpiricalPreemptions implements PreemptionModel {
     return { at: limitAt, because: "Limit" };
   }
 
-  /** By the day on which the limit is reached, so that it too is the same for every policy. */
+  /**
+   * Derived from the day on which the limit is reached, so that it is the same for every policy,
+   * too.
+   */
   #overtime(slot: string, bornAt: Instant): Millis {
     const day = blockOf(plus(bornAt, hardLimit));
     const steps = gcpPreemptibleLifetimes.overtimeSeconds;
@@ -328,9 +333,7 @@ const hazardSteps: readonly HazardStep[] = gcpPreemptibleLifetimes.survival
 
 const highestHazard = Math.max(...hazardSteps.map((step) => step.perHour));
 
-/**
- * Preemptions an hour that threaten a machine of this age; none after 24 h, when the limit ends it.
- */
+/** Preemptions per hour of a machine of this age; 0 after 24 h, when the limit ends it. */
 function hazardAt(age: Millis): number {
   return hazardSteps.find((step) => age < step.untilMs)?.perHour ?? 0;
 }

@@ -18,7 +18,7 @@ import {
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
 /**
- * An evicted pod that does not begin to terminate within this time counts again. Source:
+ * An evicted pod that does not start to terminate within this time counts again. Source:
  * disruption.go, DeletionTimeout.
  */
 const deletionTimeout = minutes(2);

@@ -266,13 +266,13 @@ export function isShuttingDown(node: NodeObject | undefined): boolean {
   return (node?.status.conditions ?? []).some(({ message }) => message === shuttingDown);
 }
 
-/** The time from SIGTERM until its program exits by itself; default one second. */
+/** The time from SIGTERM until its program exits on its own; default one second. */
 export function exitSecondsOf(pod: PodObject): number {
   const text = pod.metadata.annotations?.[podBehaviour.exitSeconds];
   return text === "never" ? Number.POSITIVE_INFINITY : Number(text ?? 1);
 }
 
-/** An address that looks like one; from the uid, so that it is the same in every run. */
+/** A plausible address, derived from the uid so that it is the same in every run. */
 function addressOf(uid: string): string {
   const [a, b, c] = [0, 2, 4].map((at) => Number.parseInt(uid.slice(at, at + 2), 16));
   return `10.${a}.${b}.${c}`;

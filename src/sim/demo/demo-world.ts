@@ -99,7 +99,7 @@ function groupsOf(nodes: number): readonly MachineGroup[] {
 
 /** From the start until the first planned departure. */
 const untilFirst = minutes(10);
-/** If too many nodes are to leave one by one for that, they begin at this age. */
+/** If too many nodes are to leave one by one for that, they start at this age. */
 const leastAge = hours(1);
 /** From the start until the cloud takes a machine early. */
 const untilPreemption = minutes(4);
@@ -150,7 +150,9 @@ const demoSpacingMs = minutes(15);
 
 const hourMs = 3_600_000;
 
-/** The hour of the day (UTC) in which no departure may start, some hours after the start. */
+/**
+ * The hour of the day (UTC) in which no departure may start; it begins some hours after the demo.
+ */
 function quietHour(startAt: Instant): number {
   return (Math.floor(startAt / hourMs) + 5) % 24;
 }
@@ -182,7 +184,7 @@ function demoMayStart(startAt: Instant, at: Instant): boolean {
   return Math.floor(at / hourMs) % 24 !== quietHour(startAt);
 }
 
-/** The invariants of a run of the demo that began at `startAt`. */
+/** The invariants of a run of the demo that started at `startAt`. */
 export function demoInvariants(startAt: Instant): readonly Invariant[] {
   return [
     startIsAllowed({
@@ -211,12 +213,14 @@ interface DemoWorkload {
   readonly cpu: string;
   readonly graceSeconds: number;
   readonly startSeconds: number;
-  /** From SIGTERM until its program exits by itself. */
+  /** From SIGTERM until its program exits on its own. */
   readonly exitSeconds: number;
   readonly budget?: { readonly maxUnavailable: number | string } | { readonly spare: number };
 }
 
-/** A shop: servers that stop quickly, a database that takes its time, workers that take longer. */
+/**
+ * A shop: servers that stop quickly, a database that needs longer, and workers that need longest.
+ */
 const workloads: readonly DemoWorkload[] = [
   {
     ...{ name: "web", kind: "Deployment", replicas: 24, leastReplicas: 2, cpu: "250m" },

@@ -20,7 +20,7 @@ export interface NoticeTimeline {
 
 interface PodTimeline {
   readonly name: string;
-  /** When its deletion or its shutdown began. */
+  /** When its deletion or its shutdown started. */
   readonly terminatingAt?: Instant;
   /** When it had ended; absent if it was still running when the power went off. */
   readonly endedAt?: Instant;
@@ -29,11 +29,14 @@ interface PodTimeline {
 }
 
 interface WatchedPod extends PodTimeline {
-  /** From SIGTERM until its program exits by itself. */
+  /** From SIGTERM until its program exits on its own. */
   readonly exitMs: number;
 }
 
-/** Follows the pods of the machine with the latest notice, by the cloud and the pods alone. */
+/**
+ * Follows the pods of the machine with the latest notice, using only the cloud's events and the
+ * pods.
+ */
 export class NoticeWatch {
   readonly #cluster: ModelCluster;
   #timeline: NoticeTimeline | undefined;
@@ -61,12 +64,12 @@ export class NoticeWatch {
     }
     if (this.#timeline === undefined || machine.id !== this.#machineId) return;
     if (kind !== "Gone") return;
-    // Whatever still runs when the power goes off is killed by it.
+    // Losing power kills whatever is still running.
     this.#change((pod) => (pod.endedAt === undefined ? { ...pod, isKilled: true } : pod));
     this.#timeline = { ...this.#timeline, goneAt: at };
   }
 
-  /** The shutdown terminates the pods that were not told before. */
+  /** The shutdown terminates the pods that are not terminating yet. */
   #onNodeChange(node: NodeObject): void {
     const { node: name, goneAt } = this.#timeline ?? {};
     if (name !== node.metadata.name || goneAt !== undefined || !isShuttingDown(node)) return;

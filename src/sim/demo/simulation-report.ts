@@ -190,7 +190,10 @@ export class FleetTally {
   }
 }
 
-/** The seconds in which this change tells a running pod to terminate; undefined if it does not. */
+/**
+ * The grace period in seconds if this change starts a running pod's termination; otherwise
+ * undefined.
+ */
 function grantedBy(before: PodObject, now: PodObject): number | undefined {
   const shutDown = now.status.phase === "Failed" && now.status.reason === "Terminated";
   if (shutDown) return Math.min(wantedSeconds(now), gkeShutdownGrace.regularSeconds);

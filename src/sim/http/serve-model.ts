@@ -212,7 +212,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** kubectl does not retry with JSON by itself, so the refusal says how to. */
+/** kubectl does not retry with JSON on its own, so the refusal says how to. */
 function fromProtobuf(bytes: Uint8Array): object {
   const object = readProtobufObject(bytes);
   if (object !== undefined) return object;

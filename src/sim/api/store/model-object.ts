@@ -16,7 +16,7 @@ export function frozenCopy<T>(value: T): T {
   return Object.freeze(copy) as T;
 }
 
-/** Freezes a value of our own in place; stops at frozen parts. */
+/** Freezes a value that the caller owns in place; stops at frozen parts. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const key in value) deepFreeze(value[key]);

@@ -113,7 +113,7 @@ interface Receiver {
   readonly queue: WatchQueue;
 }
 
-/** An object that begins to match is ADDED to this watch, one that no longer matches is DELETED. */
+/** An object that starts to match is ADDED to this watch; one that no longer matches is DELETED. */
 function forward(change: StoredChange, { type, filter, queue }: Receiver): void {
   const before = change.previous !== undefined && filter(change.previous);
   const after = change.type !== "DELETED" && filter(change.object);

@@ -57,9 +57,9 @@ export function isDryRun(options: Fields, query: Readonly<Record<string, string>
 }
 
 /**
- * Deletes an object, or begins to: a pod on a node gets its grace period, an object with finalizers
- * waits for them. Throws `ApiRefusal`. Source: apiserver `pkg/registry/rest/delete.go` and
- * `pkg/registry/generic/registry/store.go`.
+ * Deletes an object, or starts to: a pod on a node gets its grace period, and an object with
+ * finalizers waits for them. Throws `ApiRefusal`. Source: apiserver `pkg/registry/rest/delete.go`
+ * and `pkg/registry/generic/registry/store.go`.
  */
 export function deleteObject(context: ApiContext, deletion: Deletion): Deleted {
   const { type, namespace, name, options } = deletion;
@@ -133,7 +133,7 @@ function firstGrace(pod: ModelObject, wanted: number | undefined): number {
   return grace < 0 ? 1 : grace;
 }
 
-/** A deletion under way can only be shortened: its deadline counts from when it began. */
+/** A deletion under way can only be shortened: its deadline counts from its start. */
 function shortened(
   context: ApiContext,
   pod: { current: ModelObject; graceSeconds: number | undefined },

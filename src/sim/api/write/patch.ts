@@ -244,7 +244,7 @@ function withoutDirectives(value: unknown): unknown {
   return Object.fromEntries(kept.filter(([, member]) => member !== null));
 }
 
-/** Lists that server-side apply merges by key in the kinds that we write. */
+/** Lists that server-side apply merges by key in the kinds that the project writes. */
 const mapKeys: Readonly<Record<string, string>> = {
   conditions: "type",
   containers: "name",
