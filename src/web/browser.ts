@@ -1,4 +1,4 @@
-/** Everything that the page takes from its browser: time, storage, requests. */
+/** Everything that the page uses of its browser: time, storage, requests. */
 
 export function elapsedMs(): number {
   return performance.now();
@@ -20,7 +20,7 @@ export function hasTemporal(): boolean {
   return "Temporal" in globalThis;
 }
 
-/** Undefined if the browser stores nothing, or was told not to. */
+/** Undefined if the browser stores nothing or is configured not to. */
 export function remembered(name: string): string | undefined {
   try {
     return localStorage.getItem(`lastcall-${name}`) ?? undefined;

@@ -257,7 +257,7 @@ function StatusText({ view, row }: RowProps): VNode {
 }
 
 /**
- * A working controller begins within seconds; on a fast clock, the page samples few of its hours.
+ * A working controller starts within seconds; on a fast clock, the page samples few of its hours.
  */
 const lateMs = 60_000;
 

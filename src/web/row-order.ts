@@ -5,7 +5,7 @@ function dueAt(row: BoardRow): number {
   return row.departAt ?? row.deadlineAt ?? Number.POSITIVE_INFINITY;
 }
 
-/** The most urgent first: by deadline if there is a notice, otherwise by when it began. */
+/** The most urgent first: by deadline if there is a notice, otherwise by when it started. */
 export function leavingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
   const urgency = (row: BoardRow): number =>
     row.noticedAt === null ? Number.POSITIVE_INFINITY : (row.deadlineAt ?? 0);

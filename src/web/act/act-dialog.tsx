@@ -22,7 +22,7 @@ import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-t
 
 const commandId = "act-command";
 
-/** The action that the viewer has begun. */
+/** The action that the viewer has started. */
 export type Intent =
   | { readonly kind: NodeAct; readonly row: BoardRow }
   | { readonly kind: PolicyAct; readonly card: PolicyCard };
@@ -47,7 +47,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   const [answer, send] = useSending({ act, look, preview, words, onRefused });
   useEffect(() => dialog.current?.showModal(), []);
   // The focused elements disappear when the action is done: the confirm button, and the one that
-  // began it.
+  // started it.
   useEffect(() => {
     if (answer?.kind === "Done") lastButton.current?.focus();
   }, [answer?.kind]);

@@ -2,18 +2,16 @@ import { instantOfLocal, isSameDay, nextHour } from "../browser.ts";
 import type { Words } from "../words/words.ts";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 
-/** An instant; null for "now" or "for good"; or a day and time that are still being typed. */
+/** An instant; null for "now" or "indefinitely"; or a day and time that are still being typed. */
 export type Chosen = number | null | "Unfinished";
 
 export interface Times {
-  /** When to begin, or until when to hold. */
+  /** When to start, or until when to hold. */
   readonly at: Chosen;
   readonly by: Chosen;
 }
 
-/**
- * The contents of a field for a day and a time. A partial time is not valid, but not empty either.
- */
+/** The contents of a field for a day and a time. A partial time is invalid, but not empty. */
 export function chosenIn(field: {
   readonly value: string;
   readonly validity: { readonly badInput: boolean };

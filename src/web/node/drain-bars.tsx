@@ -1,4 +1,4 @@
-/** What all charts of a drain have: the time axis above, and a pod next to each bar. */
+/** The common parts of all charts of a drain: the time axis above, and a pod next to each bar. */
 
 import type { NodeDeparture, NodePage, PodRecord, ShownDrain } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
@@ -89,7 +89,7 @@ interface HappenedProps {
   readonly departure: NodeDeparture;
 }
 
-/** What each pod was to get, outlined, and what it took, filled, on the time axis of the drain. */
+/** What each pod was to get (outlined) and what it took (filled), on the time axis of the drain. */
 function Happened({ view, departure }: HappenedProps): VNode | null {
   const { words, now, language } = view;
   const { record, past } = departure;

@@ -118,8 +118,8 @@ interface Wanted {
 const againMs = 20_000;
 
 /**
- * Requested again whenever its row has changed, which in a drain is with every pod that leaves;
- * when the cluster is back; and when the page is visible again.
+ * Requested again whenever its row has changed (in a drain, with every pod that leaves), when the
+ * cluster is reachable again, and when the page becomes visible again.
  */
 function useNodePage({ name, row, connection }: Wanted): Fetched {
   const [fetched, setFetched] = useState<Fetched>({ kind: "None" });
@@ -248,7 +248,7 @@ function Actions({ view, page }: { readonly view: PageView; readonly page: NodeP
   );
 }
 
-/** A step is named by the phase that it began, or by the reason given in it. */
+/** A step is named after the phase that it started, or after the reason given in it. */
 function stepWords(step: string, { words, language }: PageView): string {
   const phases: Readonly<Record<string, string>> = words.phases;
   const reasons: Readonly<Record<string, Readonly<Record<Language, string>>>> = reasonWords;

@@ -1,4 +1,4 @@
-/** The texts of the page in each language; types ensure that all languages have all of them. */
+/** The texts of the page in each language; the types ensure that every language has all of them. */
 import type { ActionState, Outcome, Phase } from "../../core/departure/departure.ts";
 import type { Cause } from "../../core/policy/action.ts";
 
