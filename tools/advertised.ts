@@ -1,9 +1,9 @@
-/** What help, docs and `/metrics` promise, and who keeps it. */
+/** What help, docs and `/metrics` promise, and whether code keeps the promise. */
 
 export interface Promised {
-  /** Names of flags, without dashes. */
+  /** Names of options, without dashes. */
   readonly options: readonly string[];
-  /** Commands that an option is listed for, and those that there are. */
+  /** The commands that options are listed for, and the commands that exist. */
   readonly optionCommands: readonly string[];
   readonly commands: readonly string[];
   readonly metrics: readonly string[];
@@ -14,11 +14,12 @@ export interface CodeFile {
   readonly text: string;
 }
 
-/** Where options and metrics are listed; a name that stands there alone is read by nobody. */
+/** Where options and metrics are listed; a name that occurs only there is unused. */
 const lists = /^src\/(config\/|server\/metric-list\.ts|contracts\/telemetry\.ts)/;
 
 /**
- * A sentence for each option without a reader, metric without a writer and command without code.
+ * One sentence for each option that nothing reads, metric that nothing sets and command that does
+ * not exist.
  */
 export function unkept(promised: Promised, files: readonly CodeFile[]): readonly string[] {
   const code = files.filter(({ path }) => !lists.test(path)).map(({ text }) => text);
@@ -37,7 +38,7 @@ export function unkept(promised: Promised, files: readonly CodeFile[]): readonly
   ];
 }
 
-/** The field that an option becomes: `health-address` is `healthAddress`. */
+/** The field that holds an option: `health-address` becomes `healthAddress`. */
 function fieldOf(name: string): string {
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -10,20 +10,20 @@ import { licenseText, packagesOf } from "./release/bundled-packages.ts";
 import { root } from "./source-tree.ts";
 
 const out = join(root, "dist");
-/** Packed: what a browser loads before it can show the board. */
+/** Compressed: what a browser loads before it can show the board. */
 const mostPageBytes = 150_000;
-/** A function starts the sooner the less it reads. */
+/** A function starts faster if it has less to read. */
 const mostResponderBytes = 1_500_000;
 
 rmSync(out, { recursive: true, force: true });
 
 const settings = {
   platform: "node",
-  // AWS' clients come as one file, too, of which nothing can be left out.
+  // Prefers ES modules: the AWS SDK's clients also ship as one file that cannot be tree-shaken.
   resolve: { mainFields: ["module", "main"] as string[] },
   // The polyfill exists for its effect on the global scope.
   treeshake: { moduleSideEffects: (id: string) => id.includes("/temporal-polyfill/") },
-  // What the oldest maintained Node can parse.
+  // The oldest maintained release of Node has to parse it.
   transform: { target: "node22" },
 } as const;
 
@@ -31,11 +31,11 @@ const build = await rolldown({
   ...settings,
   input: {
     lastcall: join(root, "src/cli/main.ts"),
-    // Started by the audit as a thread of its own, by its file's name.
+    // The audit starts it as a worker thread, by its file name.
     "parse-worker": join(root, "src/cli/input/parse-worker.ts"),
-    // The agent's image runs this one, on Bun: without the other commands.
+    // The agent's image runs this one, on Bun, without the other commands.
     agent: join(root, "src/cli/agent-main.ts"),
-    // Loaded first by a Node that has no Temporal of its own.
+    // Loaded first if Node has no Temporal of its own.
     temporal: join(root, "src/runtime/temporal.ts"),
   },
 });
@@ -48,7 +48,7 @@ const { output } = await build.write({
 });
 await build.close();
 
-// The responder is one file, which a function takes as it is: nothing is left out or beside it.
+// The responder is a single file, so that a function can use it as it is.
 const responder = await rolldown({ ...settings, input: join(root, "src/cli/lambda-main.ts") });
 const { output: responderOutput } = await responder.write({
   file: join(out, "lambda/index.mjs"),
@@ -64,8 +64,8 @@ if (responderBytes > mostResponderBytes) {
   );
 }
 
-// The board's page, for browsers: one script, another for what is asked for seldom, and what they
-// are shown with.
+// The board's page, for browsers: the main script, a second one for what is rarely requested, and
+// the page and styles around them.
 const page = join(out, "board");
 const pageBuild = await rolldown({
   input: join(root, "src/web/main.tsx"),
@@ -80,7 +80,7 @@ const pageOutput = await pageBuild.write({
   chunkFileNames: "[name].js",
 });
 await pageBuild.close();
-// Served by these names (src/cli/board/start-board.ts).
+// The board serves them under these names (src/cli/board/start-board.ts).
 const pageScripts = pageOutput.output.map(({ fileName }) => fileName).sort();
 if (pageScripts.join() !== "board.js,what-if.js") {
   throw new Error(`The page of the board has the scripts ${pageScripts.join(", ")}`);
@@ -115,7 +115,7 @@ const bundled = { lastcall: packages, "lastcall-agent": packagesOf(modulesOf(["a
 // For the bills of materials of a release.
 writeFileSync(join(out, "bundled-packages.json"), JSON.stringify(bundled, withoutTexts));
 
-/** The modules in these chunks and in all that they load. */
+/** The modules in these chunks and in all chunks that they load. */
 function modulesOf(files: readonly string[]): ReadonlySet<string> {
   const reached = new Set(files);
   const modules = new Set<string>();

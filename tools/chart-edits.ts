@@ -1,14 +1,14 @@
-/** How the manifests of both parts' pods become templates. */
+/** How the pod manifests of both parts become templates. */
 
 /**
- * A text of a manifest, or a field with all that is below it, and what stands there in the
+ * A text of a manifest, or a field with everything nested in it, and its replacement in the
  * template.
  */
 export type Edit =
   | { readonly text: string; readonly by: string }
   | { readonly field: string; readonly by: string };
 
-/** The manifest with every edit made; each of them must find its place. */
+/** The manifest with every edit applied. Throws if an edit does not match. */
 export function edited(from: string, text: string, edits: readonly Edit[]): string {
   let result = text;
   for (const edit of edits) {
@@ -25,8 +25,8 @@ export function edited(from: string, text: string, edits: readonly Edit[]): stri
 }
 
 /**
- * The field by its line's beginning, indentation included, with the deeper lines and comments below
- * it.
+ * The field whose line starts with this text (including its indentation), with the more deeply
+ * indented lines and comments below it.
  */
 export function fieldIn(text: string, field: string): string | undefined {
   const lines = text.split("\n");
@@ -40,7 +40,7 @@ export function fieldIn(text: string, field: string): string | undefined {
 
 interface Part {
   readonly part: "controller" | "agent";
-  /** Where its values are. */
+  /** The prefix of its values. */
   readonly values: ".Values" | ".Values.agent";
   readonly image: string;
   readonly args: string;

@@ -1,4 +1,7 @@
-/** The values of estafette-gke-preemptible-killer's chart that Lastcall's has only for its sake. */
+/**
+ * Values that Lastcall's chart has only for compatibility with that of
+ * estafette-gke-preemptible-killer.
+ */
 import type { JsonSchema } from "../src/config/schema/crd.ts";
 import { annotations, type ChartValue, labels } from "./chart-schema.ts";
 
@@ -11,7 +14,7 @@ const secretKey: JsonSchema = {
 };
 const seconds: JsonSchema = { type: ["integer", "string"], pattern: "^[0-9]+$", minimum: 0 };
 
-/** Names of estafette-gke-preemptible-killer's chart that Lastcall's has not. */
+/** Values of estafette-gke-preemptible-killer's chart that have no counterpart in Lastcall's. */
 export const killerValues: readonly ChartValue[] = [
   {
     path: "secret",

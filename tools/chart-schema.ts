@@ -1,5 +1,5 @@
 /**
- * What the chart's schema takes over from the project's own: the options of both parts, and
+ * The parts of the chart's schema that come from the project's own: the options of both parts, and
  * policies.
  */
 
@@ -13,18 +13,18 @@ export interface ChartValue {
   readonly path: string;
   readonly schema: JsonSchema;
   /**
-   * Absent: the value is not in `values.yaml`. Null: it is there as a comment, as it takes a list
-   * or a map.
+   * Absent: the value is not in `values.yaml`. Null: it is there as a comment, because it takes a
+   * list or a map.
    */
   readonly default?: unknown;
-  /** Whole sentences. */
+  /** One or more complete sentences. */
   readonly about: string;
 }
 
-/** A map by keys as labels and annotations have them, with a prefix or without. */
+/** A map with the keys that labels and annotations may have, with a prefix or without. */
 function keyed(value: JsonSchema): JsonSchema {
   const key = "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$";
-  // Not by propertyNames, of which Helm names another place.
+  // Not by propertyNames, because Helm reports the wrong place for it.
   return { type: "object", additionalProperties: false, patternProperties: { [key]: value } };
 }
 
@@ -33,7 +33,7 @@ export const labels = keyed({
   type: "string",
   pattern: "^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$",
 });
-/** An object with these fields and no others; each may be left empty. */
+/** An object with only these fields; each may be left empty. */
 function fields(names: Readonly<Record<string, JsonSchema>>): JsonSchema {
   return { type: "object", additionalProperties: false, properties: names };
 }
@@ -70,10 +70,10 @@ export const tag: JsonSchema = {
   pattern: "^([A-Za-z0-9_][-._A-Za-z0-9]{0,127})?$",
 };
 
-/** What the chart itself gives to the part, and nobody may change. */
+/** Options that the chart itself sets for the part and nobody may change. */
 const setByTheChart = ["node-name"];
 
-/** An option as the schema of its value: a list also takes one value alone. */
+/** The schema of an option's value: a list also accepts a single value. */
 function optionSchema(option: Option): JsonSchema {
   const { help: description, list } = option;
   const one = oneOptionSchema(option);
@@ -81,7 +81,7 @@ function optionSchema(option: Option): JsonSchema {
   return { description, anyOf: [one, { type: "array", items: one }] };
 }
 
-/** A port of 1 to 65535 at the end. */
+/** A port from 1 to 65535 at the end. */
 const portPattern =
   ":([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$";
 
@@ -112,7 +112,7 @@ function defaultOf(option: Option): JsonSchema {
   return { default: isNumber ? Number(option.default) : option.default };
 }
 
-/** The options of a command as a map by their flags' names. */
+/** The options of a command as a map keyed by option name. */
 export function optionsSchema(command: Command): JsonSchema {
   const listed = optionsFor(command).filter((option) => !setByTheChart.includes(option.name));
   const properties = listed.map((option) => [option.name, optionSchema(option)]);
@@ -123,7 +123,7 @@ export function optionsSchema(command: Command): JsonSchema {
   };
 }
 
-/** Policies as the CRD has them, but for its rules across fields, which the API server checks. */
+/** Policies as in the CRD, but without its rules across fields, which the API server checks. */
 export function policiesSchema(): JsonSchema {
   const policy = resourceDefinitions.find(({ kind }) => kind === "DeparturePolicy");
   if (policy === undefined) throw new Error("Cannot make the chart: there is no DeparturePolicy");

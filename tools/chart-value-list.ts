@@ -1,6 +1,6 @@
 /**
- * The chart's values: from this list come `values.yaml`, `values.schema.json`, the chart's README
- * and the table in the docs. Defaults that a manifest has are read from it.
+ * The chart's values. `values.yaml`, `values.schema.json`, the chart's README and the table in the
+ * docs are generated from this list. Defaults that are in a manifest are read from it.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,12 +30,12 @@ const text: JsonSchema = { type: "string" };
 const flag: JsonSchema = { type: "boolean" };
 const anyMap: JsonSchema = { type: "object" };
 const objects: JsonSchema = { type: "array", items: { type: "object" } };
-/** A name that a Kubernetes object may bear. */
+/** A valid name of a Kubernetes object. */
 const name: JsonSchema = {
   ...{ type: ["string", "null"], maxLength: 253 },
   pattern: "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$",
 };
-/** A name from which others are made by adding to it. */
+/** A name that is extended to form other names. */
 const shortName: JsonSchema = {
   ...{ type: "string", maxLength: 40 },
   pattern: "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
@@ -82,9 +82,7 @@ function podOf(path: string): PodSpec {
 const controllerPod = podOf("base/controller.yaml");
 const agentPod = podOf("agent/daemonset.yaml");
 
-/**
- * The pod of one part; the controller's stand at the top, where the killer's chart has them too.
- */
+/** The pod values of one part. The controller's are at the top level, as in the killer's chart. */
 function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
   const isAgent = of === "the agents";
   const prefix = isAgent ? "agent." : "";

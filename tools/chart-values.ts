@@ -7,7 +7,7 @@ import { valueGroups } from "./chart-value-list.ts";
 const notice =
   "Generated from tools/chart-value-list.ts by `npm run generate`; edit the list there.";
 
-/** The files of the chart's values, by their paths. */
+/** The files of the chart's values, by path. */
 export function generateChartValues(): ReadonlyMap<string, string> {
   return new Map([
     ["deploy/chart/values.yaml", valuesFile()],
@@ -53,7 +53,7 @@ function schemaOfAll(): JsonSchema {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     ...rest,
-    // Helm's own: what a chart hands to those below it.
+    // Helm reserves it: a chart passes it on to its subcharts.
     properties: { global: { type: "object" }, ...(properties as object) },
   };
 }
@@ -70,8 +70,8 @@ function schemaOf(branch: Branch): JsonSchema {
 }
 
 /**
- * What is not in `values.yaml` may be left empty as well: the empty value of one that is there Helm
- * takes away before it asks the schema.
+ * Values that are not in `values.yaml` may be left empty, too. Those that are in it need no such
+ * rule: Helm removes their empty values before it validates the schema.
  */
 function orEmpty(value: ChartValue): JsonSchema {
   const { schema } = value;
@@ -83,8 +83,8 @@ function orEmpty(value: ChartValue): JsonSchema {
 }
 
 /**
- * What each value counts as that is left empty: a map or list as an empty one, and as the chart has
- * it where the whole section is left empty.
+ * What each value counts as if it is left empty: its default. A map or list counts as an empty one,
+ * and has its default only if the whole section is left empty.
  */
 function defaultsFile(): string {
   const lines = Object.entries(defaultsOf(treeOf(allValues()))).map(
@@ -127,7 +127,7 @@ function linesOf(branch: Branch, indent: string): readonly string[] {
   });
 }
 
-/** Words on lines of at most so many characters. */
+/** Breaks a text into lines of at most `width` characters. */
 function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";

@@ -1,7 +1,7 @@
 /**
- * The chart's templates, made from the manifests that kustomize installs: what is granted and what
- * runs is written once, and the chart says where and whether. Templates of what only the chart has
- * are written by hand beside them.
+ * The chart's templates, generated from the manifests that kustomize installs: permissions and pods
+ * are defined once, and the chart only decides where and whether they are installed. Templates that
+ * only the chart has are written by hand, next to the generated ones.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,10 +18,10 @@ interface Template {
   readonly from: string;
   /** Below `deploy/chart/templates`. */
   readonly to: string;
-  /** When it is installed at all. */
+  /** The condition under which it is installed. */
   readonly when: string;
   readonly part: Part;
-  /** Beside those that every manifest gets. */
+  /** In addition to those that every manifest gets. */
   readonly edits?: readonly Edit[];
 }
 
@@ -33,7 +33,7 @@ const fallback = '(include "lastcall.fallback" .)';
 const withMarks = `and ${withAgent} (ne ${fallback} "None")`;
 const withDrain = `and ${withAgent} (eq ${fallback} "Drain")`;
 
-/** The class of the manifest, unless the values name one for both. */
+/** The priority class of the manifest, unless the values name one for both parts. */
 function quotaOf(usual: string): Edit {
   return {
     text: `values: [${usual}]`,
@@ -41,7 +41,7 @@ function quotaOf(usual: string): Edit {
   };
 }
 
-/** A rule from nobody would be one from everybody. */
+/** A rule without sources would allow everybody. */
 const metricsFrom: Edit = {
   text: "    - from: [{namespaceSelector: {}}]\n      ports: [{protocol: TCP, port: metrics}]\n",
   by: `    {{- with .Values.networkPolicy.metricsFrom }}
@@ -119,7 +119,7 @@ const agentAccount = '{{ include "lastcall.agentAccount" . }}';
 const fullname = '{{ include "lastcall.fullname" . }}';
 const namespace = "{{ .Release.Namespace }}";
 
-/** The files of the chart that are not written by hand, by their paths. */
+/** The generated files of the chart, by path. */
 export function generateChart(): ReadonlyMap<string, string> {
   const files = templates.map((template) => {
     const { from, to, when } = template;
@@ -145,10 +145,10 @@ export function generateChart(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Each template begins with it, since the first that is rendered is any of them. */
+/** Every template starts with it, because any of them may be rendered first. */
 const settled = '{{- include "lastcall.settle" . }}';
 
-/** A namespace may be called 123 or true. */
+/** Quotes names: a namespace may be called 123 or true. */
 function quoted(template: string): string {
   const whole =
     /: (\{\{ (?:include "lastcall\.(?:full)?name" \.|include "lastcall\.(?:a|agentA)ccount" \.|\.Release\.Namespace) )\}\}(?=[,}\n])/g;
@@ -164,7 +164,7 @@ function documentOf(template: Template, text: string): string {
   return conditional(kind, template.part, labelled(template.part, withNames(kind, text)));
 }
 
-/** The affinities of the manifests, to which the values add. */
+/** The affinities of the manifests; the values add to them. */
 function affinities(): string {
   const controller = fieldOf("base/controller.yaml", "      affinity:");
   const agent = fieldOf("agent/daemonset.yaml", "      affinity:");
@@ -176,14 +176,17 @@ function affinities(): string {
   return `${notice}\n${parts.join("")}`;
 }
 
-/** What is below a field of a manifest. */
+/** Everything nested in a field of a manifest. */
 function fieldOf(from: string, field: string): string {
   const text = fieldIn(manifest(from), field);
   if (text === undefined) throw new Error(`Cannot make the chart: deploy/${from} has no${field}`);
   return withNames("", text.slice(text.indexOf("\n") + 1));
 }
 
-/** Namespaces, accounts and names of the release. What the program itself names stays. */
+/**
+ * Replaces namespaces, accounts and names by those of the release. Names that the program itself
+ * uses stay.
+ */
 function withNames(kind: string, text: string): string {
   const metadataName =
     kind === "ServiceAccount"
@@ -209,7 +212,7 @@ function withNames(kind: string, text: string): string {
       /app\.kubernetes\.io\/name: lastcall, app\.kubernetes\.io\/component: (controller|agent)/g,
       'app.kubernetes.io/name: {{ include "lastcall.name" . }}, app.kubernetes.io/component: $1',
     );
-  // The controller makes pods of this class by its name.
+  // The controller refers to this class by name when it creates pods.
   if (kind === "PriorityClass") return subjects;
   return subjects.replaceAll(
     /^( *(?:name|policyName): )lastcall((?:-[-a-z]+)?)$/gm,
@@ -217,7 +220,7 @@ function withNames(kind: string, text: string): string {
   );
 }
 
-/** The labels of a release in the object's own metadata. */
+/** Puts the labels of a release into the object's own metadata. */
 function labelled(part: Part, text: string): string {
   const labels = `  labels:\n    {{- include "lastcall.labels" (dict "root" $ "component" "${part}") | nindent 4 }}\n`;
   const bare = text.replace(/^ {2}labels: \{.*\}\n/m, "");

@@ -1,10 +1,9 @@
 /**
- * Docs and code in step: each reason stands in the glossary, and with its cause and what to do in
- * docs/troubleshooting.md, as each error code does in docs/errors.md, and the code gives each of
- * them somewhere; every option, metric and command that is listed has code that reads, sets or runs
- * it; files that pages and comments name are there; no relative link of a page leads nowhere, nor
- * its anchor, nor a heading that a message names; and each test that docs/failure-modes.md names
- * exists.
+ * Keeps docs and code in step. Each reason is in the glossary, and in docs/troubleshooting.md with
+ * its cause and remedy; each error code is in docs/errors.md in the same way; and the code uses all
+ * of them. Every listed option, metric and command has code that reads, sets or runs it. Files that
+ * pages and comments name exist. Relative links, their anchors and the headings that messages name
+ * exist. Each test that docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -47,7 +46,7 @@ function textOf(path: string): string | undefined {
   return existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : undefined;
 }
 
-/** Both ways: what the code knows is listed, and what is listed the code knows. */
+/** In both directions: everything that the code knows is listed, and everything listed is known. */
 function listed(page: string, words: readonly string[], pattern: RegExp): string[] {
   const text = readFileSync(join(root, page), "utf8");
   const found = new Set([...text.matchAll(pattern)].map((match) => match[1]));
@@ -59,7 +58,7 @@ function listed(page: string, words: readonly string[], pattern: RegExp): string
   ];
 }
 
-/** A word of a closed list that the code never gives would be looked for in vain. */
+/** Members of a closed list that the code never uses. */
 function unused(definedIn: string, words: readonly string[]): string[] {
   const texts = sourceFiles(["src"])
     .filter(({ path }) => path !== definedIn)

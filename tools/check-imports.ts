@@ -1,6 +1,6 @@
 /**
- * Who may import whom, and which file alone may import a package. The same table stands in
- * ARCHITECTURE.md; anything that is not listed fails.
+ * Which folder may import which, and the only files that may import a package. ARCHITECTURE.md has
+ * the same table; anything that is not listed fails.
  */
 import { dirname, join } from "node:path/posix";
 import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
@@ -13,37 +13,38 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   contracts: everywhere,
   config: everywhere,
   kube: [...everywhere, "contracts", "kube/object", "kube/watch", "cloud/release"],
-  // One node: its pods and how they leave it, its marks, its events.
+  // One node: its pods and how they leave, its marks, its events.
   "kube/node": [...everywhere, "contracts", "kube/object", "kube/watch"],
-  // What objects and answers of the API say; pure, so that the agent and the model read them alike.
+  // What the API's objects and responses mean; pure, so that the agent and the model read them
+  // alike.
   "kube/object": [...everywhere, "contracts"],
   "kube/access": [...everywhere, "contracts"],
   "kube/http": [...everywhere, "contracts", "kube/access", "kube/object"],
   "kube/watch": [...everywhere, "contracts", "kube/object"],
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
-  // What the metadata services of all clouds have in common; which clouds share.
+  // What the metadata services of all clouds have in common.
   "cloud/metadata": [...everywhere, "contracts"],
-  // How a machine is released, and its launch time read, whichever cloud it is in.
+  // How a machine is released and its launch time is read, in any cloud.
   "cloud/release": [...everywhere, "contracts"],
-  // The text of scripts that set a cloud up.
+  // The text of scripts that set up a cloud.
   "cloud/setup": everywhere,
   "cloud/gcp": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
   "cloud/aws": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
   "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
   actions: [...everywhere, "contracts"],
   audit: everywhere,
-  // Settings of other tools as policies and values: the text of a policy is config's.
+  // Settings of other tools as policies and values; config writes the text of a policy.
   migrate: [...everywhere, "config"],
   doctor: everywhere,
-  // One node's drain, step by step; what the controller and the agent's fallback have in common.
+  // One node's drain, step by step: the common part of the controller and the agent's fallback.
   drain: [...everywhere, "contracts"],
   controller: [...everywhere, "contracts", "drain"],
   agent: [...everywhere, "contracts", "drain", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
-  // What the board shows and does, whoever serves it; the page has the stream's types from here.
+  // What the board shows and does, whoever serves it; the page gets the stream's types from here.
   board: [...everywhere, "contracts"],
-  // The page itself, in a browser: nothing of the server but what it sends; the what-if reads a
-  // policy's text.
+  // The page itself, in a browser. It uses nothing of the server but what that sends; the what-if
+  // reads a policy's text.
   web: [...everywhere, "board", "config"],
   server: [...everywhere, "contracts"],
   runtime: [...everywhere, "contracts"],
@@ -71,7 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The rooms of core, each above those that it may import; what stands in none of them may import
+ * The folders of core, and which of the others each may import. A file directly in core may import
  * all.
  */
 const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
@@ -95,7 +96,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** A dependency has one import site, so that it can be replaced there. */
+/** Each dependency is imported in one place, so that it can be replaced there. */
 const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@kubernetes/client-node": ["src/kube/access/kubeconfig-access.ts"],
   "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
@@ -113,16 +114,14 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   croner: ["src/core/limits/windows.ts"],
   "temporal-polyfill": ["src/runtime/temporal.ts"],
   commander: ["src/cli/command-line/command-line.ts"],
-  // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
+  // The second one reads manifests on worker threads: ten thousand documents instead of one.
   yaml: ["src/config/yaml-text.ts", "src/cli/input/parse-manifests.ts"],
   "prom-client": ["src/server/metrics.ts"],
-  // And by the JSX of src/web, as its runtime.
+  // The JSX runtime of src/web imports it, too.
   preact: ["src/web/preact.ts"],
 };
 
-/**
- * Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O.
- */
+/** Folders that must not use Node's own modules, because they run anywhere or must not do I/O. */
 const withoutBuiltins = [
   ...[
     "core",
@@ -150,7 +149,7 @@ function folderOf(path: string): string {
   return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 
-/** `plan/spacing` of `src/core/drain/drain-time.ts`; undefined of what is not in a room of core. */
+/** `plan/spacing` for `src/core/plan/spacing/spacing.ts`; undefined outside the folders of core. */
 function roomOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }
@@ -168,7 +167,7 @@ function importFindings(file: SourceFile): string[] {
 }
 
 function ofFolder(from: string, to: string): string | undefined {
-  // The manifest of the package itself is data for the command that prints its version.
+  // The command that prints the version reads package.json as data.
   if (to === "package.json" && from === "cli") return undefined;
   const allowed = mayImport[from];
   if (allowed === undefined)

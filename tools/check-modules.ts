@@ -1,4 +1,4 @@
-/** The rules of tools/module-rules.ts, and what still breaks them. */
+/** Applies the rules of tools/module-rules.ts, with the exceptions that still exist. */
 import { moduleOf } from "./module-graph.ts";
 import { type Exceptions, moduleFindings } from "./module-rules.ts";
 import { report, sourceFiles } from "./source-tree.ts";
@@ -7,7 +7,8 @@ const except: Exceptions = {
   types: [],
   folders: {},
   smallFiles: ["src/controller/notice/fenced-hooks.ts"],
-  // A step's surroundings, the model's, a kubeconfig's and Lambda's own word; deadlines in order.
+  // Names that others define (kubeconfig, Lambda), the contexts of a step and of the model, and an
+  // order of deadlines.
   bags: ["StepContext", "ApiContext", "Context", "LambdaContext", "DeadlineOrder"],
 };
 

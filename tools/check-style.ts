@@ -1,6 +1,6 @@
 /**
- * The house rules that a linter does not know: sizes, names, and what is banned outside the shell.
- * A ratchet: the lists of exceptions may only shrink.
+ * House rules that a linter does not know: sizes, names, and what is banned outside the shell. The
+ * lists of exceptions may only shrink.
  */
 import { basename } from "node:path/posix";
 import { sharedRooms } from "../test/support/shared-rooms.ts";
@@ -8,7 +8,7 @@ import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
 
 const maxFileLines = 400;
 const maxFunctionLines = 70;
-/** The formatter's width, which it does not hold comments to. */
+/** The formatter's width, which it does not apply to comments. */
 const maxCommentColumns = 100;
 const bannedNames = /^(utils?|helpers?|common|misc)\.ts$/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.tsx?$/;
@@ -16,11 +16,11 @@ const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.t
 interface Ban {
   readonly pattern: RegExp;
   readonly instead: string;
-  /** Files, or folders ending in a slash, where it is at home. */
+  /** Files, or folders ending in a slash, where it is allowed. */
   readonly allowed: readonly string[];
 }
 
-/** `src/web/browser.ts` is to the page what `src/runtime` is to the process. */
+/** `src/web/browser.ts` is for the page what `src/runtime` is for the process. */
 const shell = ["src/runtime/", "src/web/browser.ts"];
 
 const codeBans: readonly Ban[] = [
@@ -57,7 +57,7 @@ const codeBans: readonly Ban[] = [
   },
 ];
 
-/** What users do not read in a string, each with what Kubernetes' own docs and tools would say. */
+/** Phrases that strings for users must not contain, each with the usual Kubernetes terms. */
 const dialect: readonly Ban[] = [
   ["heed(s|ed)?|forsak\\w+|in peace|by the word of", "acted on, abandoned, without a conflict"],
   ["anew|made again|is made again", "again, recreated"],
@@ -99,7 +99,7 @@ export function styleFindings(file: SourceFile): string[] {
   ];
 }
 
-/** What comments do not say, either, each with the field's word. */
+/** Phrases that comments must not contain either, each with the usual terms. */
 const commentDialect: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(taken|takes?|took) back\b/, "withdrawn, cancelled or undone"],
   [/\bback to work\b/, "uncordoned"],
@@ -119,7 +119,7 @@ function oddComments({ path, lines }: SourceFile): string[] {
   });
 }
 
-/** A directive stands on one line; a long link has no place to break at. */
+/** A directive has to be on one line, and a long link cannot be broken. */
 function wideComments({ path, lines }: SourceFile): string[] {
   return lines.flatMap((line, index) => {
     const isText = /^\s*(\/\/|\/?\*+) (?!biome-ignore)/.test(line);
@@ -145,7 +145,7 @@ function banned(file: SourceFile): string[] {
   });
 }
 
-/** Of tests that share their process with those of other files. */
+/** Changes to global state in tests that share their process with other files. */
 function changesToTheProcess({ path, lines }: SourceFile): string[] {
   const [top, room = ""] = path.split("/");
   const isShared = top === "test" && sharedRooms.includes(room) && !path.includes(".e2e.");
@@ -166,7 +166,9 @@ function isComment(line: string): boolean {
 const functionStart =
   /^(\s*)(?:export )?(?:async )?(?:function\*? |(?:private |static |async |get |set |\*)*#?[A-Za-z]+(?:<[^>]*>)?\([^;]*$)/;
 
-/** A function ends at the first line that closes a brace at its own indent; Biome keeps that so. */
+/**
+ * A function ends at the first line that closes a brace at its own indentation; Biome ensures that.
+ */
 function longFunctions(file: SourceFile): string[] {
   if (file.path.startsWith("test/")) return [];
   const findings: string[] = [];
@@ -186,7 +188,10 @@ function longFunctions(file: SourceFile): string[] {
   return findings;
 }
 
-/** A function's line opens its body or its parameters, and those end before a type or the body. */
+/**
+ * Whether the line only calls a function: a declaration opens its body or its parameters, and a
+ * type or the body follows those.
+ */
 function isCall(line: string, indent: string, after: readonly string[]): boolean {
   if (!line.endsWith("(")) return !/[{<|:]$/.test(line);
   const end = after.find((later) => later.startsWith(`${indent})`)) ?? "";

@@ -1,4 +1,4 @@
-/** Files that docs and comments name: whoever follows them is to find something. */
+/** Files that docs and comments name: they must exist. */
 import { dirname, join } from "node:path/posix";
 
 const folders =
@@ -9,18 +9,18 @@ const cited = new RegExp(
 );
 
 export interface FileLookup {
-  /** Whether there is a file at this path from the root. */
+  /** Whether a file exists at this path from the root. */
   readonly exists: (path: string) => boolean;
   /** Whether a file anywhere has this name. */
   readonly isName: (name: string) => boolean;
 }
 
-/** `drain-turn.ts`, without a folder: any file may be meant that is called so. */
+/** A name without a folder, such as `drain-turn.ts`: any file of that name may be meant. */
 const named = /(?<![\w/.{}*<>-])([a-z][\w-]*\.tsx?)\b/g;
 
 /**
- * A line for each file that a page, or a comment of a source, names and that is not there. A path
- * counts from the root of the repository, from `src` or from the file itself.
+ * One line for each missing file that a page or a source comment names. Paths are relative to the
+ * root of the repository, to `src` or to the file itself.
  */
 export function missingFiles(
   { path, text }: { readonly path: string; readonly text: string },

@@ -8,9 +8,9 @@ interface Panel {
   readonly about: string;
   readonly kind: "stat" | "timeseries" | "table";
   readonly unit?: "s" | "short";
-  /** The metric that it shows, which must be there. */
+  /** The metric that it shows; it must exist. */
   readonly of: MetricName;
-  /** PromQL, and how its series are called. */
+  /** PromQL, and the legend of its series. */
   readonly queries: readonly (readonly [expr: string, legend: string])[];
 }
 
@@ -22,7 +22,7 @@ function quantiles(of: HistogramName): Panel["queries"] {
   ];
 }
 
-/** Each replica that stands by shows the same plan: the largest is the leader's. */
+/** Standby replicas report the plan as well; the largest value is the leader's. */
 function byPolicy(of: GaugeName, label: string, rest = ""): Panel["queries"] {
   return [
     [`max by (policy, ${label}) (${of}{policy=~"$policy"${rest}})`, `{{policy}} {{${label}}}`],

@@ -15,7 +15,10 @@ export interface PictureMoment {
   readonly rows: number;
 }
 
-/** After the first 24 hours of the fleet: what became of it with Lastcall, and without. */
+/**
+ * When the machines have reached their 24 hours: what became of the fleet with Lastcall, and
+ * without.
+ */
 export const readmeMoment: PictureMoment = {
   seed: 3,
   after: seconds(352 * 60),
@@ -23,9 +26,7 @@ export const readmeMoment: PictureMoment = {
   rows: 34,
 };
 
-/**
- * The board of the demo as it is at one instant of virtual time: the same each time it is drawn.
- */
+/** The demo's board at an instant of virtual time; the same each time it is drawn. */
 export async function boardAt(moment: PictureMoment): Promise<readonly StyledLine[]> {
   const startAt = parseInstant("2026-11-20T00:00:00Z") ?? instant(0);
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
@@ -42,7 +43,7 @@ export async function boardAt(moment: PictureMoment): Promise<readonly StyledLin
   }
 }
 
-/** The picture of the README, by its path. */
+/** The picture of the README, by path. */
 export async function generateDemoPicture(moment: PictureMoment): Promise<Map<string, string>> {
   const lines = await boardAt(moment);
   const title = "The demo in a terminal: what became of both fleets after 24 hours";

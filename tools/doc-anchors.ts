@@ -1,12 +1,12 @@
-/** Anchors of links between pages, by the rule GitHub makes them of headings. */
+/** Anchors of links between pages, by GitHub's rule for headings. */
 import { dirname, join } from "node:path/posix";
 
 const link = /\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)/g;
 
-/** A heading that a message of the program sends its reader to. */
+/** A heading to which a message of the program refers its reader. */
 const cited = /(?<![\w/.-])(docs\/[\w/-]+\.md)(?:#([\w-]+)|, [A-Z])/g;
 
-/** The anchors of a page: of its headings, and those written as `<a id="…">`. */
+/** The anchors of a page: those of its headings, and explicit ones (`<a id="…">`). */
 export function anchorsOf(markdown: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const line of linesOutsideCode(markdown)) {
@@ -38,7 +38,7 @@ function linesOutsideCode(markdown: string): readonly string[] {
   });
 }
 
-/** A line for each link of a page to an anchor that its target does not have. */
+/** One line for each link of a page to an anchor that its target does not have. */
 export function missingAnchors(
   page: { readonly path: string; readonly text: string },
   read: (path: string) => string | undefined,
@@ -46,7 +46,7 @@ export function missingAnchors(
   return [...page.text.matchAll(link)].flatMap(([, target = "", anchor = ""]) => {
     if (/^[a-z]+:/.test(target)) return [];
     const path = join(dirname(page.path), target);
-    // What is not there, or is no page, other checks tell of.
+    // Other checks report targets that do not exist or are not pages.
     const other = path.endsWith(".md") ? read(path) : undefined;
     const text = target === "" ? page.text : other;
     if (text === undefined || anchorsOf(text).has(anchor)) return [];
@@ -55,8 +55,8 @@ export function missingAnchors(
 }
 
 /**
- * A line for each heading that a source names and that is not there; one that is named by its words
- * and not by its anchor is none.
+ * One line for each missing heading that a source names. A heading that is named by its text
+ * instead of its anchor counts as missing.
  */
 export function missingHeadings(
   source: { readonly path: string; readonly text: string },

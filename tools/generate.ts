@@ -1,6 +1,6 @@
 /**
- * Writes what is generated: CRDs, editor schemas, the reference pages and the demo's picture. With
- * `--check` it writes nothing and fails where a file is not what it would write.
+ * Writes the generated files: CRDs, editor schemas, the chart, the reference pages and the demo's
+ * picture. With `--check` it writes nothing and fails if a file differs.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

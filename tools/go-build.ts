@@ -1,5 +1,6 @@
 /**
- * Builds Go modules of ours into a cache outside the checkout, keyed by all that goes into them.
+ * Builds the project's Go modules into a cache outside the checkout, keyed by everything that
+ * affects the result.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,17 +19,17 @@ import { root } from "./source-tree.ts";
 
 export interface GoModule {
   readonly binary: string;
-  /** Absent: the module's own. */
+  /** Absent: the module's own package. */
   readonly package?: string;
   readonly folder: string;
   readonly ldflags: string;
-  /** What somebody who waits wants to know. */
+  /** For whoever waits for the build, such as how long it takes. */
   readonly remark: string;
 }
 
 /**
- * The folder of the binaries of these modules, built now where the cache has none of this content.
- * `name` is the first part of the folder's name.
+ * The folder with the binaries of these modules, which are built now unless the cache has them. The
+ * folder's name starts with `name`.
  */
 export function buildGo(name: string, modules: readonly GoModule[]): string {
   const folder = join(cacheRoot(), `${name}-${cacheKey(modules)}`);
@@ -38,8 +39,9 @@ export function buildGo(name: string, modules: readonly GoModule[]): string {
 }
 
 /**
- * Waits while another process of this machine builds the same: two at a time would each take twice
- * as long. Two that begin at one instant see nobody, and both build, which does no harm.
+ * Waits while another process on this machine builds the same: two builds in parallel would each
+ * take twice as long. If two start at the same instant, neither sees the other and both build,
+ * which does no harm.
  */
 function awaitOthers(folder: string): void {
   const nobody = new Int32Array(new SharedArrayBuffer(4));
@@ -51,10 +53,12 @@ function awaitOthers(folder: string): void {
   }
 }
 
-/** No build takes longer; what is older was left behind, and its process may be another by now. */
+/**
+ * No build takes longer. An older folder was left behind, and its process id may have been reused.
+ */
 const longestBuildMs = 30 * 60_000;
 
-/** The process that builds into this folder now, by the name of its unfinished one. */
+/** The process that is building into this folder, from the name of its unfinished one. */
 function builderOf(folder: string): number | undefined {
   if (!existsSync(cacheRoot())) return undefined;
   const prefix = `${basename(folder)}.`;
@@ -71,19 +75,19 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Of another user, and there.
+    // The process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** The cache lies outside the checkout, so that a second checkout finds it. */
+/** The cache is outside the checkout, so that other checkouts share it. */
 export function cacheRoot(): string {
   const override = process.env.LASTCALL_E2E_CACHE;
   if (override) return override;
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall", "controlplane");
 }
 
-/** Whatever changes the binaries is in the key, so a finished folder is never stale. */
+/** The key covers everything that changes the binaries, so a finished folder is never stale. */
 function cacheKey(modules: readonly GoModule[]): string {
   const hash = createHash("sha256").update(go(["version"], root));
   for (const { folder, ldflags } of modules) {
@@ -94,7 +98,9 @@ function cacheKey(modules: readonly GoModule[]): string {
   return hash.digest("hex");
 }
 
-/** The rename is what marks a build as finished; a broken one leaves no such folder. */
+/**
+ * Renaming the folder marks the build as finished; a failed build leaves no folder of that name.
+ */
 function buildInto(folder: string, modules: readonly GoModule[]): void {
   const unfinished = `${folder}.${process.pid}.tmp`;
   mkdirSync(unfinished, { recursive: true });
@@ -103,7 +109,7 @@ function buildInto(folder: string, modules: readonly GoModule[]): void {
     renameSync(unfinished, folder);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    // Another run finished the same build first, and its result is as good.
+    // If another run has finished the same build first, its result is as good.
     if (!existsSync(folder)) throw error;
   }
   report(`ready in ${folder}`);

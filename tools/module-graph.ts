@@ -1,5 +1,6 @@
 /**
- * What each file declares, exports and imports, read off the forms that Biome's formatter leaves.
+ * What each file declares, exports and imports, recognized by the form that Biome's formatter gives
+ * it.
  */
 import { dirname, join } from "node:path/posix";
 import type { SourceFile } from "./source-tree.ts";
@@ -14,7 +15,7 @@ export interface Module {
   readonly exportedValues: readonly string[];
   /** Files of the repository, by path, with the names taken from each; `*` for all of them. */
   readonly imports: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Those that are imported only when they are needed: in a bundle a piece of their own. */
+  /** Imported only when they are needed; in a bundle they are separate chunks. */
   readonly lateImports: ReadonlySet<string>;
 }
 
@@ -58,7 +59,7 @@ function importsOf(path: string, text: string): ReadonlyMap<string, ReadonlySet<
   return found;
 }
 
-/** `{ a, type B as C }` takes `a` and `B`; anything else may take all there is. */
+/** `{ a, type B as C }` imports `a` and `B`; anything else may import all names. */
 function namesOf(names: string): readonly string[] {
   if (!names.startsWith("{")) return ["*"];
   return names

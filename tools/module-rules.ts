@@ -1,19 +1,24 @@
 /**
- * How code is cut into files: what is exported is imported, a type's name is declared once, a small
- * file stands for more than its one importer, and a folder can be overlooked.
+ * How code is divided into files: exports are used, a type's name is declared once, a small file
+ * serves more than one importer, and no folder has too many files.
  */
 import { basename, dirname } from "node:path/posix";
 import { importersOf, type Module } from "./module-graph.ts";
 
-/** What still breaks a rule. Each list may only shrink: what keeps the rule has to leave it. */
+/**
+ * Known violations. Each list may only shrink: an entry that no longer violates its rule must be
+ * removed.
+ */
 export interface Exceptions {
   /** Type names that are declared more than once in `src`. */
   readonly types: readonly string[];
-  /** Folders of `src` with more than `maxFolderFiles`, and with how many. */
+  /** Folders of `src` with more than `maxFolderFiles`, and their number of files. */
   readonly folders: Readonly<Record<string, number>>;
   /** Small files with one importer and no test of their own. */
   readonly smallFiles: readonly string[];
-  /** Types of `src` that are called after being handed on, and mean something all the same. */
+  /**
+   * Types of `src` with a name that only says how they are passed, but that are meaningful anyway.
+   */
   readonly bags: readonly string[];
 }
 
@@ -31,8 +36,8 @@ export function moduleFindings(modules: readonly Module[], except: Exceptions): 
 }
 
 /**
- * A value that no other file imports is not exported. A type that only its own file names may be:
- * it describes what an exported function takes or gives.
+ * Values that no other file imports must not be exported. A type that only its own file names may
+ * be exported if it describes what an exported function takes or returns.
  */
 function unusedExports(modules: readonly Module[]): string[] {
   const taken = new Map<string, Set<string>>();
@@ -42,7 +47,7 @@ function unusedExports(modules: readonly Module[]): string[] {
     }
   }
   return modules.flatMap((module) => {
-    // Some files of tests are called by name, by their framework or by another language.
+    // Frameworks or other languages refer to some test files by name.
     if (module.path.startsWith("test/")) return [];
     const names = taken.get(module.path) ?? new Set();
     if (names.has("*")) return [];
@@ -61,12 +66,12 @@ function mentions(text: string, name: string): number {
 }
 
 interface Breach {
-  /** What a list of exceptions names. */
+  /** The name to use in a list of exceptions. */
   readonly name: string;
   readonly finding: string;
 }
 
-/** A private type may repeat another private one: no reader meets both. */
+/** Private types may share a name, because no reader sees both. */
 function typesDeclaredTwice(modules: readonly Module[]): readonly Breach[] {
   const places = new Map<string, { path: string; exported: boolean }[]>();
   for (const { path, types } of modules) {
@@ -84,7 +89,7 @@ function typesDeclaredTwice(modules: readonly Module[]): readonly Breach[] {
 
 const bagName = /(Parts|Tools|Order|Context|Bag)$/;
 
-/** A name that says only that some values travel together: what a function takes is its options. */
+/** Types whose name only says that some values are passed together: a function takes options. */
 function bags(modules: readonly Module[]): readonly Breach[] {
   return modules.flatMap(({ path, types }) => {
     if (!path.startsWith("src/")) return [];
@@ -97,7 +102,7 @@ function bags(modules: readonly Module[]): readonly Breach[] {
   });
 }
 
-/** `src/doctor`: files of two rooms may not import the same. */
+/** `src/doctor`. A file that two folders import is not merged into either. */
 function roomOf(path: string): string {
   return path.split("/").slice(0, 2).join("/");
 }
@@ -113,7 +118,7 @@ function smallFiles(modules: readonly Module[]): readonly Breach[] {
   return modules.flatMap(({ path, lines }) => {
     const [only, ...others] = importers.get(path) ?? [];
     if (lines >= smallFileLines || only === undefined || others.length > 0) return [];
-    // A seam is small on purpose, and what is loaded late has to be a file.
+    // A seam is small on purpose, and code that is loaded lazily needs its own file.
     if (!path.startsWith("src/") || path.startsWith("src/contracts/")) return [];
     if (roomOf(path) !== roomOf(only)) return [];
     if (late.has(path) || tested.has(basename(path, ".ts"))) return [];

@@ -1,12 +1,12 @@
-/** What a page says of tests: each that it names exists, and each row of its tables names one. */
+/** The tests that a page names: each must exist, and each row of its tables must name one. */
 
-/** The text of a file of the repository; undefined where there is none. */
+/** Returns the text of a file of the repository; undefined if it does not exist. */
 export type ReadText = (path: string) => string | undefined;
 
-/** A file and the sentences that stand behind it: `test/x.test.ts` "does this", "and that". */
+/** A test file and the names of its tests: `test/x.test.ts` "does this", "and that". */
 const named = /`(test\/[^`]+\.ts)`((?:,? "[^"]+")+)/g;
 
-/** What is amiss on a page, a line each. A row is a line of a table that begins with a number. */
+/** The problems of a page, one per line. A row is a table line that starts with a number. */
 export function testProblems(page: string, text: string, read: ReadText): string[] {
   return text.split("\n").flatMap((line) => {
     const tests = [...line.matchAll(named)];
@@ -22,7 +22,7 @@ export function testProblems(page: string, text: string, read: ReadText): string
   });
 }
 
-/** A name opens its call, or stands on a line of its own where the call is too long for one. */
+/** A test's name follows the opening parenthesis, or is on its own line if the call is too long. */
 function isName(quoted: string, source: string): boolean {
   return (
     source.includes(`(${quoted}`) || source.split("\n").some((line) => line.trim() === `${quoted},`)

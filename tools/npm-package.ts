@@ -1,10 +1,10 @@
-/** Packages of npm that a tool runs or packs and that are no dependency of ours. */
+/** npm packages that a tool runs or packs and that are not dependencies of the project. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cacheRoot } from "./go-build.ts";
 
-/** The folder of a package, fetched now where the cache lacks it; npm checks its integrity. */
+/** The folder of a package, fetched if it is not in the cache; npm checks its integrity. */
 export function fetchFromNpm(name: string, version: string): string {
   const home = join(cacheRoot(), "npm", `${name.replace("/", "-")}-${version}`);
   if (existsSync(home)) return home;

@@ -1,8 +1,8 @@
 /**
- * Makes all that a release publishes into `out/`: the package for npm, both images as OCI layouts
- * for two architectures, the chart, bills of materials and checksums. Needs neither a container
- * engine nor a base image; the same checkout gives the same bytes. `--push HOST/PATH` sends images
- * and chart to a registry; without it nothing leaves this machine.
+ * Builds everything that a release publishes into `out/`: the npm package, both images as OCI
+ * layouts for two architectures, the chart, bills of materials and checksums. Needs neither a
+ * container engine nor a base image; the same checkout gives the same bytes. `--push HOST/PATH`
+ * pushes images and chart to a registry; without it nothing leaves this machine.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -36,7 +36,7 @@ const entryPoints: Readonly<Record<ImageName, Omit<ImageConfig, "labels">>> = {
   },
   "lastcall-agent": {
     entrypoint: ["/bun", "/app/agent.js"],
-    // 6 MiB less, for code that runs for some milliseconds a minute.
+    // Saves 6 MiB; the code runs for only some milliseconds per minute.
     env: { BUN_JSC_useJIT: "0" },
   },
 };
@@ -78,7 +78,7 @@ async function main(): Promise<void> {
   say(`done: ${out}`);
 }
 
-/** Each is of Debian or comes with Node and Go. */
+/** Every tool is part of Debian or comes with Node or Go. */
 function assertTools(): void {
   const needed = {
     "apt-get": "Debian's own",
@@ -142,7 +142,7 @@ function labelsOf(image: ImageName): Readonly<Record<string, string>> {
   };
 }
 
-/** The chart as Helm packs it, but with fixed times; Helm has looked at it first. */
+/** The chart as Helm packs it, but with fixed times; Helm lints it first. */
 function makeChart(target: string | undefined): void {
   const helm = buildHelm();
   const chart = join(root, "deploy/chart");
@@ -176,7 +176,9 @@ function writeBill(of: string, components: Parameters<typeof cycloneDx>[1]): voi
   writeFileSync(join(out, `${of}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
 }
 
-/** As `sha256sum -c` reads it. Of an image its index counts, whose digests cover the rest. */
+/**
+ * In the format of `sha256sum -c`. For an image, the index is enough: its digests cover the rest.
+ */
 function writeChecksums(): void {
   const files = readdirSync(out).filter((name) => /\.(tgz|json)$/.test(name));
   const indexes = Object.keys(entryPoints).map((image) => `images/${image}/index.json`);

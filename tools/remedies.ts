@@ -1,6 +1,6 @@
 /**
- * The rows of a page's tables whose first cell is a word of a closed list. Whoever looks one up is
- * to find why it came and what to do: a word without a row, and a row with an empty cell, is named.
+ * Checks a page's tables for the members of a closed list: each needs a row whose first cell is its
+ * name and whose other cells, the cause and the remedy, are not empty.
  */
 export function missingRemedies(page: {
   readonly path: string;

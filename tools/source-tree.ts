@@ -31,7 +31,7 @@ function walk(folder: string): string[] {
     });
 }
 
-/** Prints what is wrong and gives the exit code: 1 where there is anything. */
+/** Prints the findings and returns the exit code: 1 if there are any. */
 export function report(check: string, findings: readonly string[]): number {
   for (const finding of findings) console.error(`${check}: ${finding}`);
   if (findings.length === 0) console.log(`${check}: clean`);

@@ -4,7 +4,7 @@ const columnPx = 8;
 const rowPx = 17;
 const marginPx = 14;
 
-/** On a dark ground, readable on light and dark pages alike. */
+/** On a dark background, readable on light and dark pages. */
 const colours: Readonly<Record<Tone, string>> = {
   plain: "#c9d1d9",
   dim: "#7d8590",
@@ -15,12 +15,12 @@ const colours: Readonly<Record<Tone, string>> = {
   bad: "#f85149",
 };
 
-/** The eighths of a column that a bar may end in. */
+/** The eighths of a column in which a bar may end. */
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /**
- * Lines of text as an SVG picture, cell by cell: each piece of text is held to its columns, and
- * bars are drawn as rectangles, so that it looks the same whatever font the reader has.
+ * Draws lines of text as an SVG picture, cell by cell. Text is fixed to its columns, and bars are
+ * drawn as rectangles, so that it looks the same in every font.
  */
 export function svgFrame(
   lines: readonly StyledLine[],
@@ -57,7 +57,7 @@ interface Place {
   readonly column: number;
 }
 
-/** The words of a cell, each at its own column: spaces are not drawn. */
+/** The words of a cell, each at its column; spaces are not drawn. */
 function drawText({ text, tone }: Cell, { row, column }: Place): readonly string[] {
   const baseline = marginPx + row * rowPx + 13;
   const weight = tone === "strong" ? ' font-weight="bold"' : "";
@@ -68,7 +68,7 @@ function drawText({ text, tone }: Cell, { row, column }: Place): readonly string
   });
 }
 
-/** Wherever they are among the words of a cell. */
+/** The bars of a cell, anywhere between its words. */
 function drawBars({ text, tone }: Cell, { row, column }: Place): readonly string[] {
   return [...text.matchAll(/█+[▏▎▍▌▋▊▉]?|[▏▎▍▌▋▊▉]/g)].map(({ 0: bar, index }) => {
     const full = bar.lastIndexOf("█") + 1;

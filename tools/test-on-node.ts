@@ -1,13 +1,13 @@
 /**
- * Runs the unit tests on other releases of Node, as in `node tools/test-on-node.ts 22 24`. Each
- * comes from npm into the cache beside the control plane's binaries, once.
+ * Runs the unit tests on other releases of Node, as in `node tools/test-on-node.ts 22 24`. Each is
+ * fetched once from npm into the cache that also holds the control plane's binaries.
  */
 import { spawnSync } from "node:child_process";
 import { delimiter, join } from "node:path";
 import { fetchFromNpm } from "./npm-package.ts";
 import { root } from "./source-tree.ts";
 
-/** The newest of each maintained line that was there when this was written. */
+/** The latest release of each maintained line when this was written. */
 const releases: Readonly<Record<string, string>> = { "22": "22.23.3", "24": "24.21.0" };
 
 for (const line of process.argv.slice(2)) {

@@ -3,7 +3,7 @@ import type { Rule, RuleExample } from "../../src/audit/report.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { formatDuration, seconds } from "../../src/core/time/time.ts";
 
-/** The generated pages of `docs/audit/`, by path: one a rule, and the list of them all. */
+/** The generated pages of `docs/audit/`, by path: one per rule, and the list of all rules. */
 export function generateAuditDocs(): ReadonlyMap<string, string> {
   const pages = ruleList.map((rule): [string, string] => [
     `docs/audit/${rule.id}.md`,

@@ -1,7 +1,7 @@
 import { checkList } from "../../src/doctor/report.ts";
 import { doctorFaults } from "../../test/e2e/doctor-faults.ts";
 
-/** The generated page `docs/doctor.md`, by its path. */
+/** The generated page `docs/doctor.md`, by path. */
 export function generateDoctorDocs(): ReadonlyMap<string, string> {
   const rows = checkList.map(({ id, looksAt, fix }) => {
     const cells = [`\`${id}\``, looksAt, fix].map((cell) => cell.replaceAll("|", "\\|"));
@@ -18,7 +18,7 @@ export function generateDoctorDocs(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** What turns a check red on a real control plane, as the end-to-end test makes it. */
+/** What makes a check fail on a real control plane, as in the end-to-end test. */
 function faultsOf(id: string): readonly string[] {
   const faults = doctorFaults.filter(({ check }) => check === id);
   if (faults.length === 0) {

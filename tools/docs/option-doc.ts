@@ -55,7 +55,7 @@ function code(text: string): string {
   return `\`${cell(text)}\``;
 }
 
-/** A pipe would end the cell. */
+/** A pipe would end the table cell. */
 function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }

@@ -52,7 +52,7 @@ function fieldTable(schema: ObjectField, path: string): string {
   return `| field | type | default | meaning |\n|---|---|---|---|\n${rows.join("\n")}`;
 }
 
-/** The fields under a field, each with its way from the top: `windows[].days`. */
+/** The fields nested in a field, each with its path from the top: `windows[].days`. */
 function rowsOf(field: FieldSchema, path: string): readonly Row[] {
   if (field.type === "list") return rowsOf(field.items, `${path}[]`);
   if (field.type !== "object") return [];
@@ -91,7 +91,7 @@ function textType(field: Extract<FieldSchema, { type: "string" }>): string {
   return field.wanted?.startsWith("a duration") ? "duration" : "text";
 }
 
-/** The rules between fields, as a reader looks for them after a refusal. */
+/** The rules across fields, which a reader looks up after a refusal. */
 function refusals(schema: ObjectField): readonly string[] {
   const lines = rulesUnder(schema, "spec").map(({ path, rule }) => {
     const local =

@@ -1,6 +1,6 @@
 /**
- * Which packages of npm are in the bundle: what their licences ask to be passed on, and what a bill
- * of materials lists.
+ * The npm packages in the bundle: the texts that their licences require to be passed on, and the
+ * entries of a bill of materials.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +8,15 @@ import { join } from "node:path";
 export interface BundledPackage {
   readonly name: string;
   readonly version: string;
-  /** As its package.json has it, an SPDX expression. */
+  /** The SPDX expression of its package.json. */
   readonly license: string;
   /** The texts of its licence and notice files. */
   readonly texts: readonly string[];
 }
 
 /**
- * The packages that these modules (absolute paths, as the bundler names them) belong to, by name.
+ * The packages that these modules belong to, sorted by name; a module is an absolute path, as the
+ * bundler reports it.
  */
 export function packagesOf(moduleIds: Iterable<string>): readonly BundledPackage[] {
   const folders = new Set<string>();
@@ -26,7 +27,7 @@ export function packagesOf(moduleIds: Iterable<string>): readonly BundledPackage
   return [...folders].map(readPackage).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
 }
 
-/** One file with every licence, which ships beside the bundle. */
+/** One file with all licences, which ships with the bundle. */
 export function licenseText(packages: readonly BundledPackage[]): string {
   const head = "The bundle of Lastcall contains the following packages of npm.\n";
   const parts = packages.map(({ texts, license, ...one }) => {
@@ -36,9 +37,7 @@ export function licenseText(packages: readonly BundledPackage[]): string {
   return [head, ...parts].join("\n\n");
 }
 
-/**
- * The bill of materials of CycloneDX 1.6, without a time or a random id: same content, same bytes.
- */
+/** A CycloneDX 1.6 bill of materials, without a time or a random id: same content, same bytes. */
 export function cycloneDx(
   subject: { readonly name: string; readonly version: string },
   components: readonly {

@@ -1,16 +1,16 @@
-/** Packages of Debian for any architecture, without installing them. */
+/** Debian packages for any architecture, without installing them. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cacheRoot } from "../go-build.ts";
 
-/** As Debian and OCI call them. */
+/** The names that Debian and OCI use. */
 export type Architecture = "amd64" | "arm64";
 
 /**
- * A package of Debian, unpacked: the newest that the archive has. apt checks its signature; it
- * keeps its state apart from this machine's own, so that packages of another architecture can be
- * asked for.
+ * Fetches and unpacks the latest version of a Debian package in the archive. apt checks its
+ * signature. Its state is kept apart from this machine's own, so that packages of another
+ * architecture can be requested.
  */
 export function fetchFromDebian(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Images as OCI layouts, by crane of go-containerregistry: layers and manifests are its work. It
- * edits images in a registry only, so that one of its own runs on loopback meanwhile.
+ * Images as OCI layouts. crane of go-containerregistry creates the layers and manifests; since it
+ * edits images only in a registry, a temporary one runs on loopback.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ export interface Registry {
   readonly stop: () => void;
 }
 
-/** A registry in memory, on a free port of loopback. */
+/** Starts a registry in memory, on a free loopback port. */
 export async function startRegistry(crane: string): Promise<Registry> {
   const child = spawn(crane, ["registry", "serve", "--address", "127.0.0.1:0"], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -36,8 +36,8 @@ export async function startRegistry(crane: string): Promise<Registry> {
 }
 
 /**
- * One layer out of a folder. Owner, order and times are fixed, so that the same content is the same
- * bytes whoever builds it and when.
+ * Packs a folder into one layer. Owner, order and times are fixed, so that the same content gives
+ * the same bytes, whoever builds it and when.
  */
 export function packLayer(folder: string, file: string): void {
   const fixed = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
@@ -45,7 +45,7 @@ export function packLayer(folder: string, file: string): void {
   utimesSync(file, 0, 0);
 }
 
-/** Pushes an image of one layer for one architecture, and answers its reference by digest. */
+/** Pushes an image with one layer for one architecture, and returns its reference by digest. */
 export function pushImage(
   crane: string,
   about: {
@@ -69,20 +69,20 @@ export function pushImage(
   return `${repository}@${run(crane, "digest", tag)}`;
 }
 
-/** One name for the images of all architectures; answers its digest. */
+/** Pushes one tag for the images of all architectures, and returns its digest. */
 export function pushIndex(crane: string, tag: string, images: readonly string[]): string {
   run(crane, "index", "append", "-t", tag, ...images.flatMap((image) => ["-m", image]));
   return run(crane, "digest", tag);
 }
 
-/** Writes an image of a registry, all its architectures, into a folder as an OCI layout. */
+/** Writes an image from a registry, with all its architectures, into a folder as an OCI layout. */
 export function pullLayout(crane: string, reference: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, ".."), { recursive: true });
   run(crane, "pull", "--format=oci", reference, folder);
 }
 
-/** Sends a layout to a registry; answers the digest that it has there. */
+/** Pushes a layout to a registry, and returns its digest there. */
 export function pushLayout(crane: string, folder: string, reference: string): string {
   run(crane, "push", folder, reference);
   return run(crane, "digest", reference);

