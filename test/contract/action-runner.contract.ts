@@ -3,19 +3,19 @@ import type { ActionRunner, ActionTask } from "../../src/contracts/action-runner
 import type { ActionKind, ActionOf } from "../../src/core/policy/action.ts";
 import { instant } from "../../src/core/time/time.ts";
 
-/** A runner with the receiver behind it. */
+/** A runner, and the receiver of its calls. */
 export interface ActionWorld<Kind extends ActionKind> {
   readonly runner: ActionRunner<Kind>;
-  /** The action, rendered. */
+  /** The action, with its templates rendered. */
   readonly how: ActionOf<Kind>;
-  /** `Message`: each call is one more, and nothing can be undone. */
+  /** `Message`: each call sends another one, and nothing can be undone. */
   readonly sort: "Undoable" | "Lasting" | "Message";
-  /** What the receiver holds, in a form that can be compared. */
+  /** The state of the receiver, in a form that can be compared. */
   state(): unknown;
-  /** From now until `heal` the receiver answers nothing else. */
+  /** Until `heal`, the receiver answers every call with this fault. */
   fail(fault: "Unreachable" | "RightMissing"): void;
   heal(): void;
-  /** The texts that no error message may hold. */
+  /** Texts that no error message may contain. */
   readonly secrets: readonly string[];
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function aTask<Kind extends ActionKind>(
   };
 }
 
-/** What every implementation of `ActionRunner` promises. */
+/** What every implementation of `ActionRunner` guarantees. */
 export function actionRunnerContract<Kind extends ActionKind>(
   name: string,
   makeWorld: () => Promise<ActionWorld<Kind>>,
@@ -93,7 +93,7 @@ export function actionRunnerContract<Kind extends ActionKind>(
     it("gives what it takes to undo it before it changes anything, or never", async () => {
       const undo = await prepare();
       expect(undo !== undefined).toBe(world.sort === "Undoable");
-      // It goes through the status of a Departure.
+      // A Departure's status stores it.
       if (undo !== undefined) expect(JSON.parse(JSON.stringify(undo))).toEqual(undo);
     });
 

@@ -1,6 +1,6 @@
 /**
- * What the board's pages are told of a cluster, in sentences that hold on the model and on a real
- * API server. The fleet behind it is `KubeFleet`, as in the command.
+ * What the board's pages receive about a cluster: tests that pass on the model and on a real API
+ * server. The fleet behind it is `KubeFleet`, as in the command.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BoardFeed } from "../../src/board/board-feed.ts";
@@ -28,7 +28,7 @@ export interface BoardTarget {
 const nodes = "/api/v1/nodes";
 const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
 
-/** A page as far as its picture goes: what a browser has after these messages. */
+/** The state that a browser has after these messages. */
 class Page {
   picture: BoardPicture | undefined;
   lastId: string | undefined;
@@ -117,7 +117,7 @@ class BoardWorld {
   }
 }
 
-/** Runs the suite; the target is made once and closed at the end. */
+/** Runs the suite; the target is created once and closed at the end. */
 export function boardContract(name: string, makeTarget: () => Promise<BoardTarget>): void {
   describe(`the board of ${name}`, () => {
     let made: BoardWorld | undefined;
@@ -148,7 +148,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       await world().ask({ method: "POST", path: policies, body });
       await world().until("they are planned", () => page.row("n2")?.state === "Scheduled");
       const instants = ["n1", "n2"].map((node) => page.row(node)?.departAt ?? 0);
-      // Late, 15 minutes apart at least, and the last of them at its deadline.
+      // Spacing mode Late: at least 15 minutes apart, and the last one at its deadline.
       expect(Math.abs((instants[0] as number) - (instants[1] as number))).toBeGreaterThanOrEqual(
         15 * 60_000,
       );
@@ -191,7 +191,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
     it("gives a full picture to a page that has missed more than one holds", async () => {
       const other = new Page();
       world().feed.subscribe(other.hear)();
-      // Each is at least one item of a change, however many of them one look finds.
+      // Each node leaves at least one item to remember, however many of them one picture covers.
       for (let change = 0; change < 4; change += 1) {
         for (let node = 0; node < 200; node += 1) await world().addNode(`many-${change}-${node}`);
         await world().until("they are shown", () => page.row(`many-${change}-199`) !== undefined);

@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Ec2Network } from "../../src/cloud/aws/actions/ec2-network.ts";
 
-/** The networks of EC2, with the side on which they stand. */
+/** The networks of EC2, and control over their instances. */
 export interface NetworkWorld {
   readonly network: Ec2Network;
-  /** Gives the id of an instance with so many interfaces, each in the group `sg-nodes`. */
+  /**
+   * Creates an instance with this many interfaces, each in the group `sg-nodes`, and returns its
+   * id.
+   */
   addInstance(interfaces: number): string;
   addSecurityGroup(id: string, vpc?: "vpc-a" | "vpc-b"): void;
   groupsOf(interfaceId: string): readonly string[];
-  /** From now until `heal` nothing else is answered. */
+  /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
   heal(): void;
   close(): Promise<void>;
@@ -16,7 +19,7 @@ export interface NetworkWorld {
 
 const never = new AbortController().signal;
 
-/** What every implementation of `Ec2Network` promises. */
+/** What every implementation of `Ec2Network` guarantees. */
 export function ec2NetworkContract(name: string, makeWorld: () => Promise<NetworkWorld>): void {
   describe(`${name} as Ec2Network`, () => {
     let world: NetworkWorld;

@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Ec2, mostAskedFor, type ScheduledEvent } from "../../src/cloud/aws/ec2-machine.ts";
 import { instant } from "../../src/core/time/time.ts";
 
-/** An EC2 with the side on which its instances stand. */
+/** An EC2, and control over its instances. */
 export interface Ec2World {
   readonly ec2: Ec2;
   schedule(...events: readonly ScheduledEvent[]): void;
   tag(instance: string, tags: Readonly<Record<string, string>>): void;
-  /** From now until `heal` nothing else is answered. */
+  /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
   heal(): void;
   close(): Promise<void>;
@@ -27,7 +27,7 @@ const retirement: ScheduledEvent = {
   notBeforeAt: instant(Date.UTC(2026, 10, 22, 12)),
 };
 
-/** What every implementation of `Ec2` promises. */
+/** What every implementation of `Ec2` guarantees. */
 export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): void {
   describe(`${name} as Ec2`, () => {
     let world: Ec2World;

@@ -15,52 +15,49 @@ const cloudCodes = {
   RightMissing: "CLOUD_RIGHT_MISSING",
 } as const;
 
-/** A cloud with the releaser under test in front of it; each test gets one of its own. */
+/** A cloud and the releaser under test; each test gets its own. */
 export interface ReleaserWorld {
   readonly releaser: InstanceReleaser;
-  /** The modes that this cloud has. */
+  /** The modes that this cloud supports. */
   readonly modes: readonly ReleaseRequest["mode"][];
   /**
-   * Makes a machine that runs and whose owner allows this mode; absent: the first of `modes`, which
-   * is that of a group which replaces its losses.
+   * Creates a running machine whose owner allows this mode; by default the first of `modes`, which
+   * is that of a group that replaces its losses.
    */
   addMachine(
     name: string,
     mode?: ReleaseRequest["mode"],
   ): { readonly providerID: string; readonly id: string };
-  /**
-   * The id of the machine that has this place in the cloud now, also where it came as a
-   * replacement.
-   */
+  /** The id of the machine that now has this place in the cloud, even if it is a replacement. */
   idOf(providerID: string): string | undefined;
   /**
-   * Puts a new machine in the place of one, as a group does after a preemption; where no place is
-   * used again, starts it anew. Gives the new id.
+   * Puts a new machine in the place of an old one, as a group does after a preemption; if the cloud
+   * does not reuse places, restarts the old one. Returns the new id.
    */
   replace(providerID: string): Promise<string>;
-  /** Takes a machine away for good, without the releaser. */
+  /** Removes a machine for good, without the releaser. */
   remove(providerID: string): Promise<void>;
-  /** The providerID of a machine that there never was. */
+  /** The providerID of a machine that never existed. */
   readonly unknownProviderID: string;
-  /** From now until `heal` the cloud answers nothing else. */
+  /** Until `heal`, the cloud answers every request with this fault. */
   fail(fault: ReleaserFault): void;
   heal(): void;
-  /** What these faults are called here, where that is not by the clouds' codes. */
+  /** The error codes of these faults, if they differ from those of the clouds. */
   readonly faultCodes?: Readonly<Record<ReleaserFault, ErrorCode>>;
-  /** How often the cloud took a request to let a machine go. */
+  /** How many requests to release a machine the cloud accepted. */
   asked(): number;
-  /** How many machines there ever were in this place. */
+  /** How many machines have ever been in this place. */
   bornHere(providerID: string): number;
-  /** Lets time pass until the work settles. */
+  /** Lets time pass until the promise settles. */
   pass<T>(work: Promise<T>): Promise<T>;
-  /** Lets time pass until this is so. */
+  /** Lets time pass until the condition is true. */
   passUntil(condition: () => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
 const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
 
-/** What every implementation of `InstanceReleaser` promises. */
+/** What every implementation of `InstanceReleaser` guarantees. */
 export function instanceReleaserContract(
   name: string,
   makeWorld: () => Promise<ReleaserWorld>,

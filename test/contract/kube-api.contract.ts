@@ -1,6 +1,7 @@
 /**
- * What a Kubernetes API is to Lastcall, in sentences that the model cluster and a real API server
- * both pass. Expectations come from the server's source and documents, never from the model.
+ * What Lastcall expects of a Kubernetes API: tests that the model cluster and a real API server
+ * both pass. The expectations come from the server's source and documentation, never from the
+ * model.
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { customResourceSentences } from "./kube-api/custom-resource.ts";
@@ -12,7 +13,7 @@ import { patchSentences } from "./kube-api/patch.ts";
 import type { KubeApiTarget } from "./kube-api/target.ts";
 import { watchSentences } from "./kube-api/watch.ts";
 
-/** Runs the suite; the target is made once and closed at the end. */
+/** Runs the suite; the target is created once and closed at the end. */
 export function kubeApiContract(name: string, makeTarget: () => Promise<KubeApiTarget>): void {
   describe(`${name} as a Kubernetes API`, () => {
     let made: KubeApiTarget | undefined;

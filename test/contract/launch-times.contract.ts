@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LaunchTimes } from "../../src/contracts/cloud/instances.ts";
 import type { ReleaserWorld } from "./instance-releaser.contract.ts";
 
-/** A cloud that can be asked for launch times and, one by one, for its machines. */
+/** A cloud that can list launch times and look up single machines. */
 export interface LaunchTimeWorld
   extends Pick<
     ReleaserWorld,
@@ -19,7 +19,7 @@ export interface LaunchTimeWorld
   readonly launchTimes: LaunchTimes;
 }
 
-/** What every implementation of `LaunchTimes` promises. */
+/** What every implementation of `LaunchTimes` guarantees. */
 export function launchTimesContract(name: string, makeWorld: () => Promise<LaunchTimeWorld>): void {
   describe(`${name} as LaunchTimes`, () => {
     let world: LaunchTimeWorld;
@@ -34,7 +34,7 @@ export function launchTimesContract(name: string, makeWorld: () => Promise<Launc
       return world.pass(world.launchTimes.launchTimesOf(providerIDs, never));
     }
 
-    /** As the cloud tells it when it is asked about this machine alone. */
+    /** As the cloud reports it in a request for this machine alone. */
     async function bornAt(providerID: string): Promise<unknown> {
       const state = await world.pass(world.releaser.describe(providerID, never));
       return state.kind === "Present" ? state.bornAt : state.kind;

@@ -3,16 +3,16 @@ import type { HookLimits, LifecycleHooks } from "../../src/contracts/cloud/insta
 import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import { hours, instant, seconds } from "../../src/core/time/time.ts";
 
-/** Groups with the side of theirs that holds instances back. */
+/** Groups and their hooks, and control over them. */
 export interface HooksWorld {
   readonly hooks: LifecycleHooks;
-  /** From now on the group waits to be told about this instance. */
+  /** From now on, the group waits for a completion of this instance's lifecycle action. */
   hold(hook: LifecycleHook): void;
-  /** From now on the hooks of groups wait this long. */
+  /** From now on, hooks wait this long. */
   wait(limits: HookLimits): void;
-  /** What each group was told, in that order: `CONTINUE i-0abc`, `HEARTBEAT i-0abc`. */
+  /** The calls that the groups received, in order: `CONTINUE i-0abc`, `HEARTBEAT i-0abc`. */
   told(): readonly string[];
-  /** From now until `heal` nothing else is answered. */
+  /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
   heal(): void;
   close(): Promise<void>;
@@ -29,7 +29,7 @@ const hook: LifecycleHook = {
   at: instant(Date.UTC(2026, 10, 20, 12)),
 };
 
-/** What every implementation of `LifecycleHooks` promises. */
+/** What every implementation of `LifecycleHooks` guarantees. */
 export function lifecycleHooksContract(name: string, makeWorld: () => Promise<HooksWorld>): void {
   describe(`${name} as LifecycleHooks`, () => {
     let world: HooksWorld;

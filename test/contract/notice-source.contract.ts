@@ -10,14 +10,16 @@ import type { LastcallError } from "../../src/errors.ts";
 import { type Illness, illnesses } from "../support/metadata-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** A metadata service of our own with the source under test in front of it. */
+/** A fake metadata service and the source under test. */
 export interface NoticeWorld {
   readonly source: NoticeSource;
-  /** The instant of now in the cloud's time. */
+  /** The current time of the cloud. */
   now(): Instant;
-  /** The cloud decides to take the machine; gives the deadline that it names or means. */
+  /**
+   * The cloud announces that it takes the machine; returns the deadline that it states or implies.
+   */
   interrupt(): Instant;
-  /** The cloud takes that back. */
+  /** The cloud withdraws the announcement. */
   relent(): void;
   fallIll(illness: Illness): void;
   heal(): void;
@@ -26,10 +28,10 @@ export interface NoticeWorld {
   close(): Promise<void>;
 }
 
-/** How far the deadline that is read may lie from the one that the cloud means. */
+/** The largest difference between the deadline that is read and the cloud's. */
 const toleranceMs = 1500;
 
-/** What every implementation of `NoticeSource` promises. */
+/** What every implementation of `NoticeSource` guarantees. */
 export function noticeSourceContract(name: string, makeWorld: () => Promise<NoticeWorld>): void {
   describe(`${name} as a NoticeSource`, () => {
     let world: NoticeWorld;
@@ -142,11 +144,11 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
   });
 }
 
-/** Keeps what was told. */
+/** Records what the source reports. */
 class Ears implements NoticeSink {
   readonly heard = new Map<string, NoticeSourceReading>();
   readonly troubles: LastcallError[] = [];
-  /** The channels that have ever told an interruption. */
+  /** The channels that have ever reported an interruption. */
   readonly interruptedOn = new Set<string>();
 
   onReading(heard: NoticeSourceReading): void {
@@ -165,7 +167,7 @@ class Ears implements NoticeSink {
     this.troubles.length = 0;
   }
 
-  /** What stands by the newest reading of each channel; false where nothing does. */
+  /** The notices in the latest reading of each channel; false if there are none. */
   standing(): readonly Notice[] | false {
     const notices = [...this.heard.values()].flatMap((one) => one.reading.notices);
     return notices.length > 0 && notices;

@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
 import { millis, seconds } from "../../src/core/time/time.ts";
 
-/** A queue with nothing in it, and the side of those who send. */
+/** An empty queue, and the senders' side of it. */
 export interface QueueWorld {
   readonly client: QueueClient;
   send(text: string): Promise<void>;
-  /** Lets time pass until a message that is hidden for a second is shown again. */
+  /** Lets time pass until a message that is hidden for one second becomes visible again. */
   passHidden(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What every queue promises that `SqsFeed` reads. */
+/** What every queue that `SqsFeed` reads guarantees. */
 export function queueClientContract(name: string, makeWorld: () => Promise<QueueWorld>): void {
   describe(`${name} as a QueueClient`, () => {
     let world: QueueWorld;

@@ -5,15 +5,17 @@ import type {
   TrafficGroups,
 } from "../../src/cloud/aws/actions/traffic-groups.ts";
 
-/** Groups of one kind, with the side on which they stand. */
+/** Groups of one kind, and control over them. */
 export interface TrafficWorld {
   readonly groups: TrafficGroups;
-  /** A group that holds these instances, and whose connections drain for so long; gives its id. */
+  /**
+   * Adds a group with these instances whose connections drain for this long, and returns its id.
+   */
   add(name: string, instances: readonly string[], drainMs?: number): string;
-  /** The instances that get traffic. */
+  /** The instances that receive traffic. */
   serving(id: string): readonly string[];
   pass(spanMs: number): void;
-  /** From now until `heal` nothing else is answered. */
+  /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
   heal(): void;
   close(): Promise<void>;
@@ -29,7 +31,7 @@ const noTrouble = {
   },
 };
 
-/** What every implementation of `TrafficGroups` promises. */
+/** What every implementation of `TrafficGroups` guarantees. */
 export function trafficGroupsContract(name: string, makeWorld: () => Promise<TrafficWorld>): void {
   describe(`${name} as TrafficGroups`, () => {
     let world: TrafficWorld;
@@ -39,7 +41,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
     });
     afterEach(() => world.close());
 
-    /** The registered target of an instance, with the port that it has there. */
+    /** The target registered for an instance, with its port. */
     async function targetOf(id: string, instance: string): Promise<Target> {
       const read = await world.groups.read(noTrouble, never);
       const found = read.find(({ group }) => group.id === id);

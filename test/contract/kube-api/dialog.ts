@@ -6,7 +6,7 @@ import type { KubeApiTarget } from "./target.ts";
 export type TargetOf = () => KubeApiTarget;
 type Query = Readonly<Record<string, string>>;
 
-/** A short way to speak to a target about one collection. */
+/** Shorthands for requests to one collection of a target. */
 export class Dialog {
   readonly #target: TargetOf;
   readonly #collection: (target: KubeApiTarget) => string;
@@ -28,7 +28,7 @@ export class Dialog {
     return this.#target().api.send({ method: "POST", path: this.path(), body, query });
   }
 
-  /** Creates, and fails the test with the server's words if that did not work. */
+  /** Creates an object; if that fails, fails the test with the server's message. */
   async mustCreate(body: unknown): Promise<KubeObject> {
     return mustBe(201, await this.create(body));
   }
@@ -92,14 +92,14 @@ export function leases(target: TargetOf): Dialog {
   );
 }
 
-/** The body as an object, once the answer has the status that was hoped for. */
+/** Returns the body as an object if the response has the expected status. */
 export function mustBe(status: number, answer: KubeAnswer): KubeObject {
   expect(answer, JSON.stringify(answer.body)).toMatchObject({ status });
   return answer.body as KubeObject;
 }
 
 /**
- * A refusal's Status, once the answer has the code and the reason that the server's source says.
+ * Returns the Status of a refusal if it has the code and reason that the server's source specifies.
  */
 export function mustRefuse(
   answer: KubeAnswer,
@@ -115,8 +115,8 @@ export function configMap(name: string, data: Readonly<Record<string, string>> =
 }
 
 /**
- * A pod that no scheduler takes: bound to a node that does not exist, or waiting for a scheduler
- * of another name. So it stays as the test leaves it, with and without controllers around.
+ * A pod that no scheduler binds: it is bound to a node that does not exist, or names another
+ * scheduler. It therefore stays as the test leaves it, whether or not controllers are running.
  */
 export function pod(
   name: string,
@@ -140,7 +140,7 @@ export function pod(
   };
 }
 
-/** Writes what a kubelet would: the pod runs, and is ready or not. */
+/** Writes the status that a kubelet would: the pod is running, and ready or not. */
 export async function makeRun(
   dialog: Dialog,
   name: string,
@@ -151,7 +151,7 @@ export async function makeRun(
   mustBe(200, await dialog.merge(`${name}/status`, { status }));
 }
 
-/** Asks again until the answer fits; a condition, with a time limit, instead of a sleep. */
+/** Retries until the response matches or a time limit passes, instead of sleeping. */
 export async function until(duty: Duty): Promise<void> {
   expect(await meetsDuty(duty), duty.what).toBe(true);
 }
@@ -160,7 +160,7 @@ export function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
   return (object as { metadata: Readonly<Record<string, unknown>> }).metadata;
 }
 
-/** The field of a status, spec or metadata by a dotted path; for expectations only. */
+/** The field at a dotted path into status, spec or metadata; for expectations only. */
 export function field(object: unknown, path: string): unknown {
   let value: unknown = object;
   for (const part of path.split("."))

@@ -1,4 +1,4 @@
-/** Something that must come true soon. */
+/** A condition that has to become true soon. */
 export interface Duty {
   readonly what: string;
   readonly isMet: () => Promise<boolean> | boolean;
@@ -7,7 +7,7 @@ export interface Duty {
 const patienceMs = 15_000;
 const pauseMs = 50;
 
-/** Polls, because a real server's controllers take a moment; a model's answer is there at once. */
+/** Polls, because a real server's controllers take a moment; the model responds immediately. */
 export async function meetsDuty(duty: Duty): Promise<boolean> {
   const endMs = performance.now() + patienceMs;
   while (!(await duty.isMet())) {

@@ -27,7 +27,10 @@ export function evictionSentences(target: TargetOf): void {
       return ours.post(`${name}/eviction`, body);
     }
 
-    /** Pods of one app that run, and a budget over them, with the status a controller gives it. */
+    /**
+     * Running pods of one app, and a budget over them with the status that a controller would
+     * write.
+     */
     async function guarded(app: string, options: Guarded): Promise<string[]> {
       const { count, notReady = 0 } = options;
       const names = Array.from({ length: count }, (_, index) => `${app}-${index}`);
@@ -173,7 +176,7 @@ export function evictionSentences(target: TargetOf): void {
       const spec = { minAvailable: 0, selector: { matchLabels: { app: "two" } } };
       await budgets(target).mustCreate({ metadata: { name: "two-more" }, spec });
       const answer = await evict(name);
-      // The HTTP code has been said to be 201 as well as 500, so clients read the body.
+      // Sources disagree on whether the HTTP code is 201 or 500, so clients read the body.
       expect([201, 500]).toContain(answer.status);
       expect(answer.body).toMatchObject({ status: "Failure", code: 500 });
       expect(field(answer.body, "message")).toContain("more than one PodDisruptionBudget");
@@ -199,7 +202,7 @@ export function evictionSentences(target: TargetOf): void {
 interface Guarded {
   readonly count: number;
   readonly minAvailable: number;
-  /** How many of the first pods are not ready. */
+  /** How many of the pods are not ready; the first ones. */
   readonly notReady?: number;
   readonly policy?: string | undefined;
 }

@@ -244,7 +244,7 @@ export function objectSentences(target: TargetOf): void {
       const name = `high-${target().namespace}`;
       const priorityClass = { metadata: { name }, value: 1000 };
       mustBe(201, await target().api.send({ method: "POST", path, body: priorityClass }));
-      // A real API server's admission sees the new class by a watch of its own.
+      // A real API server's admission learns of the new class through its own watch.
       await until({
         what: "pods of the new class are taken",
         isMet: async () =>

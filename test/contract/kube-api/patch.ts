@@ -152,7 +152,7 @@ export function patchSentences(target: TargetOf): void {
   });
 }
 
-/** A gap is no silence: its reason is part of the suite. */
+/** A gap must be declared: its reason is part of the suite. */
 export function expectDeclared(reason: string): void {
   expect(reason.length).toBeGreaterThan(10);
 }

@@ -1,22 +1,22 @@
 import type { KubeApi } from "../../../src/contracts/kube-api.ts";
 
-/** Sentences that a target may be unable to keep; it says why. */
+/** Guarantees that a target may be unable to keep, if it gives a reason. */
 export type KubeApiGap =
-  /** Rules in CEL are not evaluated. */
+  /** CEL rules are not evaluated. */
   | "Cel"
-  /** Owners of fields are not tracked, so server-side apply never conflicts. */
+  /** Field owners are not tracked, so server-side apply never conflicts. */
   | "FieldOwners"
-  /** A budget that no controller has observed cannot be held still: one observes it at once. */
+  /** A budget cannot be kept unobserved: a controller observes it at once. */
   | "UnobservedBudget"
-  /** The history of changes cannot be shortened at will, so nothing is "too old". */
+  /** The history of changes cannot be shortened on demand, so nothing is "too old". */
   | "Compaction";
 
 export interface KubeApiTarget {
   readonly api: KubeApi;
-  /** A namespace that exists, is empty, takes pods, and is the suite's own. */
+  /** An existing, empty namespace that accepts pods and belongs to the suite. */
   readonly namespace: string;
   readonly gaps: Readonly<Partial<Record<KubeApiGap, string>>>;
-  /** Makes versions from before now too old, where the target can. */
+  /** Makes earlier versions too old, if the target can do that. */
   readonly compactHistory?: () => Promise<void> | void;
   readonly close: () => Promise<void>;
 }

@@ -16,7 +16,7 @@ export function watchSentences(target: TargetOf): void {
   describe("watches", () => {
     const maps = configMaps(target);
 
-    /** Reads events until there are `count`, while `act` makes things happen, and then hangs up. */
+    /** Reads `count` events while `act` causes them, and then closes the watch. */
     async function events(
       query: Readonly<Record<string, string>>,
       options: { count: number; act?: () => Promise<unknown>; path?: string },
