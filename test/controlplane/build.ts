@@ -1,8 +1,9 @@
 /**
- * Builds the binaries that the end-to-end tests run: a whole Kubernetes control plane, kwok, and
- * Helm, Helmfile and Karpenter where they are asked for. Nothing is downloaded but Go modules,
- * whose content go.sum pins. Run on its own, it fills the cache and prints where: with what nearly
- * all tests need, or with what is named, `karpenter` and `helmfile`, each of which one test needs.
+ * Builds the binaries that the end-to-end tests run: a whole Kubernetes control plane, kwok, and,
+ * on request, Helm, Helmfile and Karpenter. Only Go modules are downloaded, and go.sum pins their
+ * content. When run as a program, it fills the cache and prints its folder: with what nearly all
+ * tests need, or with what the arguments name: `karpenter` and `helmfile`, each of which one test
+ * needs.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +11,8 @@ import { buildGo, type GoModule } from "../../tools/go-build.ts";
 
 export interface ControlPlaneBinaries {
   /**
-   * Takes etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl as
-   * first argument.
+   * Its first argument is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or
+   * kubectl.
    */
   readonly controlplane: string;
   readonly kwok: string;
@@ -24,18 +25,18 @@ export function buildControlPlane(): ControlPlaneBinaries {
   return { controlplane: join(folder, "controlplane"), kwok: join(folder, "kwok") };
 }
 
-/** Helm, for the chart; in a folder of its own, since most tests do without. */
+/** Helm, for the chart. It has its own folder, because most tests do not need it. */
 export function buildHelm(): string {
   return buildTool("helm", "helm.sh/helm/v3/cmd/helm", "1 to 3 minutes");
 }
 
-/** Helmfile, which runs Helm; for one test. */
+/** Helmfile, which runs Helm; needed by one test. */
 export function buildHelmfile(): string {
   const remark = "5 to 8 minutes on two cores when Go has none of it cached";
   return buildTool("helmfile", "github.com/helmfile/helmfile", remark);
 }
 
-/** Karpenter with its kwok provider, which needs no cloud; for one test. */
+/** Karpenter with its kwok provider, which needs no cloud; needed by one test. */
 export function buildKarpenter(): string {
   const folder = join(sources, "karpenter");
   const remark = "2 to 3 minutes on two cores when Go has none of it cached";
@@ -43,7 +44,7 @@ export function buildKarpenter(): string {
   return join(buildGo("karpenter", [module]), "karpenter");
 }
 
-/** The tool of a module that has nothing of its own. */
+/** Builds a tool from a module that contains nothing but its version. */
 function buildTool(binary: string, path: string, remark: string): string {
   const folder = join(sources, binary);
   const module: GoModule = { binary, package: path, folder, ldflags: "-s -w", remark };
@@ -54,7 +55,7 @@ function goModules(): readonly GoModule[] {
   const kubernetes = kubernetesVersion();
   const [major, minor] = kubernetes.slice(1).split(".");
   const stamps = { gitVersion: kubernetes, gitMajor: major, gitMinor: minor };
-  // Without the stamps the server calls itself v0.0.0 and clients refuse it.
+  // Without these values the server reports version v0.0.0, and clients refuse it.
   const flags = Object.entries(stamps).map(
     ([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`,
   );

@@ -32,10 +32,10 @@ type kubeletSettings struct {
 	name, kubeconfig, config, rootDirectory string
 }
 
-// runKubelet is the kubelet over containers that nobody runs: its server, its
-// authentication and its authorization as Kubernetes builds them, under the
-// configuration that a file gives. It needs neither root nor a container
-// runtime, and leaves its Node to whoever made it.
+// runKubelet runs a kubelet without containers: its server, authentication and
+// authorization are those that Kubernetes builds, with the configuration from a
+// file. It needs neither root nor a container runtime, and it does not write
+// its Node object.
 func runKubelet() {
 	var given kubeletSettings
 	flag.StringVar(&given.name, "name", "", "the Node's name")
@@ -50,7 +50,8 @@ func runKubelet() {
 }
 
 func serveKubelet(ctx context.Context, given kubeletSettings) error {
-	// The socket of the containers goes the way of the root directory.
+	// Upstream creates the container socket in TMPDIR; here it is removed with
+	// the root directory.
 	if err := os.Setenv("TMPDIR", given.rootDirectory); err != nil {
 		return err
 	}
@@ -95,15 +96,15 @@ func serveKubelet(ctx context.Context, given kubeletSettings) error {
 	}
 	kubelet.KubeletDeps.Auth = auth
 	kubelet.KubeletDeps.TLSOptions = tls
-	// Without a client it runs on its own and writes nothing of its Node.
+	// Without a client it runs standalone and does not write its Node.
 	kubelet.KubeletDeps.KubeClient = nil
 	kubelet.KubeletDeps.HeartbeatClient = nil
 	kubelet.Run(ctx)
 	return nil
 }
 
-// configureKubelet lets the file say what matters here and leaves all else as a
-// kubelet without containers needs it.
+// configureKubelet applies the settings from the file and sets all others as a
+// kubelet without containers needs them.
 func configureKubelet(ctx context.Context, given kubeletSettings) (*options.KubeletFlags, *kubeletconfig.KubeletConfiguration, error) {
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{
 		NodeName: given.name, KubeletPort: ports.KubeletPort, MaxPods: 110,
@@ -116,7 +117,7 @@ func configureKubelet(ctx context.Context, given kubeletSettings) (*options.Kube
 	if err != nil {
 		return nil, nil, err
 	}
-	// It has made a folder in /tmp, for static pods and logs.
+	// Upstream has created this folder in /tmp, for static pods and logs.
 	if err := os.RemoveAll(flags.RootDirectory); err != nil {
 		return nil, nil, err
 	}
@@ -135,8 +136,8 @@ func configureKubelet(ctx context.Context, given kubeletSettings) (*options.Kube
 	return flags, config, nil
 }
 
-// publishConfiguration makes it readable at /configz, as the kubelet's own start
-// does.
+// publishConfiguration serves the configuration at /configz, as the kubelet's
+// own startup code does.
 func publishConfiguration(config *kubeletconfig.KubeletConfiguration) error {
 	page, err := configz.New("kubeletconfig")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Command controlplane is every binary of a Kubernetes control plane in one, and
-// a kubelet: the first argument names the part, the rest are that part's own
-// arguments.
-// One binary links the shared libraries once instead of five times, which is
-// what makes a cold build bearable on a small machine.
+// Command controlplane contains every binary of a Kubernetes control plane, and
+// a kubelet: the first argument names the part, and the rest are that part's
+// own arguments.
+// A single binary links the shared libraries once instead of five times, which
+// keeps a cold build bearable on a small machine.
 package main
 
 import (
@@ -19,9 +19,9 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 
-	// The registrations below are side effects of import that the upstream
-	// main packages rely on; without them metrics about the client and the
-	// version are missing.
+	// The upstream main packages rely on the registrations that these imports
+	// perform; without them, metrics about the client and the version are
+	// missing.
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
@@ -30,7 +30,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// parts maps a part's name to its entry point. Each one reads os.Args as if it
+// parts maps a part's name to its entry point. Each part reads os.Args as if it
 // were the only program in the binary.
 var parts = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
@@ -56,15 +56,15 @@ func main() {
 	run()
 }
 
-// exitWithParent ends the process when standard input closes, which the system
-// does however the parent ended: no server outlives a test run that was killed.
+// exitWithParent ends the process when standard input closes, which happens
+// however the parent ended: no server outlives a test run that was killed.
 func exitWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(3)
 }
 
-// runKubectl differs from the other parts because kubectl prints its own
-// errors, with the exit codes that scripts know it by.
+// runKubectl differs from the other parts because kubectl prints its own errors
+// and uses the exit codes that scripts expect.
 func runKubectl() {
 	logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) //nolint:errcheck // A bad level only costs log lines.
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {

@@ -1,8 +1,8 @@
-// Command karpenter is Karpenter with its kwok provider, whose machines are Node
-// objects and nothing else, so that it needs no cloud. It is not built from the
-// upstream main package so that it ends with the test run that started it, as
-// the other parts do, and so that it can say which resources it needs:
-// `karpenter crds` prints their definitions.
+// Command karpenter is Karpenter with its kwok provider, whose machines are
+// only Node objects, so it needs no cloud. It does not use the upstream main
+// package for two reasons: like the other parts, it has to end with the test
+// run that started it, and `karpenter crds` has to print the definitions of the
+// resources that it needs.
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 	must(run())
 }
 
-// run puts Karpenter together without overlays of instance types, which are off
-// by default, and ends when the process is told to.
+// run starts Karpenter without overlays of instance types, which are off by
+// default, and returns when the process is told to stop.
 func run() error {
 	ctx, op := operator.NewOperator()
 	client := op.GetClient()
@@ -66,8 +66,8 @@ func must(err error) {
 	os.Exit(1)
 }
 
-// exitWithParent ends the process when standard input closes, which the system
-// does however the parent ended. It is a copy: the modules share no code.
+// exitWithParent ends the process when standard input closes, which happens
+// however the parent ended. It is a copy, because the modules share no code.
 func exitWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(3)

@@ -1,6 +1,6 @@
-// Command kwok is the kwok controller, which plays the kubelets, in a module of
-// its own: it needs other versions of the Kubernetes libraries than the control
-// plane does. It is not built from the upstream main package so that it, too,
+// Command kwok is the kwok controller, which acts as the kubelets. It is a
+// separate module because it needs other versions of the Kubernetes libraries
+// than the control plane. It does not use the upstream main package, so that it
 // ends with the test run that started it.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 }
 
 // run reads the configuration files before the command's own flags, because
-// they decide the defaults that those flags have.
+// they determine the defaults of those flags.
 func run() error {
 	early := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	early.ParseErrorsAllowlist.UnknownFlags = true
@@ -41,8 +41,9 @@ func run() error {
 	return command.ExecuteContext(ctx)
 }
 
-// exitWithParent ends the process when standard input closes, which the system
-// does however the parent ended. It is a copy: the two modules share no code.
+// exitWithParent ends the process when standard input closes, which happens
+// however the parent ended. It is a copy, because the two modules share no
+// code.
 func exitWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(3)
