@@ -8,9 +8,9 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     setupFiles: ["test/support/temporal-setup.ts"],
-    // A golden file that is not there is a mistake, and is written by `--update` alone.
+    // A missing golden file is an error; only `--update` writes it.
     update: "none",
-    // By default a core is left idle, which is half of two.
+    // By default vitest leaves one core idle, which is half of two.
     maxWorkers: "100%",
     projects: [
       {

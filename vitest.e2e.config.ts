@@ -2,8 +2,9 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that wait for most of their time: for instants of a plan, for leases and for timeouts. They
- * run two at a time, the longest first. The others work, or measure how fast something is done.
+ * Files that spend most of their time waiting: for instants of a plan, for leases and for timeouts.
+ * They run two at a time, the longest first. The other files keep the processor busy, or measure
+ * how fast something is.
  */
 const waiting = [
   "queue",
@@ -22,13 +23,13 @@ const waiting = [
   "advice",
   "crd-skew",
   "other-machine",
-  // Late, since it needs what is built beside the others.
+  // Late, because it needs Karpenter, which is built while the others run.
   "karpenter",
 ].map((name) => `test/e2e/${name}.e2e.test.ts`);
 
 /**
- * Helmfile is built while the others run. What the whole suite has used of its rights is judged when
- * all of it has run.
+ * Helmfile is built while the others run. The check of the permissions that the whole suite used
+ * has to come last.
  */
 const last = ["helmfile", "rights"].map((name) => `test/e2e/${name}.e2e.test.ts`);
 
