@@ -21,12 +21,12 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A receiver of actions on loopback: answers as the test says, and keeps what it was sent. */
+/** A receiver of actions on loopback: responds as the test specifies, and records the requests. */
 export interface ActionServer {
   readonly url: string;
   readonly host: string;
   readonly requests: readonly ReceivedRequest[];
-  /** Answers everything by this instead, until it is undefined. */
+  /** If set, answers every request. */
   override: ((response: ServerResponse, request: ReceivedRequest) => void) | undefined;
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ async function read(message: IncomingMessage): Promise<ReceivedRequest> {
 
 export const sinkNow: Instant = instant(Date.UTC(2026, 10, 24, 12));
 
-/** The tools of a sink that may speak to these hosts and reads these secrets, as `name/key`. */
+/** A sink's tools, which may connect to these hosts and read these secrets (`name/key`). */
 export function sinkTools(
   hosts: string,
   secrets: Readonly<Record<string, string>> = {},

@@ -16,18 +16,18 @@ export interface Recorded {
 
 const ofSpot = { key: "cloud.google.com/gke-spot", operator: "In", values: ["true"] };
 
-/** A silence and a message, as a policy has them. */
+/** A silence and a message, as written in a policy. */
 export const silence = { alertmanagerSilence: { url: "http://am:9093", matchers: ["a=b"] } };
 export const slack = { slack: { url: "https://hooks.example/x", message: "{{node}} {{outcome}}" } };
 
 interface StageOptions {
   readonly dryRun?: boolean;
   readonly releaserFor?: ReleaserChoice;
-  /** Absent: the receivers of the stage. */
+  /** Default: the receivers of the stage. */
   readonly actionPorts?: ActionPorts | undefined;
 }
 
-/** A stage that is new for each test of a file, and ended after it. */
+/** A stage that is renewed before each test of a file and stopped after it. */
 export function useActionStage(): ActionStage {
   const stage = new ActionStage();
   beforeEach(() => stage.renew());
@@ -35,16 +35,16 @@ export function useActionStage(): ActionStage {
   return stage;
 }
 
-/** Two nodes with a pod each, the controller, and the receivers of its actions in memory. */
+/** Two nodes with a pod each, the controller, and in-memory receivers of its actions. */
 class ActionStage {
   world = new ModelWorld(1);
-  /** Receives what can be undone: silences. */
+  /** Receives actions that can be undone: silences. */
   mute = new FakeActionRunner();
   /** Receives messages. */
   tell = new FakeActionRunner("Message");
   #abort = new AbortController();
 
-  /** As if nothing had been; what ran has been stopped. */
+  /** Starts from scratch; whatever ran before must have been stopped. */
   renew(seed = 1): void {
     this.world = new ModelWorld(seed);
     this.mute = new FakeActionRunner();
@@ -81,7 +81,7 @@ class ActionStage {
     return this.startController(options);
   }
 
-  /** Gives what ends it, as a kill does. */
+  /** Returns the AbortController that kills it. */
   startController(options: StageOptions = {}): AbortController {
     const own = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, own.signal]);
@@ -96,7 +96,7 @@ class ActionStage {
     await this.world.pass(seconds(1));
   }
 
-  /** A receiver that does not answer. */
+  /** Makes a receiver hang. */
   hang(runner: FakeActionRunner): void {
     runner.latency = (signal) => this.world.clock.sleep(minutes(60), signal);
   }
@@ -120,7 +120,7 @@ class ActionStage {
     this.world.api.handle({ method: "DELETE", path: this.#path });
   }
 
-  /** As a cloud does that takes the machine. */
+  /** Deletes the Node, as a cloud does that takes its machine. */
   deleteNode(): void {
     this.world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
   }

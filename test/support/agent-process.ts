@@ -10,16 +10,16 @@ export interface AgentProcessOptions {
   readonly apiUrl: string;
   readonly caFile: string;
   readonly token: string;
-  /** More flags than it is always given. */
+  /** Flags in addition to those that are always set. */
   readonly flags?: readonly string[];
 }
 
-/** Node, or what the variable names: the agent's image runs it on Bun. */
+/** Node, or the runtime that the variable names: the agent's image runs it on Bun. */
 const runtime = process.env.LASTCALL_AGENT_RUNTIME ?? process.execPath;
 
 const entry = new URL("../../src/cli/agent-main.ts", import.meta.url).pathname;
 
-/** The agent as its image starts it: a process of its own with a token file and two variables. */
+/** The agent as its image starts it: a separate process with a token file and two variables. */
 export class AgentProcess {
   readonly log: string[] = [];
   readonly #folder: string;
@@ -55,22 +55,22 @@ export class AgentProcess {
     });
   }
 
-  /** Whether this event is in its log. */
+  /** Whether its log contains this event. */
   said(event: string): boolean {
     return this.log.some((line) => line.includes(`"event":"${event}"`));
   }
 
-  /** The exit code; null where a signal has ended it. */
+  /** The exit code; null if a signal ended it. */
   get ended(): Promise<number | null> {
     return this.#ended;
   }
 
-  /** As a kubelet ends it; gives the exit code. */
+  /** Stops it as a kubelet does; resolves with the exit code. */
   stop(): Promise<number | null> {
     return this.#end("SIGTERM");
   }
 
-  /** No chance to clean up. */
+  /** Gives it no chance to clean up. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }

@@ -4,13 +4,13 @@ import type { ControlPlane } from "./control-plane.ts";
 const agentPods =
   "/api/v1/namespaces/lastcall/pods?labelSelector=app.kubernetes.io/component%3Dagent";
 
-/** The agents that the DaemonSet has put on nodes. */
+/** The agent pods that the DaemonSet has created. */
 export async function agentPodsOf(plane: ControlPlane): Promise<readonly Pod[]> {
   const { body } = await plane.request({ path: agentPods });
   return (body.items as Pod[]).filter((pod) => pod.spec?.nodeName !== undefined);
 }
 
-/** A token as the kubelet of that node gets it for the agent that runs there. */
+/** A token like the one that a node's kubelet gets for the agent pod on that node. */
 export async function agentTokenOn(plane: ControlPlane, nodeName: string): Promise<string> {
   const pod = (await agentPodsOf(plane)).find((one) => one.spec?.nodeName === nodeName);
   const { name, uid } = pod?.metadata ?? {};

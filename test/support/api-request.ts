@@ -17,12 +17,12 @@ export interface ApiRequest {
 
 export interface ApiAnswer {
   readonly status: number;
-  /** The parsed JSON, or the text when it is none. */
+  /** The parsed JSON, or the text if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads any Kubernetes object from here.
   readonly body: any;
 }
 
-/** One request as a test makes it: the answer is a value whatever its status, no retries. */
+/** A single request of a test: any status is a normal result, and there are no retries. */
 export function apiRequest(target: ApiTarget, call: ApiRequest): Promise<ApiAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<ApiAnswer>();
   const payload = call.body === undefined ? undefined : JSON.stringify(call.body);

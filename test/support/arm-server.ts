@@ -4,20 +4,20 @@ import { formatInstant, type Instant, type Millis, seconds } from "../../src/cor
 import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
 
 export interface ArmMachine {
-  /** The last part of its id in the scale set. */
+  /** The last part of its id within the scale set. */
   readonly instance: string;
-  /** The instance whose place this one has taken; its own where it is the first. */
+  /** The first instance of the place that this one has taken over; its own if it is the first. */
   readonly place: string;
   readonly name: string;
   vmId: string;
   createdAt: Instant;
   provisioning: "Succeeded" | "Deleting";
   power: "running" | "deallocated";
-  /** Whether pods need another in its place, so that the autoscaler adds one. */
+  /** Whether its pods need a replacement, so that the autoscaler adds a machine. */
   isNeeded: boolean;
 }
 
-/** A virtual machine in no scale set, such as Karpenter's. */
+/** Another scale set of the same resource group. */
 export interface ArmScaleSet {
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
@@ -79,9 +79,11 @@ const lower = {
 
 export interface ArmTimings {
   readonly deletedAfterMs: Millis;
-  /** From there until the autoscaler's new machine is there. */
+  /** From the deletion until the autoscaler's new machine exists. */
   readonly replacedAfterMs: Millis;
-  /** `Retry-After` of the answer that starts an operation, and of each look at it. */
+  /**
+   * `Retry-After` of the response that starts an operation, and of each response to a poll of it.
+   */
   readonly retryAfter: readonly [string, string];
 }
 
@@ -92,41 +94,41 @@ const defaultTimings: ArmTimings = {
 };
 
 /**
- * Azure Resource Manager on loopback, as far as releases go: a scale set of one node pool of AKS,
+ * Azure Resource Manager on loopback, as far as releases need it: a scale set of one AKS node pool,
  * whose machines are deleted by an operation that is answered with 202, and its autoscaler. The
- * forms are those of Azure's REST reference; Azure itself was not asked.
+ * formats are those of Azure's REST reference; they were not checked against Azure itself.
  */
 export class ArmServer {
   readonly machines: ArmMachine[] = [];
-  /** Those of the same resource group that are in no scale set. */
+  /** Machines of the same resource group that are in no scale set, such as Karpenter's. */
   readonly singles: ArmSingle[] = [];
   /** Other scale sets of the same resource group; their machines are only listed. */
   readonly otherSets: ArmScaleSet[] = [];
-  /** How many of them a page of their list holds at the most. */
+  /** The largest number of `singles` on one page of their list. */
   pageSize = 100;
   readonly requests: SeenRequest[] = [];
-  /** How often a request to delete a machine was taken. */
+  /** How many requests to delete a machine were accepted. */
   taken = 0;
   isAutoscaled = true;
   hasPoolTag = true;
   managedBy: string | undefined = cluster;
   groupTags: Readonly<Record<string, string>> = {};
   fault: keyof typeof faults | "Unreachable" | undefined;
-  /** The `actions` of the one role that we have. */
+  /** The `actions` of the caller's only role. */
   granted: readonly string[] = [
     "microsoft.containerservice/*",
     "Microsoft.Compute/*/delete/action",
   ];
-  /** Paths that are forbidden. */
+  /** Paths that are denied. */
   denied: RegExp | undefined;
-  /** The answer to the next request that deletes, once. */
+  /** The response to the next deletion, once. */
   refuseNext: Refusal | undefined;
-  /** How the next operation ends, where it is to fail. */
+  /** The error with which the next operation ends, if it is to fail. */
   failNext: Operation["error"];
-  /** What tells of an operation: Azure has two ways. */
+  /** The header that names the operation's URL; Azure has two. */
   follow: "Azure-AsyncOperation" | "Location" = "Azure-AsyncOperation";
   onGone: (machine: ArmMachine) => void = () => {};
-  /** Told when a machine of the pool has come in the place of another. */
+  /** Called when a machine of the pool has been replaced by a new one. */
   onBorn: (machine: ArmMachine) => void = () => {};
   readonly #operations = new Map<string, Operation>();
   readonly #clock: Clock;
@@ -149,7 +151,7 @@ export class ArmServer {
     this.#timings = timings;
   }
 
-  /** Where it is reached, as the URLs of its operations name it. */
+  /** Its base URL, which is part of the URLs of its operations. */
   url = "";
 
   async start(): Promise<this> {
@@ -189,7 +191,8 @@ export class ArmServer {
   }
 
   /**
-   * What AKS does, whoever asked: the machine goes, and where pods need it the autoscaler adds one.
+   * What AKS does, whoever requested it: it deletes the machine, and the autoscaler adds one if
+   * pods need it.
    */
   delete(machine: ArmMachine, operation: Operation): void {
     machine.provisioning = "Deleting";
@@ -208,7 +211,7 @@ export class ArmServer {
   }
 
   #answer({ method, url, body }: SeenRequest): Reply {
-    // Azure does not tell the case of a path's letters apart.
+    // Azure ignores the case of letters in a path.
     const path = new URL(url, "http://arm").pathname.toLowerCase();
     if (this.fault !== undefined) return refusal(faults[this.fault as keyof typeof faults]);
     if (this.denied?.test(path)) return refusal(faults.RightMissing);

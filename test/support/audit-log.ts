@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** One write that came to the API server, as its audit log tells it. */
+/** One write to the API server, according to its audit log. */
 export interface AuditEntry {
   readonly verb: string;
   readonly resource: string;
@@ -10,35 +10,36 @@ export interface AuditEntry {
   readonly namespace: string;
   readonly name: string;
   readonly user: string;
-  /** `unanswered` until the answer is complete, and for good where the server was killed first. */
+  /** `unanswered` until the response is complete, and forever if the server was killed before. */
   readonly code: number;
   /**
-   * When the request came and when its answer was complete, in microseconds since 1970; one time
-   * for both where it is unanswered.
+   * When the request arrived and when its response was complete, in microseconds since 1970; both
+   * the same if there was no response.
    */
   readonly receivedAtUs: number;
   readonly answeredAtUs: number;
-  /** Of a deletion in Karpenter's group: the uid that the object had to have. */
+  /** For a deletion in Karpenter's group: the uid that its precondition requires. */
   readonly preconditionUid?: string;
 }
 
 export interface AuditLog {
   /** For `apiServerFlags` of a control plane. */
   readonly flags: readonly string[];
-  /** Every write so far, in the order of their answers; at the end those that have none. */
+  /** Every write so far, in the order of the responses; those without a response come last. */
   read(): readonly AuditEntry[];
   remove(): void;
 }
 
-/** The code of a write that may have been done, but whose answer nobody has seen. */
+/** The code of a write that may have been carried out, but whose response nobody has seen. */
 export const unanswered = 0;
 
 const writes = ["create", "update", "patch", "delete", "deletecollection"];
 
 /**
- * Writes are kept as they come, too, for a server that is killed between the write and its answer
- * tells of no answer. Reads are many and change nothing: they are kept of ServiceAccounts, to see
- * which rights these use, and a watch as it begins, for its end may not come in a test.
+ * Writes are also logged when they arrive, because a server that is killed between the write and
+ * its response logs no response. Reads are numerous and change nothing. Only those of
+ * ServiceAccounts are logged, to show which permissions they use, and watches are logged at their
+ * start, since they may not end during a test.
  */
 const policy = {
   apiVersion: "audit.k8s.io/v1",
@@ -62,7 +63,7 @@ const policy = {
   ],
 };
 
-/** An audit log for one control plane: who wrote what, told by the API server itself. */
+/** An audit log for one control plane: who wrote what, recorded by the API server itself. */
 export function createAuditLog(): AuditLog {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-audit-"));
   const flags = auditFlags(folder);
@@ -75,7 +76,7 @@ export function createAuditLog(): AuditLog {
 
 const logFlag = "--audit-log-path=";
 
-/** Has an API server keep an audit log in this folder. */
+/** The flags that make an API server write an audit log into this folder. */
 export function auditFlags(folder: string): readonly string[] {
   const policyFile = join(folder, "audit-policy.json");
   const logFile = join(folder, "audit.log");
@@ -84,7 +85,7 @@ export function auditFlags(folder: string): readonly string[] {
   return [
     `--audit-policy-file=${policyFile}`,
     `${logFlag}${logFile}`,
-    // One file, however much is written.
+    // A single file, however large.
     "--audit-log-maxsize=0",
   ];
 }
@@ -98,12 +99,12 @@ export function auditFileOf(flags: readonly string[]): string | undefined {
 export type AuditEvent = any;
 
 export function eventsOf(log: string): readonly AuditEvent[] {
-  // The last line may still be in the making.
+  // The last line may be incomplete.
   const whole = log.split("\n").filter((line) => line.endsWith("}"));
   return whole.map((line) => JSON.parse(line));
 }
 
-/** The writes in an audit log, one entry for each request. */
+/** The writes in an audit log, one entry per request. */
 export function entriesOf(log: string): readonly AuditEntry[] {
   const events = eventsOf(log).filter(({ verb }) => writes.includes(verb));
   const answers = events.filter(({ stage }) => stage !== "RequestReceived");
@@ -125,7 +126,7 @@ function entryOf(event: AuditEvent): AuditEntry {
   };
 }
 
-/** `2026-11-20T00:00:00.123456Z`: Date knows milliseconds only. */
+/** `2026-11-20T00:00:00.123456Z`: Date supports only milliseconds. */
 function microsOf(text: string): number {
   const micros = /\.\d{3}(\d{3})/.exec(text)?.[1] ?? "0";
   return Date.parse(text) * 1000 + Number(micros);

@@ -29,12 +29,13 @@ const faults = {
 } as const;
 
 /**
- * EC2 Auto Scaling on loopback, as far as lifecycle actions and detaching go; its answers have the
- * form of the API's model, version 2011-01-01, in the Query protocol. moto has no such action.
+ * EC2 Auto Scaling on loopback, as far as lifecycle actions and detaching need it. Its responses
+ * have the form of the API's model, version 2011-01-01, in the Query protocol. moto does not
+ * support these actions.
  */
 export class AutoScalingServer extends AwsQueryServer {
   readonly told: string[] = [];
-  /** Told of each machine with which a group goes on, in that moment. */
+  /** Called at the moment when a group is told to continue with a machine, or to wait longer. */
   onTold: (machine: string) => void = () => {};
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
@@ -42,9 +43,9 @@ export class AutoScalingServer extends AwsQueryServer {
   waits: HookLimits = { heartbeatMs: hours(1), longestMs: hours(48) };
   /** Whether a hook is listed with its GlobalTimeout. */
   tellsLongest = true;
-  /** The group of each instance that is in one. */
+  /** The group of each instance that is in a group. */
   readonly members = new Map<string, string>();
-  /** Groups that are as small as they may be. */
+  /** Groups that are at their minimum size. */
   readonly atMinimum = new Set<string>();
   readonly #names = new Map<string, string[]>();
   readonly #held: Held[] = [];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 
-/** AWS' clients find credentials and a region while the tests of this file run. */
+/** Lets the AWS SDK find credentials and a region while the tests of this file run. */
 export function useAwsEnvironment(): void {
   const former = { ...process.env };
   beforeAll(() => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { convertFiles } from "@cdktf/hcl2json";
 import { parse } from "yaml";
 
-/** A block of Terraform, as JSON: what it holds by its own names. */
+/** A Terraform block as JSON: its contents by their own names. */
 export type Block = Readonly<Record<string, unknown>>;
 
 type Named = Readonly<Record<string, readonly Block[]>>;
@@ -15,7 +15,7 @@ async function convertTerraform() {
   };
 }
 
-/** `deploy/aws/terraform`: its resources by type and name. */
+/** The resources of `deploy/aws/terraform`, by type and name. */
 export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
   const { resource } = await convertTerraform();
   return new Map(
@@ -25,7 +25,7 @@ export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
   );
 }
 
-/** The names of its variables. */
+/** The names of the Terraform variables. */
 export async function terraformVariables(): Promise<readonly string[]> {
   return Object.keys((await convertTerraform()).variable);
 }
@@ -45,13 +45,13 @@ export function readTemplate(): Readonly<
       { tag, collection: "seq" as const, resolve: (value: object) => ({ [key]: value }) },
     ];
   });
-  // CloudFormation reads neither aliases nor merges.
+  // CloudFormation supports neither aliases nor merge keys.
   return parse(text, { customTags, maxAliasCount: 0 }) as ReturnType<typeof readTemplate>;
 }
 
 const actionForm = /^(autoscaling|ec2|elasticloadbalancing|sqs|sns|lambda|logs|sts):\w+$/;
 
-/** Every IAM action that a value names, anywhere in it. */
+/** Every IAM action that occurs anywhere in a value. */
 export function iamActions(value: unknown): readonly string[] {
   const found = new Set<string>();
   const walk = (part: unknown): void => {
@@ -67,7 +67,7 @@ export function iamActions(value: unknown): readonly string[] {
   return [...found].sort();
 }
 
-/** What a function without a cluster calls; test/cli/lambda/calls.test.ts makes each of them. */
+/** The calls of a function without a cluster; test/cli/lambda/calls.test.ts makes each of them. */
 export const responderCalls = [
   "autoscaling:DescribeAutoScalingInstances",
   "autoscaling:DetachInstances",

@@ -2,9 +2,9 @@ import defaults from "../data/aws/imds-defaults.json" with { type: "json" };
 import { type MetadataReply, MetadataServer } from "./metadata-server.ts";
 import type { SeenRequest } from "./scripted-server.ts";
 
-/** EC2's metadata service, version 2 only. */
+/** EC2's metadata service, only version 2. */
 export class AwsMetadataServer extends MetadataServer {
-  /** What stands under a path below `/latest/meta-data/`; what is not here is 404. */
+  /** Values by their path below `/latest/meta-data/`; any other path is a 404. */
   readonly values = new Map<string, string>([
     ["instance-id", defaults.values["instance-id"]],
     ["events/maintenance/scheduled", "[]"],
@@ -18,7 +18,7 @@ export class AwsMetadataServer extends MetadataServer {
     return this.#tokens;
   }
 
-  /** Every token that was given out is refused from now on. */
+  /** From now on, every token issued so far is refused. */
   forgetTokens(): void {
     this.#valid.clear();
   }

@@ -12,10 +12,10 @@ export interface QueryRefusal {
 }
 
 /**
- * A service of AWS on loopback that speaks the Query protocol: a form is asked, XML is answered.
+ * An AWS service on loopback that speaks the Query protocol: requests are forms, responses are XML.
  */
 export abstract class AwsQueryServer {
-  /** The region for which each request is signed. */
+  /** The region that each request is signed for. */
   readonly regions: string[] = [];
   readonly #server = new ScriptedServer(async ({ headers, body }, response) => {
     const [, region] = /Credential=[^/]+\/\d+\/([^/]+)\//.exec(headers.authorization ?? "") ?? [];
@@ -46,12 +46,14 @@ export function element(name: string, content: string | number | undefined): str
   return `<${name}>${content}</${name}>`;
 }
 
-/** Text that may hold what XML takes for its own. */
+/** An element with escaped text. */
 export function textElement(name: string, text: string | undefined): string {
   return element(name, text?.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
 }
 
-/** `Targets.member.1.Id` is the member 1 of `Targets.member` with its part `Id`; in their order. */
+/**
+ * `Targets.member.1.Id` is the part `Id` of member 1 of `Targets.member`; members stay in order.
+ */
 export function membersOf(
   asked: URLSearchParams,
   list: string,
@@ -73,7 +75,7 @@ export function listOf(asked: URLSearchParams, list: string): readonly string[] 
   return membersOf(asked, list).map((member) => member[""] ?? "");
 }
 
-/** How services other than EC2 refuse. */
+/** The error response of services other than EC2. */
 export function errorResponse(
   { status, code, text }: QueryRefusal,
   namespace: string,
@@ -84,7 +86,7 @@ export function errorResponse(
   return { status, xml };
 }
 
-/** How EC2 refuses. */
+/** The error response of EC2. */
 export function ec2ErrorResponse({ status, code, text }: QueryRefusal): QueryAnswer {
   const error = element("Code", code) + textElement("Message", text);
   const xml = `<Response>${element("Errors", element("Error", error))}<RequestID>7c6e177f</RequestID></Response>`;

@@ -10,7 +10,7 @@ export interface AzureEvent {
   readonly NotBefore: string;
 }
 
-/** Azure's instance metadata and Scheduled Events. */
+/** Azure's instance metadata service and Scheduled Events. */
 export class AzureMetadataServer extends MetadataServer {
   name = "aks-spot-12345678-vmss_3";
   readonly acknowledged: string[] = [];

@@ -7,7 +7,7 @@ import { type ArmMachine, ArmServer, scaleSet } from "./arm-server.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { countingFetch, passTime } from "./pass-time.ts";
 
-/** A releaser before our Resource Manager, both on one stepping clock. */
+/** A releaser and the Resource Manager server behind it, both on one manual clock. */
 export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld, Pick<AzureCompute, "groupsOf"> {
   readonly server: ArmServer;
   readonly clock: ManualClock;
@@ -29,7 +29,7 @@ export async function startAzureWorld(
     passTime(work, { clock, quiet: () => counted.inFlight() === 0 });
   const launched: ArmMachine[] = [];
 
-  /** The newest in the place of this machine. */
+  /** The latest machine in the place of this one. */
   const standing = (providerID: string) => {
     const place = launched.find(({ instance }) => instance === instanceIn(providerID))?.place;
     return server.machines.findLast((one) => one.place === place);

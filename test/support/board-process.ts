@@ -6,7 +6,7 @@ export interface BoardProcess {
   readonly process: LastcallProcess;
 }
 
-/** Starts `lastcall board` or the demo and gives the address that it prints. */
+/** Starts `lastcall board` or the demo, and returns the address that it prints. */
 export async function startBoardProcess(
   args: readonly string[],
   options: { readonly folder: string },

@@ -4,7 +4,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 
 const paths = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** Debian's own, or `CHROMIUM`; nothing is downloaded. */
+/** Debian's own browser, or the one in `CHROMIUM`; nothing is downloaded. */
 export function startBrowser(): Promise<Browser> {
   const executablePath = process.env.CHROMIUM ?? paths.find((path) => existsSync(path));
   if (executablePath === undefined) {
@@ -17,11 +17,11 @@ export function startBrowser(): Promise<Browser> {
 export interface OpenPage {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the page said on its console, and what it asked anybody else than its own server for. */
+  /** Console messages of the page, and its requests to any host other than its own server. */
   readonly complaints: readonly string[];
 }
 
-/** Opens a board by the address that it printed. */
+/** Opens a board at the address that it printed. */
 export async function openBoard(
   browser: Browser,
   url: string,
@@ -48,7 +48,7 @@ export async function openBoard(
   return { context, page, complaints };
 }
 
-/** What axe finds, as `rule: element`. */
+/** The findings of axe, as `rule: element`. */
 export async function axeFindings(page: Page): Promise<readonly string[]> {
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));

@@ -5,21 +5,21 @@ import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 export interface BudgetStory {
   readonly noticeSeconds: number;
   readonly graceSeconds: number;
-  /** How long the pods really take to end. */
+  /** How long the pods actually take to exit. */
   readonly exitAfterSeconds: number | "never";
-  /** Of the policy; absent: the default. */
+  /** From the policy; default: the policy's default. */
   readonly budgetShare?: string;
   readonly seed?: number;
 }
 
 export interface BudgetEnd {
-  /** The fewest pods that were ready and not leaving, of eight. */
+  /** The smallest number of pods that were ready and not leaving, out of eight. */
   readonly fewestReady: number;
-  /** From the notice until no pod was left on any of the three nodes. */
+  /** From the notice until none of the three nodes had any pods left. */
   readonly emptyAfterSeconds: number;
   readonly forced: number;
   readonly cut: number;
-  /** Ended with their grace, or left behind. */
+  /** Pods killed at the end of their grace period, or left behind. */
   readonly unclean: number;
 }
 
@@ -27,8 +27,8 @@ const taken = ["n0", "n1", "n2"];
 const stepMs = millis(100);
 
 /**
- * Eight pods behind a budget of `maxUnavailable: 1`, all on three nodes that get their notice at
- * once, and three more nodes for the replacements, which are ready after 5 s.
+ * Eight pods behind a budget of `maxUnavailable: 1`, all on three nodes that get a notice at once,
+ * and three more nodes for the replacements, which are ready after 5 s.
  */
 export async function budgetStory(story: BudgetStory): Promise<BudgetEnd> {
   const { noticeSeconds, graceSeconds, exitAfterSeconds, budgetShare, seed } = story;
@@ -52,7 +52,7 @@ export async function budgetStory(story: BudgetStory): Promise<BudgetEnd> {
     emptyAfterMs = between(noticedAt, world.clock.now());
     break;
   }
-  // The ledgers are written once a second.
+  // The ledgers are written once per second.
   await world.pass(seconds(3));
   stop.abort();
   await running;

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The version of deploy/images/agent.Dockerfile. */
+/** The same version as in deploy/images/agent.Dockerfile. */
 const release = "1.4.5";
 
 /**
- * Has the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on Node.
- * Bun comes from npm into the cache beside the control plane's binaries, once. Whoever sets
- * LASTCALL_AGENT_RUNTIME says otherwise.
+ * Makes the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on
+ * Node. Bun is fetched once from npm into the cache that also holds the control plane's binaries.
+ * LASTCALL_AGENT_RUNTIME, if set, takes precedence.
  */
 export function setup(): void {
   process.env.LASTCALL_AGENT_RUNTIME ??= installBun();
@@ -25,7 +25,7 @@ function installBun(): string {
   return join(vendor, found, "bin", "bun");
 }
 
-/** Under another name until it is whole. */
+/** Fetched under another name until it is complete. */
 function fetchInto(home: string): void {
   const half = `${home}.${process.pid}`;
   mkdirSync(half, { recursive: true });

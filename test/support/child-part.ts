@@ -9,23 +9,24 @@ export interface PartOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Holds the log and is the part's working folder and home, so that it reads nobody's settings.
+   * Contains the log; it is also the part's working directory and home, so that the part reads
+   * nobody's settings.
    */
   readonly folder: string;
-  /** Called when the process ends though nobody stopped it. */
+  /** Called if the process ends without having been stopped. */
   readonly onDeath: (error: Error) => void;
 }
 
 export interface ChildPart {
   readonly name: string;
   readonly logFile: string;
-  /** Kills at once, as a machine that loses power would, and resolves when the process is gone. */
+  /** Kills it immediately, like a power failure, and resolves when the process is gone. */
   kill(): Promise<void>;
 }
 
 const tailLines = 25;
 
-/** Starts one server of the control plane with its output in a file. */
+/** Starts one server of the control plane, with its output in a file. */
 export function startPart(options: PartOptions): ChildPart {
   const { name, command, args, env, folder, onDeath } = options;
   const logFile = join(folder, `${name}.log`);
@@ -33,12 +34,12 @@ export function startPart(options: PartOptions): ChildPart {
   const child = spawn(command, args, {
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: folder, LASTCALL_E2E_EXIT_WITH_PARENT: "1", ...env },
-    // The part ends by itself when the pipe to its standard input breaks: even a run that was
-    // killed with no chance to clean up leaves no orphan.
+    // The part ends on its own when the pipe to its standard input breaks: even a run that was
+    // killed without a chance to clean up leaves no orphan.
     stdio: ["pipe", log, log],
   });
   closeSync(log);
-  // A run that forgot to stop its parts ends all the same, and takes them with it.
+  // A run that forgot to stop its parts can still end, and takes them with it.
   child.unref();
   if (child.stdin instanceof Socket) child.stdin.unref();
   let stopped = false;

@@ -1,6 +1,6 @@
 import type { Instant } from "../../src/core/time/time.ts";
 
-/** The records behind our Compute Engine server, and the bodies that it makes of them. */
+/** The records of the Compute Engine server, and the response bodies that it builds from them. */
 
 export interface ComputeGroup {
   readonly id: string;
@@ -99,7 +99,7 @@ export function machineBody(machine: ComputeMachine, project: ComputeProject): o
     },
     deletionProtection: machine.deletionProtection,
     startRestricted: false,
-    // Set by the first start, so a machine that is still being made has none.
+    // Set by the first start, so a machine that is still being provisioned has none.
     ...(machine.status === "PROVISIONING"
       ? {}
       : { lastStartTimestamp: computeTime(machine.startedAt) }),
@@ -138,7 +138,7 @@ function errorPart(error: OperationError): object {
   };
 }
 
-/** One instance, as listManagedInstances tells of it. */
+/** One instance, as in a response of listManagedInstances. */
 export function managedBody(machine: ComputeMachine, project: ComputeProject): object {
   const { id, name, zone, status } = machine;
   return {

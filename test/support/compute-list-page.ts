@@ -4,9 +4,9 @@ type Fields = Readonly<Record<string, unknown>>;
 type Query = Readonly<Record<string, string>>;
 
 /**
- * One page of a list as Compute Engine gives it: filtered, sorted, cut to the page, and with the
- * fields asked for. Of the filter language (AIP-160) only what Lastcall writes is understood;
- * everything else is refused, so that a filter cannot pass by being ignored.
+ * One page of a list as Compute Engine returns it: filtered, sorted, cut to the page size, and with
+ * the requested fields. Only the part of the filter language (AIP-160) that Lastcall uses is
+ * supported; anything else is refused, so that a filter cannot pass by being ignored.
  */
 export function listPage(kind: "instance" | "operation", items: readonly object[], query: Query) {
   const matches = filterOf(query.filter);
@@ -19,8 +19,8 @@ export function listPage(kind: "instance" | "operation", items: readonly object[
 }
 
 /**
- * One page of the instances of all zones. A zone without any that passes has a warning in their
- * place, as Compute Engine has it.
+ * One page of the instances of all zones. A zone without matching instances has a warning instead,
+ * as in Compute Engine.
  */
 export function aggregatedPage(byZone: ReadonlyMap<string, readonly object[]>, query: Query) {
   const { fields, ...others } = query;

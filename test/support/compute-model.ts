@@ -9,13 +9,13 @@ import type {
 } from "./compute-body.ts";
 
 export interface ComputeTimings {
-  /** Until a group's operation is DONE, which says that the work is scheduled. */
+  /** Until a group's operation is DONE, which only means that the work is scheduled. */
   readonly scheduleMs: Millis;
   /** From STOPPING until the machine is gone, or TERMINATED after a preemption. */
   readonly stopMs: Millis;
-  /** From there until the group's new machine is born. */
+  /** From then until the group's new machine is created. */
   readonly createMs: Millis;
-  /** From born to RUNNING. */
+  /** From its creation until it is RUNNING. */
   readonly startMs: Millis;
 }
 
@@ -30,13 +30,13 @@ export interface ComputeModelOptions {
   readonly project: ComputeProject;
   readonly clock: Clock;
   readonly timings: ComputeTimings;
-  /** Ends everything that waits. */
+  /** Ends all waiting. */
   readonly closed: AbortSignal;
   readonly onInstanceGone: (name: string, zone: string) => void;
   readonly onInstanceBorn: (machine: ComputeMachine) => void;
 }
 
-/** A refusal as the API makes it: a status, a reason and a message. */
+/** A refusal of the API: a status, a reason and a message. */
 export class ComputeRefusal extends Error {
   readonly status: number;
   readonly reason: string;
@@ -50,7 +50,7 @@ export class ComputeRefusal extends Error {
 
 type Place = { readonly scope: "zones" | "regions"; readonly location: string };
 
-/** The machines, groups and operations of one project, moved on by a clock. */
+/** The machines, groups and operations of one project, driven by a clock. */
 export class ComputeModel {
   readonly options: ComputeModelOptions;
   readonly #machines = new Map<string, ComputeMachine>();
@@ -73,7 +73,7 @@ export class ComputeModel {
     return group;
   }
 
-  /** A machine that runs; a member of `group` where one is given. */
+  /** Adds a running machine; it is a member of `group` if that is given. */
   addMachine(spec: {
     readonly name: string;
     readonly zone: string;
@@ -129,7 +129,9 @@ export class ComputeModel {
     this.#nextOperationError = error;
   }
 
-  /** `instances.delete`. The machine of a group comes back, as the group's target stays. */
+  /**
+   * `instances.delete`. A group's machine is recreated, because the target size of the group stays.
+   */
   deleteMachine(target: {
     readonly zone: string;
     readonly name: string;
@@ -191,7 +193,7 @@ export class ComputeModel {
     return operation;
   }
 
-  /** The cloud takes a Spot machine: STOPPING, TERMINATED, and its group makes a new one. */
+  /** The cloud preempts a Spot machine: STOPPING, TERMINATED, and its group creates a new one. */
   preempt(zone: string, name: string): ComputeOperation {
     const machine = this.machine(zone, name);
     machine.status = "STOPPING";
@@ -210,24 +212,30 @@ export class ComputeModel {
     return operation;
   }
 
-  /** At once: a new machine under the same name with another id, as after a preemption. */
+  /**
+   * Replaces it immediately with a new machine of the same name and another id, as after a
+   * preemption.
+   */
   replaceMachine(zone: string, name: string): ComputeMachine {
     const fresh = this.#replace(this.machine(zone, name));
     fresh.status = "RUNNING";
     return fresh;
   }
 
-  /** The machine leaves its group and stays; its metadata goes on naming the group. */
+  /** The machine leaves its group and keeps running; its metadata still names the group. */
   abandonMachine(zone: string, name: string): void {
     this.#abandoned.add(this.machine(zone, name).id);
   }
 
-  /** At once and for good. */
+  /** Removes it immediately and for good. */
   removeMachine(zone: string, name: string): void {
     this.#bury(this.machine(zone, name));
   }
 
-  /** How many requests to let a machine go were taken; one repeated with its id counts once. */
+  /**
+   * How many requests to release a machine were accepted; repeats with the same request id count
+   * once.
+   */
   get taken(): number {
     return this.#byRequestId.size;
   }
@@ -330,7 +338,7 @@ export class ComputeModel {
     const tail = `${hex(now).padStart(13, "5")}-${hex(BigInt(id)).slice(0, 8)}-${hex(this.#sequence).padStart(8, "0")}`;
     const operation: ComputeOperation = {
       id,
-      // What Compute Engine does of itself has a name of its own.
+      // Compute Engine's own operations have another prefix.
       name: `${type.endsWith(".preempted") ? "systemevent" : "operation"}-${now}-${tail}`,
       type,
       scope: about.place.scope,
@@ -359,7 +367,7 @@ export class ComputeModel {
 
   #after(span: Millis, act: () => void): void {
     const { clock, closed } = this.options;
-    // The sleep rejects when the server closes; what it was for is then of no interest.
+    // The sleep rejects when the server closes; its purpose no longer matters then.
     void clock.sleep(span, closed).then(act, () => undefined);
   }
 

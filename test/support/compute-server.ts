@@ -20,7 +20,7 @@ import {
   defaultTimings,
 } from "./compute-model.ts";
 
-/** What the server does to an answer instead of giving it. */
+/** What the server does instead of responding normally. */
 export type ComputeFault =
   | {
       readonly kind: "Refuse";
@@ -28,26 +28,28 @@ export type ComputeFault =
       readonly reason: string;
       readonly message?: string;
     }
-  /** Closes the connection before the request has an effect. */
+  /** Closes the connection before the request takes effect. */
   | { readonly kind: "Drop" }
-  /** Does what was asked, then closes the connection without an answer. */
+  /** Carries out the request, then closes the connection without a response. */
   | { readonly kind: "DropAfter" }
-  /** Answers 200 (or `status`) with text that is no JSON. */
+  /** Responds 200 (or `status`) with text that is not JSON. */
   | { readonly kind: "Garbage"; readonly status?: number }
-  /** Answers 200 with this text. */
+  /** Responds 200 with this text. */
   | { readonly kind: "Text"; readonly text: string }
-  /** Never answers. */
+  /** Never responds. */
   | { readonly kind: "Hang" }
-  /** Answers after this long on the server's clock. */
+  /** Responds after this long on the server's clock. */
   | { readonly kind: "Slow"; readonly afterMs: Millis };
 
 export interface ComputeServerOptions {
   readonly clock: Clock;
   readonly project?: ComputeProject;
   readonly timings?: Partial<ComputeTimings>;
-  /** How long `wait` holds a request at most; 2 minutes as the real one, 0 to answer at once. */
+  /**
+   * How long `wait` holds a request at most; 2 minutes as the real one, 0 to respond immediately.
+   */
   readonly waitHoldMs?: Millis;
-  /** Requests must carry one of these tokens; without it none is asked for. */
+  /** Requests must carry one of these tokens; if absent, no token is required. */
   readonly tokens?: readonly string[];
   readonly onInstanceGone?: (name: string, zone: string) => void;
   readonly onInstanceBorn?: (machine: ComputeMachine) => void;
@@ -63,7 +65,7 @@ export interface ComputeRequestRecord {
   readonly query: Readonly<Record<string, string>>;
   readonly body: unknown;
   readonly authorization: string | undefined;
-  /** 0 when the connection was closed instead. */
+  /** 0 if the connection was closed instead. */
   status: number;
 }
 
@@ -74,7 +76,7 @@ interface PlannedFault {
 
 /**
  * A Compute Engine for tests on a loopback port: the calls that Lastcall makes and those that a
- * test needs to look on, with bodies held to recorded ones (test/data/gce).
+ * test needs to observe it, with bodies that match recorded ones (test/data/gce).
  */
 export class ComputeServer {
   readonly model: ComputeModel;
@@ -86,9 +88,9 @@ export class ComputeServer {
   readonly #faults: PlannedFault[] = [];
   readonly #denied = new Set<string>();
   #parked = 0;
-  /** The permissions that the calls so far needed. */
+  /** The permissions that all calls so far have needed. */
   readonly permissionsUsed = new Set<string>();
-  /** Connections opened so far. */
+  /** The number of connections opened so far. */
   connections = 0;
 
   constructor(options: ComputeServerOptions) {
@@ -117,7 +119,7 @@ export class ComputeServer {
     return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
   }
 
-  /** Requests that are held on purpose: they wait for the clock, not for the machine's work. */
+  /** Requests that are held on purpose: they wait for the clock, not for work to finish. */
   get parked(): number {
     return this.#parked;
   }
@@ -136,7 +138,7 @@ export class ComputeServer {
     this.#faults.length = 0;
   }
 
-  /** From now on calls that need this permission are forbidden. */
+  /** From now on, calls that need this permission are denied. */
   deny(permission: string): void {
     this.#denied.add(permission);
   }
@@ -196,7 +198,7 @@ export class ComputeServer {
     return index < 0 ? undefined : this.#faults.splice(index, 1)[0]?.fault;
   }
 
-  /** Holds a request; one whose client went away is no longer held. */
+  /** Holds a request; it is no longer held once its client has disconnected. */
   async #park(wait: Promise<unknown>, response: ServerResponse): Promise<void> {
     const left = new Promise((resolve) => response.once("close", resolve));
     this.#parked++;
@@ -267,7 +269,7 @@ export class ComputeServer {
         this.model.machine(location, instance.name);
         return this.#granted(call.body);
       case "POST instanceGroupManagers/N/testIamPermissions":
-        // Groups have this method in the beta API only.
+        // For groups, only the beta API has this method.
         if (call.version !== "beta") throw unknownCall(call);
         this.#allow("compute.instanceGroupManagers.list", call);
         this.model.group(place, instance.name);
@@ -323,8 +325,8 @@ export class ComputeServer {
   }
 
   /**
-   * Which of the permissions asked for are granted; as in every answer of Google's an empty list is
-   * left out.
+   * Which of the requested permissions are granted. As in all of Google's responses, an empty list
+   * is omitted.
    */
   #granted(body: unknown): object {
     const { permissions = [] } = (body ?? {}) as { permissions?: readonly string[] };

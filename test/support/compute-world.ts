@@ -16,14 +16,14 @@ import {
 import { ManualClock } from "./manual-clock.ts";
 import { countingFetch, passTime } from "./pass-time.ts";
 
-/** A releaser before our Compute Engine server, both on one stepping clock. */
+/** A releaser and the Compute Engine server behind it, both on one manual clock. */
 export interface ComputeWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly server: ComputeServer;
   readonly clock: ManualClock;
   readonly client: ComputeClient;
   readonly group: ComputeGroup;
   readonly releaser: ComputeReleaser;
-  /** The calls that reached the server, as `METHOD path`, without looks at instances. */
+  /** The calls that reached the server, as `METHOD path`, without reads of instances. */
   acts(): readonly string[];
 }
 

@@ -6,7 +6,7 @@ export interface PartCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside the few variables that every part gets. */
+  /** In addition to the few variables that every part gets. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -29,10 +29,10 @@ export interface CommandInputs {
 
 export const etcdName = "etcd";
 
-/** Nodes with this label are kwok's; a node that loses it has a kubelet that fell silent. */
+/** kwok manages nodes with this label; without it, the node's kubelet has fallen silent. */
 export const kubeletLabel = { key: "e2e.lastcall.dev/kubelet", value: "kwok" } as const;
 
-/** Default of the controller manager is 20 requests a second, which 300 pods take 15 s over. */
+/** The controller manager's default is 20 requests a second, so 300 pods would take 15 s. */
 const clientRate = ["--kube-api-qps=1000", "--kube-api-burst=2000"];
 
 export function etcdCommand({ binaries, files, ports }: CommandInputs): PartCommand {
@@ -44,7 +44,7 @@ export function etcdCommand({ binaries, files, ports }: CommandInputs): PartComm
     args: [
       "etcd",
       `--data-dir=${join(files.folder, "etcd")}`,
-      // The data lives as long as the test, so it need not survive a power cut.
+      // The data lives only as long as the test, so it need not survive a power failure.
       "--unsafe-no-fsync",
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
@@ -67,7 +67,7 @@ export function apiServerCommand(inputs: CommandInputs): PartCommand {
       `--secure-port=${ports.apiServer}`,
       "--bind-address=127.0.0.1",
       "--advertise-address=127.0.0.1",
-      // A loopback address is not allowed as an endpoint of the kubernetes service.
+      // A loopback address is not a valid endpoint of the kubernetes service.
       "--endpoint-reconciler-type=none",
       `--cert-dir=${files.certFolder}`,
       `--token-auth-file=${files.tokenFile}`,
@@ -94,7 +94,7 @@ export function controllerManagerCommand({ binaries, files, ports }: CommandInpu
       "--bind-address=127.0.0.1",
       `--cert-dir=${join(files.folder, "controller-manager-certs")}`,
       "--leader-elect=false",
-      // Each controller has its own rights, as in a real cluster.
+      // Each controller has its own permissions, as in a real cluster.
       "--use-service-account-credentials=true",
       `--service-account-private-key-file=${files.serviceAccountKeyFile}`,
       `--root-ca-file=${files.caFile}`,
@@ -124,7 +124,8 @@ export function kwokCommand({ binaries, files, ports, kwokStages }: CommandInput
     args: [
       `--kubeconfig=${files.kubeconfigOf("kwok")}`,
       `--manage-nodes-with-label-selector=${kubeletLabel.key}=${kubeletLabel.value}`,
-      // Without leases the nodes turn Unknown after 50 s and take every disruption budget to zero.
+      // Without leases, the nodes become Unknown after 50 s, and every disruption budget drops to
+      // zero.
       "--node-lease-duration-seconds=40",
       "--node-ip=127.0.0.1",
       "--cidr=10.64.0.0/14",

@@ -2,12 +2,12 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Who talks to the API server, and as what it knows them. */
+/** The clients of the API server, and the identities that it knows them by. */
 const users = {
   admin: { user: "e2e-admin", groups: "system:masters" },
   "kube-controller-manager": { user: "system:kube-controller-manager", groups: "" },
   "kube-scheduler": { user: "system:kube-scheduler", groups: "" },
-  // kwok is every kubelet at once, and no role that a cluster comes with may do all that.
+  // kwok acts as every kubelet at once, and no default role of a cluster allows all of that.
   kwok: { user: "kwok", groups: "system:masters" },
 } as const;
 
@@ -19,14 +19,16 @@ export interface ControlPlaneFiles {
   readonly tokenFile: string;
   readonly serviceAccountKeyFile: string;
   readonly serviceAccountPublicKeyFile: string;
-  /** Where the API server writes its certificate, followed by the authority that signed it. */
+  /**
+   * Where the API server writes its certificate, followed by that of the authority that signed it.
+   */
   readonly certFolder: string;
   readonly caFile: string;
   readonly schedulerConfigFile: string;
   kubeconfigOf(user: PartUser): string;
 }
 
-/** Writes all that the parts read at their start. The API server makes its own certificate. */
+/** Writes all files that the parts read at startup. The API server creates its own certificate. */
 export function writeControlPlaneFiles(folder: string, url: string): ControlPlaneFiles {
   const certFolder = join(folder, "certs");
   mkdirSync(certFolder);
@@ -53,13 +55,13 @@ export function writeControlPlaneFiles(folder: string, url: string): ControlPlan
 export interface KubeconfigOptions {
   readonly file: string;
   readonly url: string;
-  /** The authority of a server that speaks TLS. */
+  /** The authority of a server that uses TLS. */
   readonly caFile?: string;
   readonly token: string;
   readonly user: string;
 }
 
-/** A kubeconfig is YAML, and every JSON text is YAML. */
+/** JSON, because every JSON text is also YAML. */
 export function writeKubeconfig({ file, url, caFile, token, user }: KubeconfigOptions): void {
   const authority = caFile === undefined ? {} : { "certificate-authority": caFile };
   const config = {
@@ -93,7 +95,7 @@ function writeServiceAccountKeys(folder: string) {
   return { serviceAccountKeyFile, serviceAccountPublicKeyFile };
 }
 
-/** The scheduler takes its request rate from a file only; its default places 25 pods a second. */
+/** The scheduler reads its request rate only from a file; its default places 25 pods a second. */
 function schedulerConfig(kubeconfig: string): object {
   return {
     apiVersion: "kubescheduler.config.k8s.io/v1",

@@ -13,21 +13,23 @@ import { noteUsedRights, withAudit } from "./used-rights.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface ControlPlaneOptions {
-  /** Default true; without it there is no default service account, and so no pod of a namespace. */
+  /**
+   * Default true; without it there is no default service account, so no namespace can have pods.
+   */
   readonly withControllerManager?: boolean;
   /** Default true; without it a pod must name its node. */
   readonly withScheduler?: boolean;
-  /** Default true; without it no node gets ready and no pod runs. */
+  /** Default true; without it no node becomes ready and no pod runs. */
   readonly withKwok?: boolean;
   /** Stage files; default all of `test/controlplane/stages`, see `defaultStages`. */
   readonly kwokStages?: readonly string[];
-  /** Added to the API server's own, such as a feature gate. */
+  /** Added to the API server's flags, such as a feature gate. */
   readonly apiServerFlags?: readonly string[];
 }
 
 export type RunRequest = Omit<ApiRequest, "token"> & { readonly token?: string };
 
-/** On a slow machine that does other work too, the API server needs far more than its usual 3 s. */
+/** On a slow machine with other load, the API server needs far more than its usual 3 s. */
 const startTimeoutMs = 120_000;
 
 const nodeLeasesPath = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -39,7 +41,7 @@ export function defaultStages(): readonly string[] {
   return files.map((file) => join(stagesFolder, file));
 }
 
-/** A control plane from the inside: its processes, files and addresses. */
+/** The internals of a control plane: its processes, files and addresses. */
 export interface ControlPlaneRun {
   readonly inputs: commands.CommandInputs;
   readonly url: string;
@@ -47,7 +49,7 @@ export interface ControlPlaneRun {
   readonly options: ControlPlaneOptions;
   readonly parts: Map<string, ChildPart>;
   readonly death: AbortController;
-  /** The last resort, when this process ends without having called `stop`. */
+  /** Called if this process ends without having called `stop`. */
   readonly abandon: () => void;
 }
 
@@ -103,7 +105,7 @@ export async function startEtcd(run: ControlPlaneRun): Promise<void> {
   await untilUsable(run, "etcd is healthy", () => isHealthy(health));
 }
 
-/** Starts the API server on what etcd holds, then whatever else the options want. */
+/** Starts the API server on the data in etcd, then everything else that the options request. */
 export async function startServers(run: ControlPlaneRun): Promise<void> {
   const { withControllerManager = true, withScheduler = true, withKwok = true } = run.options;
   await startApiServer(run);
@@ -115,9 +117,9 @@ export async function startServers(run: ControlPlaneRun): Promise<void> {
 }
 
 /**
- * Kills the API server, so that every connection to it breaks, and with it the clients that came
- * with it: left alone, they would look for it again only after up to a minute of back-off, and the
- * node controller would then take every node for lost.
+ * Kills the API server, which breaks every connection to it, and the clients that were started with
+ * it. Otherwise they would reconnect only after a backoff of up to a minute, and the node
+ * controller would then consider every node lost.
  */
 export async function stopServers(run: ControlPlaneRun): Promise<void> {
   const servers = [...run.parts.values()].filter(({ name }) => name !== commands.etcdName);
@@ -149,7 +151,7 @@ async function startScheduler(run: ControlPlaneRun): Promise<void> {
 }
 
 async function startKwok(run: ControlPlaneRun): Promise<void> {
-  // A kwok that was killed left leases in its name, which the next one would have to wait for.
+  // A kwok that was killed leaves leases in its name, which the next one would have to wait out.
   await request(run, { method: "DELETE", path: nodeLeasesPath });
   launch(run, commands.kwokCommand(run.inputs));
   const health = `http://127.0.0.1:${run.inputs.ports.kwok}/healthz`;
@@ -159,7 +161,7 @@ async function startKwok(run: ControlPlaneRun): Promise<void> {
 /** One plain request, as the administrator unless the call has a token. */
 export function request(run: ControlPlaneRun, call: RunRequest): Promise<ApiAnswer> {
   run.death.signal.throwIfAborted();
-  // Read each time: the API server writes the certificate, and only after it has started.
+  // Read each time, because the API server writes the certificate only after it has started.
   const ca = readFileSync(run.inputs.files.caFile, "utf8");
   const token = call.token ?? run.inputs.files.adminToken;
   return apiRequest({ url: run.url, ca, agent: run.agent }, { ...call, token });

@@ -20,28 +20,28 @@ export interface ControlPlane {
   readonly url: string;
   readonly adminToken: string;
   readonly caFile: string;
-  /** The administrator's. */
+  /** The administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** The log file of each part by its name. */
+  /** The log file of each part, by name. */
   readonly logs: Readonly<Record<string, string>>;
-  /** Aborted when a part died by itself; the reason holds the end of its log. */
+  /** Aborted if a part died on its own; the reason contains the end of its log. */
   readonly signal: AbortSignal;
   /** Runs as the administrator unless another kubeconfig is given. */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
-  /** One plain request, as the administrator unless another token is given. */
+  /** Sends a single request, as the administrator unless another token is given. */
   request(call: RunRequest): Promise<ApiAnswer>;
-  /** A token of a service account, which must exist, from the TokenRequest API. */
+  /** A token of an existing service account, from the TokenRequest API. */
   tokenFor(namespace: string, serviceAccount: string): Promise<string>;
-  /** Writes a kubeconfig that carries the token, and says where. */
+  /** Writes a kubeconfig with the token, and returns its path. */
   kubeconfigFor(name: string, token: string): string;
   /**
-   * Starts one more program, whose death is the control plane's, and says where its log is. It ends
-   * with the others, and with the API server.
+   * Starts another program and returns the path of its log. If it dies, so does the control plane.
+   * It ends with the other parts, and with the API server.
    */
   launch(part: PartCommand): string;
-  /** Kills the API server and what depends on it; the data stays in etcd. */
+  /** Kills the API server and everything that depends on it; the data stays in etcd. */
   stopApiServer(): Promise<void>;
-  /** Starts all of it again, on the same ports, and waits as at the first start. */
+  /** Restarts all of it on the same ports, and waits as at the first start. */
   startApiServer(): Promise<void>;
   /** Kills everything and removes all files. */
   stop(): Promise<void>;
@@ -52,7 +52,7 @@ export interface KubectlOptions {
   readonly kubeconfig?: string;
 }
 
-/** Builds what is missing, starts all parts on loopback and resolves when they can be used. */
+/** Builds what is missing, starts all parts on loopback, and resolves when they are usable. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const run = await prepareRun(options);
   process.once("exit", run.abandon);

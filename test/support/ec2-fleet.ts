@@ -6,7 +6,7 @@ import { filtersOf, passes } from "./ec2-server.ts";
 export interface FleetInstance {
   readonly id: string;
   /**
-   * The first instance of the place that this one has taken over; its own id where it is the first.
+   * The first instance of the place that this one has taken over; its own id if it is the first.
    */
   readonly place: string;
   state: "running" | "shutting-down" | "terminated" | "stopping" | "stopped";
@@ -23,7 +23,7 @@ export interface FleetGroup {
   desired: number;
   min: number;
   suspended: string[];
-  /** Instances that end wait in Terminating:Wait, as for a lifecycle hook, until `proceed`. */
+  /** Terminating instances wait in Terminating:Wait, as for a lifecycle hook, until `proceed`. */
   holds: boolean;
   readonly tags: Readonly<Record<string, string>>;
 }
@@ -51,22 +51,22 @@ const endsAfterMs = seconds(30);
 const replacedAfterMs = seconds(10);
 
 /**
- * EC2 and Auto Scaling on loopback, as far as releases go: instances, groups that replace their
- * losses, dry runs. Its answers have the form of the APIs' models (2016-11-15, 2011-01-01); that a
- * second termination of an instance is refused as ScalingActivityInProgress is our guess, Auto
- * Scaling was not asked.
+ * EC2 and Auto Scaling on loopback, as far as releases need them: instances, groups that replace
+ * their losses, dry runs. Responses have the form of the APIs' models (2016-11-15, 2011-01-01).
+ * That a second termination of an instance is refused as ScalingActivityInProgress is a guess; it
+ * was not checked against Auto Scaling.
  */
 export class Ec2Fleet extends AwsQueryServer {
   readonly instances: FleetInstance[] = [];
   readonly actions: string[] = [];
-  /** How often a request to end an instance was taken. */
+  /** How many requests to terminate an instance were accepted. */
   taken = 0;
-  /** How many instances a page of their list holds at the most. */
+  /** The largest number of instances on one page of their list. */
   pageSize = 1000;
   fault: keyof typeof faults | undefined;
-  /** Actions that are refused for want of a right. */
+  /** Actions that are denied because a permission is missing. */
   readonly denied = new Set<string>();
-  /** The answer to the next request of this action, once. */
+  /** The response to the next request of this action, once. */
   readonly refuseNext = new Map<string, Refusal>();
   readonly #clock: Clock;
   readonly #closed = new AbortController();
@@ -107,7 +107,7 @@ export class Ec2Fleet extends AwsQueryServer {
     return this.instances.find((one) => one.id === id);
   }
 
-  /** As EC2 does it on request, or the lifecycle hook's end. */
+  /** Terminates the instance, as EC2 does on request or when a lifecycle hook ends. */
   proceed(instance: FleetInstance): void {
     instance.state = "shutting-down";
     void this.#end(instance).catch(() => undefined);
@@ -242,7 +242,7 @@ export class Ec2Fleet extends AwsQueryServer {
   }
 }
 
-/** By which filters of EC2 tell instances. */
+/** The values of an instance that EC2's filters compare. */
 function factsOf({ id, state, tags }: FleetInstance) {
   const values = Object.entries(tags).map(([key, value]) => [`tag:${key}`, value]);
   return {
@@ -278,7 +278,7 @@ function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
   return [element("member", parts)];
 }
 
-/** By its name, or by the filter of a tag; without either every group is meant. */
+/** Whether the request selects the group: by name, by a tag filter, or, without either, always. */
 function isMeant({ name, tags }: FleetGroup, asked: URLSearchParams): boolean {
   const names = valuesOf(asked, /^AutoScalingGroupNames\.member\.\d+$/);
   const filter = asked.get("Filters.member.1.Name");

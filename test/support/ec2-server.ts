@@ -13,14 +13,15 @@ const faults = {
 } as const;
 
 /**
- * EC2 on loopback, as far as its lists of events and tags go; its answers have the form of the
- * API's model, version 2016-11-15, in the Query protocol. moto schedules no events.
+ * EC2 on loopback, as far as its lists of events and tags need it. Its responses have the form of
+ * the API's model, version 2016-11-15, in the Query protocol. moto does not support scheduled
+ * events.
  */
 export class Ec2Server extends AwsQueryServer {
   events: ScheduledEvent[] = [];
   readonly tags = new Map<string, Readonly<Record<string, string>>>();
   fault: keyof typeof faults | undefined;
-  /** How many items a page holds at the most. */
+  /** The largest number of items on one page. */
   pageSize = 1000;
   readonly actions: string[] = [];
 
@@ -116,8 +117,8 @@ export function filtersOf(asked: URLSearchParams): Filters {
 }
 
 /**
- * A fact, or one of several of its name, passes one of the values of its filter; a filter of no
- * fact here lets nothing through.
+ * Whether a fact, or one of several with the same name, matches one of its filter's values. A
+ * filter for an unknown fact matches nothing.
  */
 export function passes(
   filters: Filters,
@@ -129,7 +130,7 @@ export function passes(
   });
 }
 
-/** `*` and `?` are wildcards, unless a backslash stands before them. */
+/** `*` and `?` are wildcards unless preceded by a backslash. */
 function patternOf(value: string): RegExp {
   const source = value.replaceAll(/\\.|[\s\S]/g, (sign) => {
     if (sign === "*") return ".*";

@@ -10,7 +10,7 @@ import { Ec2Fleet, type FleetGroup, type FleetInstance } from "./ec2-fleet.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { passTime } from "./pass-time.ts";
 
-/** A releaser before our EC2 server, by AWS' own clients, both on one stepping clock. */
+/** A releaser and the EC2 server behind it, connected by the AWS SDK, both on one manual clock. */
 export interface Ec2World extends ReleaserWorld, LaunchTimeWorld {
   readonly fleet: Ec2Fleet;
   readonly group: FleetGroup;
@@ -41,7 +41,7 @@ export async function startEc2World(
   const pass = <T>(work: Promise<T>) =>
     passTime(work, { clock, quiet: () => counted.inFlight() === 0 });
 
-  /** The newest of the place of this machine that has not ended. */
+  /** The latest instance in the place of this machine that has not been terminated. */
   function standing(providerID: string): FleetInstance | undefined {
     const place = fleet.find(idIn(providerID))?.place;
     return fleet.instances.findLast((one) => one.place === place && one.state !== "terminated");
@@ -65,7 +65,7 @@ export async function startEc2World(
     },
     async replace(providerID) {
       const instance = standing(providerID) as FleetInstance;
-      // A stop and a start: EC2 gives no instance's id to another.
+      // A stop and a start: EC2 never reuses an instance's id.
       instance.launchedAt = instant(instance.launchedAt + 60_000);
       return idOf(instance);
     },
@@ -102,7 +102,7 @@ function idIn(providerID: string): string {
   return providerID.split("/").at(-1) ?? "";
 }
 
-/** As the releaser names it. */
+/** The id in the releaser's format. */
 function idOf({ id, state, launchedAt }: FleetInstance): string {
   return machineIdOf({ instanceId: id, state, launchedAt, nodePool: undefined });
 }
@@ -111,7 +111,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Counts the calls to a client that are under way: AWS' client keeps its sockets to itself. */
+/** Counts the calls of a client that are in flight, because the AWS SDK hides its sockets. */
 function countingCalls() {
   let count = 0;
   const watch = <T extends object>(client: T): T =>

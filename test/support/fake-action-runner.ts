@@ -9,23 +9,23 @@ import type { Fields } from "../../src/core/json/json-field.ts";
 import type { ActionKind } from "../../src/core/policy/action.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 
-/** A receiver in memory: what is in effect is a set of keys, and each call is written down. */
+/** A receiver in memory: its state is a set of keys, and each call is recorded. */
 export class FakeActionRunner implements ActionRunner {
   readonly #inEffect = new Map<string, string>();
-  /** `apply slack`, in the order in which they came. */
+  /** `apply slack`, in the order of arrival. */
   readonly calls: string[] = [];
   readonly tasks: ActionTask[] = [];
   problem: ActionProblem | undefined;
   fault: ErrorCode | undefined;
-  /** When the receiver asks to be asked again. */
+  /** When the receiver asks for a retry. */
   retryAfterMs: number | undefined;
-  /** How many calls fail before the fault goes away by itself. */
+  /** How many calls fail before the fault clears. */
   failsFor = Number.POSITIVE_INFINITY;
-  /** Waited for in each call that changes anything. */
+  /** Awaited in each call that changes something. */
   latency: (signal: AbortSignal) => Promise<void> = async () => {};
-  /** Waited for in each look. */
+  /** Awaited in each read. */
   prepareLatency: (signal: AbortSignal) => Promise<void> = async () => {};
-  /** Told at the beginning of each call. */
+  /** Called at the start of each call. */
   onCall: (call: string, task: ActionTask) => void = () => {};
   readonly #kind: "Undoable" | "Message";
 
@@ -37,7 +37,7 @@ export class FakeActionRunner implements ActionRunner {
     return [...this.#inEffect.keys()].toSorted();
   }
 
-  /** All is as it was before, whoever asked for that. */
+  /** Restores the initial state, as if somebody else had undone everything. */
   forget(): void {
     this.#inEffect.clear();
   }

@@ -1,9 +1,9 @@
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /**
- * An account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the set-up uses
- * them. As in AWS a thing is made once, what others hang on cannot be deleted, and what is not
- * there is said by name.
+ * The account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the setup uses
+ * them. As in AWS, a thing can be created only once, a thing that others depend on cannot be
+ * deleted, and an error names what is missing.
  */
 const aws = `
 ours() { if has "$1"; then get "$1"; else refuse "An error occurred ($2) when calling the operation"; fi; }
@@ -54,7 +54,7 @@ case "$1 $2" in
 esac
 `;
 
-/** A kubectl that knows one ServiceAccount and one annotation on it. */
+/** A kubectl that supports one ServiceAccount and one annotation on it. */
 export const fakeKubectl = `
 case "$*" in
   *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has annotation || get annotation ;;

@@ -2,8 +2,8 @@ import { fakeKubectl } from "./fake-aws.ts";
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /**
- * A subscription in bash, with AKS, identities and roles as far as the set-up uses them. As in
- * Azure a role that is assigned cannot be deleted, and what is not there is said by name.
+ * A subscription in bash, with AKS, identities and roles as far as the setup uses them. As in
+ * Azure, a role that is assigned cannot be deleted, and an error names what is missing.
  */
 const az = `
 ours() { if has "$1"; then get "$1"; else refuse "(ResourceNotFound) The Resource was not found."; fi; }

@@ -9,10 +9,10 @@ import { LastcallError } from "../../src/errors.ts";
 /** EC2 in memory. */
 export class FakeEc2 implements Ec2 {
   events: ScheduledEvent[] = [];
-  /** The tags of each instance, by its id. */
+  /** The tags of each instance, by id. */
   readonly tags = new Map<string, Readonly<Record<string, string>>>();
   fault: LastcallError | undefined;
-  /** While it is set no question is answered. */
+  /** While it is set, no request is answered. */
   silent = false;
   readonly calls: string[] = [];
 

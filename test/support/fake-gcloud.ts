@@ -1,6 +1,6 @@
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
-/** What stands in a false Google Cloud project, as files. */
+/** The things that can exist in a fake Google Cloud project, stored as files. */
 export type Standing =
   | "role"
   | "role-deleted"
@@ -54,9 +54,7 @@ case "$*" in
 esac
 `;
 
-/**
- * A gcloud and a kubectl that note what they are asked, and answer as for a small false project.
- */
+/** A gcloud and a kubectl that record their calls and respond as for a small fake project. */
 export function makeFakeGcloud(): FakeTools<Standing> {
   return makeFakeTools({ gcloud, kubectl });
 }

@@ -9,7 +9,7 @@ export class FakeHooks implements LifecycleHooks {
   readonly #held = new Set<string>();
   readonly #groups = new Set<string>();
   readonly told: string[] = [];
-  /** Told when a group goes on, in that moment. */
+  /** Called at the moment when a group is told to continue. */
   onTold: () => void = () => {};
   fault: ErrorCode | undefined;
   waits: HookLimits = { heartbeatMs: hours(2), longestMs: hours(48) };

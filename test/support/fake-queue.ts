@@ -11,17 +11,17 @@ interface Kept {
   shownAt: Instant;
 }
 
-/** A queue in memory, on a test's clock, which several readers may share. */
+/** A queue in memory, on a test's clock; several readers can share it. */
 export class FakeQueue implements QueueClient {
   readonly hiddenMs = seconds(20);
   readonly #clock: Clock;
   readonly #kept = new Map<string, Kept>();
   readonly #waiting = new Set<AbortController>();
   #sent = 0;
-  /** Requests of each kind fail with this while it is set. */
+  /** While it is set, requests of every kind fail with this error. */
   fault: LastcallError | undefined;
   readonly calls: string[] = [];
-  /** How many messages readers were given; one that comes again counts again. */
+  /** How many messages readers have received; redeliveries count again. */
   given = 0;
 
   constructor(clock: Clock) {
@@ -41,7 +41,7 @@ export class FakeQueue implements QueueClient {
     return this.#kept.size;
   }
 
-  /** Those that a reader would get now. */
+  /** The messages that a reader would get now. */
   get shown(): number {
     return this.#ready().length;
   }
@@ -84,13 +84,13 @@ export class FakeQueue implements QueueClient {
     return [...this.#kept.values()].filter((one) => one.shownAt <= nowAt);
   }
 
-  /** Until something changes, or a message is shown again by itself. */
+  /** Waits until something changes, or a hidden message becomes visible again. */
   async #waitInLine(until: Instant, signal: AbortSignal): Promise<void> {
     const own = new AbortController();
     this.#waiting.add(own);
     const shownAt = [...this.#kept.values()].map((one) => one.shownAt);
     const span = millis(Math.min(until, ...shownAt) - this.#clock.now());
-    // That it is called off is no fault.
+    // Cancellation is not an error.
     await this.#clock.sleep(span, AbortSignal.any([signal, own.signal])).catch(() => undefined);
     this.#waiting.delete(own);
   }

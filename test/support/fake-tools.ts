@@ -11,24 +11,24 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
-/** Command line tools that note what they are asked and keep a state of their own, as files. */
+/** Command line tools that record their calls and keep their own state in files. */
 export interface FakeTools<Standing extends string = string> {
-  /** A PATH on which nothing but bash, mv, rm and the false tools is found. */
+  /** A PATH with only bash, mv, rm and the fake tools. */
   readonly path: string;
   readonly folder: string;
   put(what: Standing, content?: string): void;
   has(what: Standing): boolean;
-  /** What stands there, by name, with its content. */
+  /** Everything that exists, by name, with its content. */
   standing(): Readonly<Record<string, string>>;
-  /** Every call so far, its arguments with a bar between. */
+  /** Every call so far, with its arguments separated by bars. */
   calls(): readonly string[];
   forget(): void;
   remove(): void;
 }
 
 /**
- * Before each tool's own text, in bash: `has`, `put`, `get` and `drop` of a thing that stands
- * there, `flag` for the value of a flag, `refuse` to fail with a sentence.
+ * The start of each tool's script, in bash: `has`, `put`, `get` and `drop` for the things that
+ * exist, `flag` for the value of a flag, `refuse` to fail with a sentence.
  */
 export const fakeToolPreamble = `#!/bin/bash
 here="\${0%/*}"
@@ -51,7 +51,10 @@ flag() {
 }
 `;
 
-/** Each tool is bash's text after the preamble; a test makes and removes them. */
+/**
+ * Creates the tools; each is a bash script that follows the preamble. A test creates and removes
+ * them.
+ */
 export function makeFakeTools<Standing extends string>(
   tools: Readonly<Record<string, string>>,
 ): FakeTools<Standing> {

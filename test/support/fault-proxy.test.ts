@@ -107,7 +107,7 @@ describe("a fault proxy", () => {
     const { proxy } = await setUp(once({ kind: "Delay", ms: 50 }));
     const beganMs = performance.now();
     expect((await ask(proxy, "/slow")).status).toBe(200);
-    // Timers of Node may fire up to a millisecond early.
+    // Node's timers may fire up to a millisecond early.
     expect(performance.now() - beganMs).toBeGreaterThanOrEqual(49);
   });
 });

@@ -2,44 +2,46 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Relay, type RelayCall, type RelayVerdict, startRelay } from "./relay.ts";
 import { startTunnel } from "./tunnel.ts";
 
-/** What becomes of one request. */
+/** What happens to one request. */
 export type Fault =
-  /** It goes on, but later. */
+  /** It is delivered late. */
   | { readonly kind: "Delay"; readonly ms: number }
-  /** It is swallowed: no answer ever, and the connection stays open. */
+  /** It is swallowed: there is never a response, and the connection stays open. */
   | { readonly kind: "Hole" }
-  /** The connection is lost before the server hears of it. */
+  /** The connection is lost before the server receives the request. */
   | { readonly kind: "Reset" }
-  /** The server does it, but its answer is lost with the connection. */
+  /** The server carries out the request, but its response is lost with the connection. */
   | { readonly kind: "LostAnswer" }
-  /** The server does not hear of it, and this is the answer. */
+  /** The server does not receive the request, and the proxy responds with this status. */
   | { readonly kind: "Status"; readonly code: number; readonly retryAfterSeconds?: number };
 
 export interface FaultCall extends RelayCall {
-  /** 1 for the first of its method and path, without the query, since the proxy was started. */
+  /**
+   * 1 for the first request with its method and path (without the query) since the proxy started.
+   */
   readonly attempt: number;
 }
 
 export interface FaultProxyOptions {
   readonly target: string;
   readonly ca?: () => string;
-  /** Asked for every request; undefined: it passes. */
+  /** Called for every request; undefined: the request passes. */
   readonly faultFor?: (call: FaultCall) => Fault | undefined;
 }
 
 export interface FaultProxy {
-  /** Plain HTTP, whatever the target speaks. */
+  /** Plain HTTP, whatever the target uses. */
   readonly url: string;
-  /** Every request so far, watches too. */
+  /** Every request so far, including watches. */
   readonly calls: readonly FaultCall[];
-  /** Every connection that is open now is dead, without a word; new ones work. */
+  /** Silently kills every open connection; new ones work. */
   blackHole(): void;
-  /** Every connection that is open now is reset. */
+  /** Resets every open connection. */
   reset(): void;
   close(): Promise<void>;
 }
 
-/** Stands between a client and an API server, and does to requests what networks and servers do. */
+/** Sits between a client and an API server, and causes the faults of networks and servers. */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const injector = new FaultInjector(options.faultFor ?? (() => undefined));
   const relay = await startRelay({
@@ -107,7 +109,7 @@ class FaultInjector {
   }
 }
 
-/** As an API server words it. */
+/** In the format of an API server. */
 function statusAnswer({ code, retryAfterSeconds }: Extract<Fault, { kind: "Status" }>) {
   const message = `injected ${code}`;
   return {

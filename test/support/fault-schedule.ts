@@ -3,14 +3,14 @@ import type { Fault } from "./fault-proxy.ts";
 
 export interface FaultScheduleOptions {
   readonly rng: Rng;
-  /** Of the requests that a fault befalls, from 0 to 1. */
+  /** The share of requests that fail, from 0 to 1. */
   readonly share: number;
   readonly nowMs: () => number;
 }
 
 /**
- * What is swallowed costs seconds, and doubles for a minute how long the next answer is waited for:
- * two within that time would say nothing about either.
+ * A swallowed request costs seconds, and for a minute it doubles the timeout of the next response:
+ * two within that time would show nothing about either.
  */
 const stallsApartMs = 65_000;
 
@@ -27,8 +27,8 @@ const draws: readonly ((rng: Rng) => Fault)[] = [
 ];
 
 /**
- * Faults by chance. The seed fixes what is drawn; which request meets which draw is for the order
- * in which they come.
+ * Random faults. The seed determines the sequence of draws; the order of the requests determines
+ * which request gets which draw.
  */
 export class FaultSchedule {
   readonly #options: FaultScheduleOptions;
@@ -39,7 +39,7 @@ export class FaultSchedule {
     this.#options = options;
   }
 
-  /** How often each kind has been dealt. */
+  /** How often each kind has occurred. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -54,7 +54,7 @@ export class FaultSchedule {
   }
 
   /**
-   * Whether a fault that costs seconds may come now; where it may, the next one may not for a
+   * Whether a fault that costs seconds is allowed now; if so, the next one is not allowed for a
    * while.
    */
   mayStall(): boolean {

@@ -9,7 +9,7 @@ import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 
-/** A feed that says what a test has it say. */
+/** A feed that reports what a test tells it to. */
 class ScriptedFeed implements NoticeFeed {
   #listener: FeedListener | undefined;
   listening = 0;
@@ -31,12 +31,14 @@ export interface Stage {
   readonly world: ModelWorld;
   readonly feed: ScriptedFeed;
   word(name: string, fields?: Partial<InstanceNotice["notice"]>): InstanceNotice;
-  /** Tells a word and lets a second pass. */
+  /** Reports a notice and lets a second pass. */
   tell(word: InstanceNotice): Promise<NoticeDelivery>;
   stop(): Promise<void>;
 }
 
-/** A model cluster of three Spot nodes, with its controller and a feed that it hears. */
+/**
+ * A model cluster of three Spot nodes, with its controller and a feed that the controller reads.
+ */
 export async function stage(
   lifetime: Readonly<Record<string, string>> = {},
   { hooks, joinWithinMs }: { readonly hooks?: LifecycleHooks; readonly joinWithinMs?: Millis } = {},
@@ -82,7 +84,7 @@ export async function stage(
   };
 }
 
-/** As a feed does: again where it could not be written. */
+/** As a feed does: reports a notice again if it could not be written. */
 export async function toldUntilTaken(tell: Stage["tell"], word: InstanceNotice): Promise<boolean> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const delivery = await tell(word).catch((error: LastcallError) => error.code);

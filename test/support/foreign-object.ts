@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 
-/** What trips a reader: names that every object has, dates that are none, texts without an end. */
+/** Values that readers trip over: names that every object has, invalid dates, very long texts. */
 const oddValues: readonly unknown[] = [
   undefined,
   null,
@@ -29,21 +29,21 @@ const oddValues: readonly unknown[] = [
   "x".repeat(5000),
 ];
 
-/** Any JSON, most of it of a kind that is not wanted. */
+/** Any JSON, mostly of an unexpected type. */
 export const foreignValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(...oddValues),
   fc.string({ maxLength: 60, unit: "binary" }),
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-/** True objects with some of their parts, large or small, replaced or left out. */
+/** Valid objects with some of their parts, large or small, replaced or removed. */
 export function foreignObject(samples: readonly KubeObject[]): fc.Arbitrary<KubeObject> {
   const wound = fc.tuple(fc.nat({ max: 1000 }), foreignValue);
   return fc
     .tuple(fc.constantFrom(...samples), fc.array(wound, { minLength: 1, maxLength: 4 }))
     .map(([sample, wounds]) => {
       const object = structuredClone(sample);
-      // A copy each: one that is put into itself would be no JSON.
+      // Copied each time: a value that contains itself would not be JSON.
       for (const [place, value] of wounds) {
         replacePart(object, { place, value: structuredClone(value) });
       }

@@ -21,8 +21,8 @@ const junkTexts = [
 ];
 
 /**
- * What may stand where a cloud's answer should: pages, halves of documents, values of the wrong
- * kind, and true answers with any part replaced. `samples` are true answers.
+ * Texts that may arrive instead of a cloud's response: pages, truncated documents, values of the
+ * wrong type, and valid responses with any part replaced. `samples` are valid responses.
  */
 export function foreignText(samples: readonly string[]): fc.Arbitrary<string> {
   const broken = fc
@@ -31,7 +31,7 @@ export function foreignText(samples: readonly string[]): fc.Arbitrary<string> {
   const cut = fc
     .tuple(fc.constantFrom(...samples), fc.nat({ max: 200 }))
     .map(([sample, at]) => sample.slice(0, at));
-  // Names that every object has are in no table of ours.
+  // Names that every object has, but no table of the project.
   const names = fc.constantFrom("constructor", "__proto__", "toString");
   const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), names);
   const odd = fc
@@ -47,7 +47,7 @@ export function foreignText(samples: readonly string[]): fc.Arbitrary<string> {
   );
 }
 
-/** The JSON with the value of its `place`th field replaced; the text itself where it is no JSON. */
+/** The JSON with the value of its `place`th field replaced; unchanged if it is not JSON. */
 function withOddValue(sample: string, value: unknown, place: number): string {
   let seen = -1;
   try {

@@ -1,20 +1,20 @@
 import { createServer } from "node:net";
 
-// Below the range that Linux (from 32768) and macOS (from 49152) take for outgoing connections: a
-// server that is down for a while must find its port free when it comes back.
+// Below the range that Linux (from 32768) and macOS (from 49152) use for outgoing connections: a
+// server that is down for a while must find its port free when it restarts.
 const lowest = 20_000;
 const highest = 32_000;
 const attempts = 100;
 
-// Test files that run beside each other have a share each: a port that one of them was given, and
-// on which nothing listens yet, must not be found free by another.
+// Each test file that runs in parallel has its own share: a port that one file was given, and on
+// which nothing listens yet, must not be given to another.
 const shares = 8;
 const share = Number(process.env.VITEST_POOL_ID ?? 0) % shares;
 const width = Math.floor((highest - lowest) / shares);
 
 const given = new Set<number>();
 
-/** A loopback port that nothing listens on, and that no test was given before. */
+/** A loopback port that nothing listens on and that no test has been given before. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const port = lowest + share * width + Math.floor(Math.random() * width);

@@ -47,7 +47,9 @@ export class GcpMetadataServer extends MetadataServer {
     return `etag-${path.length}-${this.#versions.get(path) ?? 0}`;
   }
 
-  /** Waits while the value is still the one that the caller has, at most as long as it asked. */
+  /**
+   * Waits while the value is still the one that the caller knows, at most as long as it requested.
+   */
   async #hold(path: string, url: URL, gone: AbortSignal): Promise<void> {
     if (url.searchParams.get("last_etag") !== this.#etag(path)) return;
     const limitMs = Number(url.searchParams.get("timeout_sec") ?? "60") * 1000;

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-/** What is held now, in bytes: what nobody holds any more is collected first. */
+/** The bytes in use after a garbage collection. */
 export function heldBytes(): number {
   collect();
   collect();

@@ -11,7 +11,7 @@ export interface HelmResult {
   readonly code: number;
 }
 
-/** The real Helm, in an empty home: nobody's own settings and repositories are read. */
+/** The real Helm, in an empty home: it reads nobody's settings and repositories. */
 export function helm(
   args: readonly string[],
   how: { readonly home: string; readonly kubeconfig?: string },
@@ -33,10 +33,10 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** What is in a stream of YAML, or in a list of kubectl's, by kind, namespace and name. */
+/** The objects in a YAML stream or a kubectl list, by kind, namespace and name. */
 export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
   const documents = parseAllDocuments(text).flatMap((one) => {
-    // Helm takes a key that stands twice; Argo CD, Flux and kustomize do not.
+    // Helm accepts duplicate keys; Argo CD, Flux and kustomize do not.
     if (one.errors[0] !== undefined) throw one.errors[0];
     return one.toJS() ?? [];
   });
@@ -51,10 +51,10 @@ export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
   );
 }
 
-/** Of Kubernetes, for the chart. */
+/** The oldest Kubernetes version that the chart supports. */
 export const oldest = "1.30.0";
 
-/** What the chart makes of flags, as in the namespace `lastcall` unless they name another. */
+/** Renders the chart with the given flags, in the namespace `lastcall` unless they name another. */
 export function renderer(home: string) {
   return (...args: readonly string[]): ReadonlyMap<string, Manifest> => {
     const namespace = args.includes("--namespace") ? [] : ["--namespace", "lastcall"];

@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 
 export interface KubectlCall {
-  /** The binary that holds kubectl beside the servers. */
+  /** The binary that contains kubectl and the servers. */
   readonly command: string;
   readonly args: readonly string[];
   readonly kubeconfig: string;
-  /** Where kubectl keeps what it has discovered; nobody's own settings are read. */
+  /** Where kubectl caches discovery; it reads nobody's settings. */
   readonly home: string;
   readonly input?: string;
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface KubectlResult {
   readonly code: number;
 }
 
-/** Runs the real kubectl. An exit code other than 0 is a value, not an exception. */
+/** Runs the real kubectl. A nonzero exit code is a normal result, not an exception. */
 export async function runKubectl(call: KubectlCall): Promise<KubectlResult> {
   const child = spawn(call.command, ["kubectl", `--kubeconfig=${call.kubeconfig}`, ...call.args], {
     cwd: call.home,
@@ -29,7 +29,7 @@ export async function runKubectl(call: KubectlCall): Promise<KubectlResult> {
   const ended = Promise.withResolvers<number>();
   child.once("error", (error) => ended.reject(call.signal.aborted ? call.signal.reason : error));
   child.once("close", (code) => ended.resolve(code ?? 1));
-  // kubectl may end without having read its input; that it did so shows in its exit code.
+  // kubectl may end without having read its input; its exit code shows that.
   child.stdin.on("error", () => {});
   child.stdin.end(call.input);
   const [stdout, stderr, code] = await Promise.all([

@@ -11,13 +11,15 @@ import { waitUntil } from "./wait-until.ts";
 const pem = (name: string) =>
   fileURLToPath(new URL(`../kube/fixtures/${name}.pem`, import.meta.url));
 
-/** For 127.0.0.1, signed by itself: the kubelet's, and the API server's where it asks a kubelet. */
+/**
+ * Self-signed, for 127.0.0.1: for the kubelet, and for the API server as a client of the kubelet.
+ */
 const certificate = { cert: pem("server.cert"), key: pem("server.key") };
 
-/** Who trusts it trusts the kubelet at 127.0.0.1. */
+/** A client that trusts it trusts the kubelet at 127.0.0.1. */
 export const kubeletAuthority: string = certificate.cert;
 
-/** Whom the API server is to a kubelet that it asks with `kubeletClientFlags`. */
+/** The user that the API server is to a kubelet, if it runs with `kubeletClientFlags`. */
 export const apiServerUser = "lastcall test server";
 export const kubeletClientFlags: readonly string[] = [
   `--kubelet-client-certificate=${certificate.cert}`,
@@ -25,8 +27,8 @@ export const kubeletClientFlags: readonly string[] = [
 ];
 
 /**
- * The status of the kubelet's Node. A person finds it at the InternalIP. The API server looks for
- * the host's name first, and refuses to pass anything on to a loopback address.
+ * The status of the kubelet's Node. People reach it at the InternalIP. The API server tries the
+ * host name first, and refuses to proxy to a loopback address.
  */
 export function kubeletNodeStatus(): object {
   const own = Object.values(networkInterfaces())
@@ -46,18 +48,18 @@ export function kubeletNodeStatus(): object {
 
 export interface KubeletRequest {
   readonly plane: ControlPlane;
-  /** Holds its files and its log. */
+  /** Contains its files and its log. */
   readonly folder: string;
-  /** The Node that it says it is; it writes nothing of it. */
+  /** The name of its Node, which it does not write. */
   readonly name: string;
-  /** Fields of a KubeletConfiguration beside those that say whom it answers. */
+  /** Fields of a KubeletConfiguration in addition to those for access control. */
   readonly configuration: object;
   readonly onDeath: (error: Error) => void;
 }
 
 /**
- * The kubelet of the control plane's own version, at port 10250, with its server, authentication
- * and authorization, over containers that nobody runs. Resolves once it answers.
+ * The kubelet of the control plane's version, on port 10250, with its server, authentication and
+ * authorization, but without containers. Resolves once it responds.
  */
 export async function startKubelet(wanted: KubeletRequest): Promise<ChildPart> {
   const { plane, folder, name, configuration, onDeath } = wanted;
@@ -89,7 +91,7 @@ export async function startKubelet(wanted: KubeletRequest): Promise<ChildPart> {
   return part;
 }
 
-/** Whatever it says: nobody may ask it without a name. */
+/** A 401 is enough: the kubelet refuses anonymous requests. */
 function isUp(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const call = request({

@@ -10,27 +10,28 @@ export interface FleetNode {
   readonly zone?: string;
   /** Default gce://e2e-project/<zone>/<name>. */
   readonly providerID?: string;
-  /** Default preemptible; standard nodes carry no mark at all. */
+  /** Default preemptible; standard nodes have neither the preemptible nor the Spot label. */
   readonly provisioning?: "preemptible" | "spot" | "standard";
-  /** Default GKE, whose labels the node then has. */
+  /** Default GKE, which determines the node's labels. */
   readonly platform?: "gke" | "other";
   readonly nodePool?: string;
-  /** The managed instance group, as the instance's metadata item "created-by" names it. */
+  /** The managed instance group, as in the instance's metadata item "created-by". */
   readonly createdBy?: string;
-  /** Default a new one; the same node with another one has been restarted in place. */
+  /** Default: a new one. If a node changes its bootID, it was restarted in place. */
   readonly bootID?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly cpu?: string;
 }
 
-/** No cloud is there to ask, so a false one reads the instance group from this annotation. */
+/** There is no cloud, so a fake one reads the instance group from this annotation. */
 export const createdByAnnotation = "e2e.lastcall.dev/created-by";
 
 const nodeTimeoutMs = 60_000;
 
 /**
- * Makes nodes as GKE would and resolves when their kubelets, played by kwok, say they are ready.
+ * Creates nodes as GKE would, and resolves when their kubelets, simulated by kwok, report them
+ * ready.
  */
 export async function createNodes(
   plane: ControlPlane,
@@ -38,7 +39,7 @@ export async function createNodes(
 ): Promise<readonly Node[]> {
   await Promise.all(wanted.map((node) => registerNode(plane, node)));
   const names = new Set(wanted.map(({ name }) => name));
-  // One list for all: hundreds of nodes, each asked for by itself, would keep the server busy.
+  // One list for all: hundreds of nodes requested one by one would keep the server busy.
   return waitUntil(() => readyNodes(plane, names), {
     what: `${names.size} nodes are ready`,
     timeoutMs: nodeTimeoutMs,
@@ -110,7 +111,7 @@ function provisioningLabels(provisioning: "preemptible" | "spot" | "standard") {
   return { ...labels, [`cloud.google.com/gke-${provisioning}`]: "true" };
 }
 
-/** The API wants every field; what is empty here the stage node-initialize fills in. */
+/** The API requires every field; the stage node-initialize sets those that are empty here. */
 function nodeInfo(bootID: string) {
   return {
     architecture: "",
@@ -135,7 +136,7 @@ async function readyNodes(plane: ControlPlane, names: ReadonlySet<string>) {
 
 function isReady(node: Node): boolean {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
-  // The node lifecycle controller takes its not-ready taint away a moment after the condition.
+  // The node lifecycle controller removes its not-ready taint shortly after the condition changes.
   const tainted = node.spec?.taints?.some(({ key }) => key === "node.kubernetes.io/not-ready");
   return ready?.status === "True" && !tainted;
 }

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { freePort } from "./free-port.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** github.com/aws/aws-lambda-runtime-interface-emulator, Apache-2.0, as aws-sam-cli carries it. */
+/** github.com/aws/aws-lambda-runtime-interface-emulator, Apache-2.0, as shipped in aws-sam-cli. */
 const release = "1.170.0";
 const member = "samcli/local/rapid/aws-lambda-rie-x86_64";
 
@@ -16,7 +16,7 @@ export interface Invocation {
   readonly ms: number;
 }
 
-/** AWS' own emulator of Lambda, on loopback, with the bundled responder as its function. */
+/** AWS's own emulator of Lambda, on loopback, with the bundled responder as its function. */
 export class LambdaEmulator {
   readonly #process: ChildProcess;
   readonly #url: string;
@@ -56,7 +56,7 @@ export class LambdaEmulator {
     return made;
   }
 
-  /** An event is answered at once, too, other than in Lambda itself. */
+  /** Unlike Lambda itself, the emulator responds to events synchronously, too. */
   async invoke(event: unknown): Promise<Invocation> {
     const startedMs = performance.now();
     const response = await fetch(`${this.#url}/2015-03-31/functions/function/invocations`, {
@@ -67,14 +67,14 @@ export class LambdaEmulator {
     return { status: response.status, answer, ms: performance.now() - startedMs };
   }
 
-  /** What the emulator reports of the last invocation: the start of the process, then the rest. */
+  /** The times that the emulator reports for the last invocation: process start, then the rest. */
   reported(): readonly number[] {
     const report = this.log.split("\n").findLast((line) => line.includes("REPORT RequestId")) ?? "";
     const part = (name: string) => Number(new RegExp(`\\t${name}: ([\\d.]+) ms`).exec(report)?.[1]);
     return [part("Init Duration"), part("Duration")];
   }
 
-  /** What the process of the function has resident, in MiB. */
+  /** The resident memory of the function's process, in MiB. */
   residentMiB(): number {
     const children = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid));
     const own = children.find((pid) => parentOf(pid) === this.#process.pid);
@@ -82,7 +82,7 @@ export class LambdaEmulator {
     return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? Number.NaN) / 1024;
   }
 
-  /** The function's process ends when its runtime does not answer any more. */
+  /** The function's process ends when its runtime no longer responds. */
   async stop(): Promise<void> {
     const { exitCode, signalCode } = this.#process;
     if (exitCode !== null || signalCode !== null) return;
@@ -101,7 +101,7 @@ function parentOf(pid: string): number | undefined {
   }
 }
 
-/** Takes it out of the wheel into a cache outside the checkout, once. */
+/** Extracts it from the wheel into a cache outside the checkout, once. */
 async function install(): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall");
   const home = join(cache, `lambda-emulator-${release}`);

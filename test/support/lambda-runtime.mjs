@@ -1,4 +1,4 @@
-// What Lambda's own runtime does, in ten lines: fetches invocations and posts what comes of each.
+// What Lambda's own runtime does, in ten lines: fetches invocations and posts their results.
 const api = `http://${process.env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation`;
 const { handler } = await import(process.env.RESPONDER_FILE);
 for (;;) {

@@ -8,12 +8,12 @@ const faults = {
 } as const;
 
 /**
- * Lambda on loopback, as far as invoking goes: the REST protocol of its model, 2015-03-31. An event
- * is taken with 202, a dry run answered with 204.
+ * Lambda on loopback, as far as invoking needs it: the REST protocol of its model, 2015-03-31. An
+ * event is accepted with 202, a dry run answered with 204.
  */
 export class LambdaServer {
   readonly functions = new Set<string>();
-  /** What was invoked, with its payload. */
+  /** The invocations, with their payloads. */
   readonly invoked: { readonly name: string; readonly payload: unknown }[] = [];
   fault: keyof typeof faults | undefined;
   readonly #server = new ScriptedServer(({ url, headers, body }, response) => {
@@ -26,7 +26,7 @@ export class LambdaServer {
     if (!this.functions.has(decodeURIComponent(name))) {
       return refuse({ status: 404, code: "ResourceNotFoundException" });
     }
-    // Of what is only tried, too.
+    // Dry runs are validated, too.
     if (parseJson(body) === undefined) {
       return refuse({ status: 400, code: "InvalidRequestContentException" });
     }

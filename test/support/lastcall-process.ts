@@ -10,10 +10,10 @@ export interface ProcessEnd {
 
 export interface LastcallProcess {
   readonly pid: number;
-  /** Aborted when the process has ended though nobody asked it to. */
+  /** Aborted if the process ends without having been stopped. */
   readonly death: AbortSignal;
   readonly ended: Promise<ProcessEnd>;
-  /** All that it has written to stdout and to stderr so far. */
+  /** Everything that it has written to stdout and stderr so far. */
   out(): string;
   log(): string;
   /** SIGKILL: no chance to clean up. Resolves when the process is gone. */
@@ -23,14 +23,14 @@ export interface LastcallProcess {
 }
 
 export interface ProcessOptions {
-  /** Its home and working folder, so that it reads nobody's settings. */
+  /** Its home and working directory, so that it reads nobody's settings. */
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const program = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
-/** Starts the program as a user would, in a process of its own. */
+/** Starts the program as a user would, in a separate process. */
 export function startLastcall(args: readonly string[], options: ProcessOptions): LastcallProcess {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: options.folder,
@@ -57,7 +57,7 @@ export function startLastcall(args: readonly string[], options: ProcessOptions):
     child.kill(signal);
     return ended;
   };
-  // A test run that ends early takes the program with it.
+  // If the test run ends early, the program ends with it.
   const orphaned = () => void child.kill("SIGKILL");
   process.once("exit", orphaned);
   void ended.then(() => process.off("exit", orphaned));
@@ -72,7 +72,7 @@ export function startLastcall(args: readonly string[], options: ProcessOptions):
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 export function runLastcall(args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   return startLastcall(args, options).ended;
 }

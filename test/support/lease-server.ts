@@ -9,8 +9,8 @@ import type {
 import { ScriptedWatch, unreachable } from "./scripted-api.ts";
 
 /**
- * One Lease object with the API server's rules of versions, and clients that can lose their way to
- * it.
+ * One Lease object with the API server's version checks, and clients that can lose their connection
+ * to it.
  */
 export class LeaseServer {
   lease: KubeObject | undefined;
@@ -32,7 +32,7 @@ export class LeaseServer {
     return String(this.#version);
   }
 
-  /** Deletes it, as by `kubectl delete lease`. */
+  /** Deletes the Lease, as `kubectl delete lease` does. */
   delete(): void {
     const lease = this.lease;
     if (lease === undefined) return;
@@ -42,7 +42,7 @@ export class LeaseServer {
     this.#tell({ type: "DELETED", object: { ...lease, metadata } });
   }
 
-  /** Writes past every check, as by `kubectl edit`. */
+  /** Writes without any checks, as `kubectl edit` does. */
   overwrite(change: { holder?: string; label?: string; transitions?: number }): void {
     const spec = { ...(this.lease?.spec as object) } as Record<string, unknown>;
     if (change.holder !== undefined) spec.holderIdentity = change.holder;
@@ -93,16 +93,17 @@ function failure(code: number): KubeAnswer {
 }
 
 /**
- * `Down`: nothing gets through; `AnswersLost`: requests are carried out, but nobody hears of it.
+ * `Down`: nothing gets through. `AnswersLost`: requests are carried out, but the responses are
+ * lost.
  */
 export type Line = "Up" | "Down" | "AnswersLost";
 
-/** One replica's way to the server. */
+/** One replica's connection to the server. */
 export class LeaseClient implements KubeApi {
   line: Line = "Up";
-  /** What requests are answered with instead, where it gives something. */
+  /** A response to send instead of the server's; undefined for none. */
   refuse: (request: KubeRequest) => KubeAnswer | undefined = () => undefined;
-  /** How long the answers are under way. */
+  /** How long the responses take. */
   answersTake: () => Promise<void> = async () => {};
   readonly sent: KubeRequest[] = [];
   watchesOpened = 0;
@@ -126,7 +127,7 @@ export class LeaseClient implements KubeApi {
     this.watchesOpened += 1;
     if (this.line === "Down") throw unreachable();
     const watch = new ScriptedWatch(request);
-    // What happened since the version that was listed; one Lease needs no more history.
+    // Replays what happened since the listed version; a single Lease needs no more history.
     if (request.query?.resourceVersion !== this.#server.version) {
       if (this.#server.lease) watch.push({ type: "MODIFIED", object: this.#server.lease });
       else watch.push({ type: "ERROR", object: { code: 410 } });
@@ -139,7 +140,7 @@ export class LeaseClient implements KubeApi {
     }
   }
 
-  /** Cuts the line and every watch on it. */
+  /** Cuts the connection and every watch on it. */
   cut(): void {
     this.line = "Down";
     for (const watch of this.#watches) watch.end();

@@ -16,7 +16,7 @@ export interface ServedGroup {
   readonly vpc: string;
   readonly port: number;
   readonly tags: Readonly<Record<string, string>>;
-  /** How long a target that is deregistered is `draining`. */
+  /** How long a deregistered target is `draining`. */
   drainMs: number;
   readonly targets: ServedTarget[];
 }
@@ -24,30 +24,32 @@ export interface ServedGroup {
 export interface ServedTarget {
   readonly id: string;
   readonly port: number;
-  /** Absent: it gets traffic. */
+  /** Absent: it receives traffic. */
   drainedAt?: Instant | undefined;
 }
 
 export interface ServedClassic {
   readonly name: string;
   readonly instances: Set<string>;
-  /** Those that are deregistered and still have connections. */
+  /** Instances that are deregistered but still have connections. */
   readonly draining: Map<string, Instant>;
   drainMs: number;
 }
 
 export interface ServedCall {
   readonly action: string;
-  /** The target group's ARN or the classic load balancer's name, where the call names one. */
+  /** The target group's ARN or the classic load balancer's name, if the call names one. */
   readonly on: string | undefined;
-  /** The ids of the targets that it names. */
+  /** The ids of the targets in the call. */
   readonly targets: readonly string[];
   readonly atMs: number;
-  /** It was carried out. */
+  /** Whether it was carried out. */
   isTaken: boolean;
 }
 
-/** AWS throttles by such: it holds so many tokens at the most, and gets so many in a second. */
+/**
+ * A token bucket, as AWS uses to throttle: it holds at most `most` tokens, and gains `perSecond`.
+ */
 export class Bucket {
   readonly #most: number;
   readonly #perSecond: number;
@@ -81,10 +83,10 @@ const faults = {
 } as const satisfies Record<string, QueryRefusal>;
 
 /**
- * Elastic Load Balancing on loopback, both APIs: target groups (2015-12-01) and classic load
- * balancers (2012-06-01), as far as targets go. Beside what moto has, it pages, keeps each
- * registered port, drains over time, throttles and denies, and takes the deregistration of an
- * absent target well, as AWS documents it. Its errors are those of AWS' model
+ * Both APIs of Elastic Load Balancing on loopback: target groups (2015-12-01) and classic load
+ * balancers (2012-06-01), as far as targets need them. Unlike moto, it paginates, records each
+ * registered port, drains over time, throttles, denies, and accepts the deregistration of an absent
+ * target, as AWS documents it. Its errors are those of AWS's model
  * (test/data/aws/api-examples.json).
  */
 export class LoadBalancerServer extends AwsQueryServer {
@@ -93,22 +95,22 @@ export class LoadBalancerServer extends AwsQueryServer {
   readonly calls: ServedCall[] = [];
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
-  /** A target that is named and not there is refused, as by some that stand in for AWS. */
+  /** Refuses targets that are not registered, as some AWS-compatible servers do. */
   refusesAbsent = false;
-  /** What is asked of these is never answered. */
+  /** Requests about these are never answered. */
   readonly hanging = new Set<string>();
-  /** So many of the next requests are throttled. */
+  /** How many of the next requests are throttled. */
   throttleNext = 0;
   pageSize = 400;
-  /** How many changes of targets an account has, at once and in a second; absent: any number. */
+  /** The account's rate limit for changes of targets; absent: unlimited. */
   changes: Bucket | undefined;
-  /** The same of what only looks. */
+  /** The same for reads. */
   looks: Bucket | undefined;
-  /** How long each answer takes. */
+  /** How long each response takes. */
   latencyMs = 0;
-  /** Until this resolves nothing is answered. */
+  /** No request is answered until this resolves. */
   held: Promise<void> | undefined;
-  /** The most requests that have ever waited for their answers. */
+  /** The largest number of requests that have been waiting for a response at once. */
   mostAtOnce = 0;
   #atOnce = 0;
   readonly #now: () => number;
@@ -139,7 +141,7 @@ export class LoadBalancerServer extends AwsQueryServer {
     return this.calls.filter((call) => call.action === action).length;
   }
 
-  /** The targets that get traffic, as `ID:PORT`. */
+  /** The targets that receive traffic, as `ID:PORT`. */
   serving(group: ServedGroup): readonly string[] {
     const up = group.targets.filter(({ drainedAt }) => drainedAt === undefined);
     return up.map(({ id, port }) => `${id}:${port}`);
@@ -211,7 +213,7 @@ export class LoadBalancerServer extends AwsQueryServer {
   #deregister(group: ServedGroup, targets: readonly ServedTarget[]): string {
     for (const target of targets) {
       const found = group.targets.find((one) => isSame(one, target));
-      // What is not there, or drains already, is as it should be.
+      // Absent and draining targets need no change.
       if (found === undefined || found.drainedAt !== undefined) continue;
       found.drainedAt = instant(this.#now() + group.drainMs);
     }
@@ -326,7 +328,9 @@ function register(group: ServedGroup, targets: readonly ServedTarget[]): string 
   return "";
 }
 
-/** Of what is named and not registered it says so; where nothing is named, all that is. */
+/**
+ * The health of the requested targets, including unregistered ones; without any, of all targets.
+ */
 function health(group: ServedGroup, asked: readonly ServedTarget[]): string {
   const listed = asked.length === 0 ? group.targets : asked;
   const items = listed.map((one) => {

@@ -5,14 +5,14 @@ import type { AddressInfo } from "node:net";
 export interface LockedRegistry {
   /** `127.0.0.1:PORT`. */
   readonly address: string;
-  /** What `docker login` leaves in config.json for it. */
+  /** The entry that `docker login` writes into config.json for it. */
   readonly login: string;
-  /** How often it has refused a call without a login. */
+  /** How many calls without a login it has refused. */
   refused(): number;
   close(): Promise<void>;
 }
 
-/** A registry that asks for a name and a password, as those of the internet do, before another. */
+/** A proxy that requires a name and a password, as public registries do, in front of a registry. */
 export async function lockRegistry(target: string): Promise<LockedRegistry> {
   const auth = Buffer.from("ann:secret").toString("base64");
   let refused = 0;

@@ -1,11 +1,10 @@
 import type { InstanceReleaser, LastLookResult } from "../../src/contracts/cloud/instances.ts";
 
-/** A last look for tests that are not about it. */
+/** A last check that always passes, for tests about other things. */
 export const allClear = (): Promise<LastLookResult> => Promise.resolve("Clear");
 
 /**
- * A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at
- * once.
+ * A cloud that consists only of machine ids by providerID; a released machine is gone immediately.
  */
 export function machineReleaser(
   machines: Map<string, string>,

@@ -6,7 +6,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** A clock that stands still until it is told to move on. */
+/** A clock that stands still until a test advances it. */
 export class ManualClock implements Clock {
   readonly #startAt: Instant;
   #elapsedMs = 0;
@@ -24,7 +24,7 @@ export class ManualClock implements Clock {
     return this.#elapsedMs;
   }
 
-  /** How many are asleep now. */
+  /** The number of current sleepers. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
@@ -50,7 +50,7 @@ export class ManualClock implements Clock {
     return this.sleep(between(this.now(), at), signal);
   }
 
-  /** Lets `span` pass: wakes each sleeper at its own time and lets it act before the next one. */
+  /** Lets `span` pass: wakes each sleeper at its time and lets it act before the next one. */
   async advance(span: number): Promise<void> {
     const untilMs = this.#elapsedMs + span;
     await settle();
@@ -59,14 +59,12 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  /**
-   * Goes on to the time of the sleeper that is due first and wakes it; false when nobody sleeps.
-   */
+  /** Advances to the time of the next sleeper and wakes it; returns false if there is none. */
   step(): boolean {
     return this.#wakeNext(Number.POSITIVE_INFINITY);
   }
 
-  /** Lets time pass without letting anybody act: a process that was stopped. */
+  /** Lets time pass without letting anybody act, like a process that was suspended. */
   freezeFor(span: number): void {
     this.#elapsedMs += span;
   }
@@ -91,7 +89,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets everything that is ready to run do so, in memory: no timers, no sockets. */
+/** Lets all work in memory that is ready run; it does not wait for timers or sockets. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) {
     await new Promise<void>((resolve) => setImmediate(resolve));

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Instant } from "../../src/core/time/time.ts";
 import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
 
-/** The ways in which a metadata service is not well. */
+/** The ways in which a metadata service can misbehave. */
 export const illnesses = [
   "Unavailable",
   "Html",
@@ -23,13 +23,13 @@ export interface MetadataReply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A cloud's metadata service on loopback: answers by the cloud's rules, or is ill. */
+/** A cloud's metadata service on loopback: responds by the cloud's rules, or misbehaves. */
 export abstract class MetadataServer {
   readonly #server: ScriptedServer;
   readonly #now: () => Instant;
   #illness: Illness | undefined;
 
-  /** `now` is the cloud's time, which the Date header tells. */
+  /** `now` is the cloud's time, as sent in the Date header. */
   constructor(now: () => Instant) {
     this.#now = now;
     this.#server = new ScriptedServer((request, response) => this.#serve(request, response));
@@ -52,7 +52,7 @@ export abstract class MetadataServer {
     await this.#server.stop();
   }
 
-  /** From the next request on. */
+  /** Takes effect with the next request. */
   fallIll(illness: Illness): void {
     this.#illness = illness;
     this.wake();
@@ -62,10 +62,10 @@ export abstract class MetadataServer {
     this.#illness = undefined;
   }
 
-  /** Lets go of requests that are held open. */
+  /** Completes requests that are held open. */
   protected wake(): void {}
 
-  /** By the cloud's rules; `gone` aborts when the caller does not wait any more. */
+  /** Responds by the cloud's rules; `gone` aborts when the caller no longer waits. */
   protected abstract answer(
     request: SeenRequest,
     gone: AbortSignal,
@@ -75,7 +75,7 @@ export abstract class MetadataServer {
     const leaving = new AbortController();
     response.once("close", () => leaving.abort());
     const reply = this.#illness ?? (await this.answer(request, leaving.signal));
-    // It may have fallen ill while the request hung.
+    // It may have started to misbehave while the request was hanging.
     const ill = typeof reply === "string" ? reply : this.#illness;
     if (ill !== undefined) beIll(ill, response);
     else if (typeof reply !== "string") {
@@ -85,7 +85,7 @@ export abstract class MetadataServer {
   }
 }
 
-/** RFC 9110, written by the platform's own hand: the parser under test is another one. */
+/** RFC 9110, as formatted by the platform: independent of the parser under test. */
 export function httpDate(at: Instant): string {
   return new Date(at).toUTCString();
 }

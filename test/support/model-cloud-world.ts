@@ -14,7 +14,7 @@ import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 import { allClear } from "./machine-releaser.ts";
 
-/** Long after everything that a test has begun is over. */
+/** Longer than anything that a test starts. */
 const patience = hours(2);
 
 const group: MachineGroup = {
@@ -31,7 +31,8 @@ const faults = {
 } as const satisfies Record<string, ErrorCode>;
 
 /**
- * The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite.
+ * The model cloud as a contract suite sees it. Only the suite makes anything happen to its
+ * machines.
  */
 export interface ModelCloudWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly cluster: ModelCluster;
@@ -50,7 +51,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
   const { cloud } = cluster;
   const events: MachineEvent[] = [];
   cloud.subscribe((event) => events.push(event));
-  // The machines are there already: a test is given one after another, by whatever name.
+  // The machines already exist: tests get one after another, whatever its name.
   const free = [...cloud.machines()];
   let removed = 0;
 

@@ -6,7 +6,7 @@ import { ModelApi } from "../../src/sim/api/model-api.ts";
 
 const crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/** A cluster in memory that knows our resources. */
+/** A cluster in memory with Lastcall's resources. */
 export async function modelClusterApi(clock: Clock): Promise<ModelApi> {
   const api = new ModelApi({ clock, rng: seededRng(1) });
   for (const [path, text] of generateCrds()) {

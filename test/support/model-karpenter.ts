@@ -8,7 +8,7 @@ const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true 
 
 export const nodePoolLabel = "karpenter.sh/nodepool";
 
-/** NodeClaim as Karpenter serves it, but for the schema, which takes anything. */
+/** NodeClaim as Karpenter serves it, except for the schema, which accepts anything. */
 export const nodeClaimDefinition = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -32,8 +32,9 @@ export const nodeClaimDefinition = {
 } as const;
 
 /**
- * What Karpenter does with a NodeClaim that is deleted, and no more: it takes the Node away, then
- * the instance, and last the NodeClaim itself. It does not drain, since Lastcall has.
+ * Only what Karpenter does with a NodeClaim that is deleted: it deletes the Node, then the
+ * instance, and finally the NodeClaim itself. It does not drain, because Lastcall has already done
+ * so.
  */
 export class ModelKarpenter {
   readonly #api: KubeSender;
@@ -44,7 +45,7 @@ export class ModelKarpenter {
     this.#clock = clock;
   }
 
-  /** Gives a Node that is there its NodeClaim. */
+  /** Creates the NodeClaim of an existing Node. */
   async claim(node: { readonly name: string; readonly providerID: string }): Promise<void> {
     const { name, providerID } = node;
     const body = {
@@ -68,7 +69,7 @@ export class ModelKarpenter {
     return (answer.body as { readonly items: readonly KubeObject[] }).items;
   }
 
-  /** Until the signal aborts. */
+  /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       for (const claim of await this.claims()) {

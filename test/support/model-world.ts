@@ -47,7 +47,7 @@ export const departures = "/apis/lastcall.dev/v1alpha1/departures";
 export const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
 export const nodes = "/api/v1/nodes";
 
-/** Where the controller itself lives. */
+/** The controller's own namespace, and the image of its placeholders. */
 const placeholderPlace = { namespace: "lastcall", image: "registry.k8s.io/pause:3.10" };
 
 export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unknown>>): void {
@@ -59,31 +59,31 @@ export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unkn
   });
 }
 
-/** A status is made up as it goes out; to ask for it beforehand does no harm. */
+/** The body of a status is built when it is sent; building it earlier does no harm. */
 function shown(request: KubeRequest): KubeRequest {
   const isStatus = request.method === "PATCH" && request.path.endsWith("/status");
   return isStatus ? { ...request, body: request.bodyAtTurn?.() ?? request.body } : request;
 }
 
-/** A model cluster on a virtual clock with the real controller on it, for tests. */
+/** A model cluster on a virtual clock with the real controller, for tests. */
 export class ModelWorld {
   readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
   readonly api: ModelApi;
   readonly events: ClusterEvent[] = [];
   readonly logged: string[] = [];
-  /** `name label=value` of each count. */
+  /** `name label=value` for each count. */
   readonly counted: string[] = [];
   readonly observed: { readonly name: string; readonly value: number }[] = [];
-  /** What each gauge shows now. */
+  /** The current values of each gauge. */
   readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
   readonly steps: string[] = [];
-  /** Every request of the controller that can change something. */
+  /** Every request of the controller that may change something. */
   readonly writes: string[] = [];
   readonly released: string[] = [];
-  /** Machine ids, in the order in which they were let go; each machine has one of its own. */
+  /** The ids of released machines, in order; each machine has its own. */
   readonly releaseIds: string[] = [];
-  /** The uids of the nodes that were there from the first. */
+  /** The uids of the initial nodes. */
   readonly firstUids: string[] = [];
   readonly #machines = new Map<string, string>();
   readonly #seed: number;
@@ -101,7 +101,7 @@ export class ModelWorld {
     }
   }
 
-  /** Of the controller that was started last. */
+  /** The health of the controller that was started last. */
   health: Controller["health"] | undefined;
 
   create(path: string, body: KubeObject): KubeObject {
@@ -132,7 +132,7 @@ export class ModelWorld {
           "topology.kubernetes.io/zone": zone,
           ...labels,
         },
-        // As every kubelet sets it: a real node is never without annotations.
+        // Every kubelet sets it: a real node always has annotations.
         annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
       },
       spec: { providerID: `gce://demo/${zone}/${name}` },
@@ -146,7 +146,7 @@ export class ModelWorld {
     if (this.clock.now() === dawn) this.firstUids.push(node.metadata?.uid ?? "");
   }
 
-  /** Releases by deleting nothing but the machine: the Node is the controller's to remove. */
+  /** Releases by deleting only the machine: removing the Node is up to the controller. */
   readonly releaser: InstanceReleaser = machineReleaser(this.#machines, (providerID, machineId) => {
     const [zone, name] = providerID.split("/").slice(-2) as [string, string];
     this.releaseIds.push(machineId);
@@ -156,17 +156,17 @@ export class ModelWorld {
     this.steps.push(`release ${name}`);
   });
 
-  /** Told of each machine that is let go, before it goes. */
+  /** Called with each machine just before its release. */
   onRelease: (machine: string) => void = () => {};
 
-  /** How long a group takes for its new machine. */
+  /** How long a group takes to create a new machine. */
   bornAfterMs = seconds(30);
-  /** And its kubelet, until the cluster hears of it. */
+  /** And how long until the new machine's kubelet reports to the cluster. */
   bootsAfterMs = seconds(0);
 
   /**
-   * The group's new machine, under the old name: its kubelet takes a Node object over that is still
-   * there.
+   * The group's new machine, with the old name: if the old Node object still exists, its kubelet
+   * takes it over.
    */
   async #bearAnew(name: string, zone: string): Promise<void> {
     await this.clock.sleep(this.bornAfterMs);
@@ -178,13 +178,13 @@ export class ModelWorld {
     this.#patch(`${nodes}/${name}/status`, { status: { nodeInfo } });
   }
 
-  /** The API as the controller sees it: the model's, with every write taken down. */
+  /** The API as the controller sees it: the model's, with every write recorded. */
   readonly watched: KubeApi = {
     send: (request) => this.#sendWatched(request),
     watch: (request) => this.api.watch(request),
   };
 
-  /** Asked before each write of the controller; a test may end the controller there. */
+  /** Called before each write of the controller; a test may end the controller there. */
   beforeWrite: (request: KubeRequest) => void = () => {};
 
   #sendWatched(request: KubeRequest): Promise<KubeAnswer> {
@@ -197,16 +197,16 @@ export class ModelWorld {
     }
     const answering = this.api.send(request);
     const at = this.clock.now();
-    // One that is lost is the sender's affair.
+    // Lost requests are the sender's concern.
     const tell = ({ status }: KubeAnswer) => this.afterRequest(sent, { at, status });
     void answering.then(tell, () => undefined);
     return answering;
   }
 
-  /** Told of each answer to the controller, as an API server's audit log would be. */
+  /** Called for each response to the controller, like an API server's audit log. */
   afterRequest: (request: KubeRequest, answer: { at: Instant; status: number }) => void = () => {};
 
-  /** Told of each look that a drain takes at its node's pods. */
+  /** Called each time that a drain reads its node's pods. */
   onLookAtPods: (node: string) => void = () => {};
 
   #nodePods(tools: ConstructorParameters<typeof KubeNodePods>[0]): NodePods {
@@ -242,7 +242,8 @@ export class ModelWorld {
   }
 
   /**
-   * The first departure of a node that has begun, else one that has ended, else the first of all.
+   * The first departure of a node that has started, otherwise one that has ended, otherwise the
+   * first.
    */
   departureOf(node: string): KubeObject | undefined {
     const ofNode = (one: KubeObject) => (one.spec as { node: { name: string } }).node.name === node;
@@ -261,7 +262,7 @@ export class ModelWorld {
     return this.list("/api/v1/pods").filter(onNode);
   }
 
-  /** Every trace of us, or of a cordon, on a node. */
+  /** Every mark of Lastcall, or a cordon, on a node. */
   marksOf(name: string): readonly string[] {
     const node = this.get(`${nodes}/${name}`);
     const spec = node?.spec as { unschedulable?: boolean; taints?: { key: string }[] } | undefined;
@@ -293,7 +294,7 @@ export class ModelWorld {
     if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
   }
 
-  /** The cloud's word, as an agent would write it. */
+  /** The cloud's notice, as an agent would write it. */
   notice(name: string, lead: Millis): void {
     const node = this.get(`${nodes}/${name}`);
     const uid = node?.metadata?.uid ?? "";
@@ -318,7 +319,7 @@ export class ModelWorld {
     await this.clock.runUntil(plus(this.clock.now(), span));
   }
 
-  /** Lets time pass in steps of a second until it holds; fails after `limit`. */
+  /** Lets time pass in steps of a second until the condition holds; fails after `limit`. */
   async passUntil(holds: () => boolean, limit: Millis): Promise<void> {
     const until = plus(this.clock.now(), limit);
     while (!holds()) {

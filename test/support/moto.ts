@@ -7,7 +7,7 @@ import { type ChildPart, startPart } from "./child-part.ts";
 import { freePort } from "./free-port.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** github.com/getmoto/moto, Apache-2.0: a server that speaks AWS' protocols. */
+/** github.com/getmoto/moto, Apache-2.0: a server that speaks AWS's protocols. */
 const release = "5.2.5";
 const region = "eu-west-1";
 const versions: Readonly<Record<string, string>> = {
@@ -18,9 +18,10 @@ const versions: Readonly<Record<string, string>> = {
 };
 
 /**
- * Ends with the test that started it: the pipe of its standard input breaks then. As moto stands,
- * one message that is deleted while another is sent or deleted may lose that, or come back; and one
- * that is hidden or shown while it counts is counted twice, or not at all.
+ * Ends with the test that started it, because the pipe of its standard input breaks then. It also
+ * patches two races in moto: a deletion while another message is deleted or sent can lose that
+ * message or restore a deleted one, and a message whose visibility changes during a count is
+ * counted twice or not at all.
  */
 const program = [
   "import os, sys, threading",
@@ -42,7 +43,8 @@ const program = [
 ].join("\n");
 
 /**
- * SQS by moto, on loopback, with one queue. Its producers' side is plain requests, not AWS' client.
+ * SQS by moto, on loopback, with one queue. Messages are sent with plain requests, without the AWS
+ * SDK.
  */
 export class Moto {
   readonly #part: ChildPart;
@@ -72,7 +74,7 @@ export class Moto {
     return moto;
   }
 
-  /** What a process needs to find it as AWS. */
+  /** The variables with which a process uses it as AWS. */
   get environment(): Readonly<Record<string, string>> {
     return {
       AWS_ENDPOINT_URL: this.url,
@@ -87,7 +89,7 @@ export class Moto {
     this.queueUrl = String(QueueUrl);
   }
 
-  /** Sends each body as a message, at once, ten by a request. */
+  /** Sends each body as a message, at once, ten per request. */
   async send(...bodies: readonly unknown[]): Promise<void> {
     const Entries = bodies.map((body, place) => ({
       Id: String(place),
@@ -101,8 +103,9 @@ export class Moto {
   }
 
   /**
-   * Receives so many messages by so many readers, hands each on, and deletes it at once. A queue
-   * may hand one out twice, and moto does now and then to two that ask together: it counts once.
+   * Receives `count` messages with this many readers, passes each on, and deletes it at once. A
+   * queue may deliver a message twice, and moto sometimes does to two concurrent readers: it counts
+   * once.
    */
   async read(
     count: number,
@@ -137,7 +140,7 @@ export class Moto {
     await Promise.all(Array.from({ length: readers }, read));
   }
 
-  /** How many messages are in the queue: such as a reader would get, and such as are hidden. */
+  /** The numbers of messages in the queue that are visible to readers, and that are hidden. */
   async count(): Promise<{ readonly shown: number; readonly hidden: number }> {
     const { Attributes } = (await this.#ask("GetQueueAttributes", {
       QueueUrl: this.queueUrl,
@@ -149,7 +152,9 @@ export class Moto {
     };
   }
 
-  /** What a service of the Query protocol answers; moto takes the service from the signature. */
+  /**
+   * The response of a service with the Query protocol; moto takes the service from the signature.
+   */
   async query(service: string, asked: Readonly<Record<string, string>>): Promise<string> {
     const answer = await fetch(this.url, {
       method: "POST",
@@ -163,7 +168,7 @@ export class Moto {
     return text;
   }
 
-  /** What CloudWatch Events, as EventBridge is still called there, answers. */
+  /** Puts an event into EventBridge, which this API still calls CloudWatch Events. */
   async putEvent(event: object): Promise<void> {
     const answer = await fetch(this.url, {
       method: "POST",
@@ -188,7 +193,7 @@ export class Moto {
       headers: {
         "content-type": "application/x-amz-json-1.0",
         "x-amz-target": `AmazonSQS.${action}`,
-        // moto reads the region and the service from it, and asks for no more.
+        // moto reads only the region and the service from it.
         authorization: `AWS4-HMAC-SHA256 Credential=test/20261120/${region}/sqs/aws4_request`,
       },
       body: JSON.stringify(body),
@@ -199,13 +204,13 @@ export class Moto {
   }
 }
 
-/** SQS takes no more by one request. */
+/** SQS accepts at most ten messages per request. */
 function inTens<T>(all: readonly T[]): readonly (readonly T[])[] {
   const count = Math.ceil(all.length / 10);
   return Array.from({ length: count }, (_, place) => all.slice(place * 10, (place + 1) * 10));
 }
 
-/** AWS' own checker of templates, which moto brings along; resolves with what it finds. */
+/** Runs AWS's own template linter, which moto depends on; resolves with its findings. */
 export async function lintTemplate(file: string): Promise<string> {
   const python = await install();
   const lint = promisify(execFile)(python, ["-m", "cfnlint", file]);
@@ -213,13 +218,13 @@ export async function lintTemplate(file: string): Promise<string> {
   return stdout;
 }
 
-/** Installs it into a cache outside the checkout, once; gives the python that has it. */
+/** Installs moto into a cache outside the checkout, once; returns the path of its python. */
 async function install(): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall");
   const home = join(cache, `moto-${release}`);
   const python = join(home, "bin", "python");
   if (existsSync(home)) return python;
-  // Under another name until it is whole; of two test files that come at once one is the first.
+  // Under another name until it is complete; if two test files install at once, the first one wins.
   const half = `${home}.${process.pid}`;
   mkdirSync(cache, { recursive: true });
   const run = promisify(execFile);

@@ -14,7 +14,7 @@ export interface ServedInterface {
   readonly instance: string;
   readonly vpc: string;
   readonly addresses: readonly string[];
-  /** Blocks of addresses, which the VPC CNI gives to pods, such as `10.0.2.0/28`. */
+  /** Address blocks that the VPC CNI assigns to pods, such as `10.0.2.0/28`. */
   readonly prefixes: readonly string[];
   groups: readonly string[];
 }
@@ -36,9 +36,9 @@ const faults = {
 } as const satisfies Record<string, QueryRefusal>;
 
 /**
- * EC2 on loopback, as far as network interfaces and security groups go, in the Query protocol of
- * its model, version 2016-11-15. Other than moto, which adds groups to an interface and takes those
- * of another VPC, it replaces the set as AWS documents it, and refuses what AWS refuses.
+ * EC2 on loopback, as far as network interfaces and security groups need it, in the Query protocol
+ * of its model, version 2016-11-15. moto adds groups to an interface and accepts those of another
+ * VPC; this server replaces the set, as AWS documents it, and refuses what AWS refuses.
  */
 export class NetworkServer extends AwsQueryServer {
   readonly instances: ServedInstance[] = [];
@@ -46,21 +46,23 @@ export class NetworkServer extends AwsQueryServer {
   /** The VPC of each security group. */
   readonly securityGroups = new Map<string, string>();
   readonly calls: { readonly action: string; readonly on: string | undefined }[] = [];
-  /** Interface and groups of each change that was only to be tried. */
+  /** The interface and groups of each dry run of a change. */
   readonly tried: string[] = [];
   /** The tags of each instance. */
   readonly tags = new Map<string, Readonly<Record<string, string>>>();
-  /** Groups to which no interface may be set. */
+  /** Groups that may not be set on any interface. */
   readonly deniedGroups = new Set<string>();
-  /** As an endpoint of somebody else's that does not know the parameter. */
+  /** Like a third-party endpoint that does not know the parameter. */
   ignoresDryRun = false;
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
-  /** What is asked of these is never answered. */
+  /** Requests about these are never answered. */
   readonly hanging = new Set<string>();
-  /** The groups that EC2 still shows of an interface whose change has not reached all of it. */
+  /**
+   * The groups that EC2 still reports for an interface, because a change has not propagated yet.
+   */
   readonly shownGroups = new Map<string, readonly string[]>();
-  /** Interfaces whose change is refused: a service of AWS owns them. */
+  /** Interfaces that cannot be changed, because an AWS service owns them. */
   readonly managed = new Set<string>();
   throttleNext = 0;
   pageSize = 1000;
@@ -139,7 +141,7 @@ export class NetworkServer extends AwsQueryServer {
     });
   }
 
-  /** As they are asked for by key and instance. */
+  /** As requested, by key and instance. */
   #tagItems(asked: URLSearchParams): readonly string[] {
     const [[key = ""], ids] = [filterValues(asked, "key"), filterValues(asked, "resource-id")];
     return ids
@@ -200,7 +202,7 @@ export class NetworkServer extends AwsQueryServer {
       const text = "Request would have succeeded, but DryRun flag is set.";
       return { status: 412, code: "DryRunOperation", text };
     }
-    // The set is replaced, never added to.
+    // The set is replaced, never extended.
     served.groups = groups;
     return element("return", "true");
   }

@@ -25,7 +25,7 @@ const refusals = {
   RightMissing: { status: 403, body: { message: "nodeclaims.karpenter.sh is forbidden" } },
 } as const;
 
-/** NodeClaims in memory and a Karpenter that takes each half a minute after it was deleted. */
+/** NodeClaims in memory, and a Karpenter that removes each half a minute after its deletion. */
 export class NodeClaimWorld implements ReleaserWorld {
   readonly clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   readonly claims = new Map<string, WorldClaim>();
@@ -40,7 +40,7 @@ export class NodeClaimWorld implements ReleaserWorld {
   readonly releaser: NodeClaimReleaser;
   isDefined = true;
   mayDelete = true;
-  /** Answers the next DELETE instead. */
+  /** The response to the next DELETE instead of the usual one. */
   nextDelete: KubeAnswer | undefined;
   fault: "Unreachable" | "RateLimited" | "RightMissing" | undefined;
   #taken = 0;
@@ -143,7 +143,7 @@ export class NodeClaimWorld implements ReleaserWorld {
     return ok(claim);
   }
 
-  /** As Karpenter does, whoever asked for it. */
+  /** As Karpenter does, whoever requested the deletion. */
   take(claim: WorldClaim): void {
     claim.deletedAt = formatInstant(this.clock.now());
     this.clock

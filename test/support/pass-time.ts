@@ -1,8 +1,8 @@
 import type { ManualClock } from "./manual-clock.ts";
 
 /**
- * Lets time pass on `clock` until `work` settles: whenever nothing is under way in real time
- * (`quiet`), the next sleeper is woken. Gives what the work gave.
+ * Lets time pass on `clock` until `work` settles: whenever nothing is in progress in real time
+ * (`quiet`), wakes the next sleeper. Returns the result of the work.
  */
 export async function passTime<T>(
   work: Promise<T>,
@@ -13,7 +13,8 @@ export async function passTime<T>(
     settled = true;
   };
   work.then(mark, mark);
-  // A few turns of the event loop in a row, so that what follows an answer has begun.
+  // Waits for a few turns of the event loop in a row, so that whatever follows a response has
+  // started.
   for (let quietTurns = 0; !settled; ) {
     await new Promise((resolve) => setImmediate(resolve));
     quietTurns = world.quiet() ? quietTurns + 1 : 0;
@@ -24,7 +25,7 @@ export async function passTime<T>(
   return work;
 }
 
-/** Counts the requests of a fetch that are under way; the body belongs to the request. */
+/** Counts the requests of a fetch that are in flight, including their bodies. */
 export function countingFetch(): { readonly fetch: typeof fetch; readonly inFlight: () => number } {
   let count = 0;
   async function counted(...args: Parameters<typeof fetch>): Promise<Response> {

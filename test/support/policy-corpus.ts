@@ -4,13 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface CorpusFile {
   readonly file: string;
   readonly text: string;
-  /** `# expect:` of a bad file: its first mistake as `file:line: field path: found, wanted`. */
+  /** `# expect:` of a bad file: its first problem as `file:line: field path: found, wanted`. */
   readonly expect: string;
   /** `# local-only:` of a bad file: why the API server cannot refuse it. */
   readonly localOnly?: string | undefined;
 }
 
-/** The bad policies hold one mistake each, the good ones none. */
+/** Each bad policy has one mistake, and the good ones have none. */
 export function readCorpus(kind: "bad" | "good"): readonly CorpusFile[] {
   const folder = new URL(`../golden/policies/${kind}/`, import.meta.url);
   return readdirSync(folder).map((file) => {

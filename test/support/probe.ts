@@ -1,7 +1,7 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 
-/** Whether a server's health address answers 200. The certificate does not matter here. */
+/** Whether a server's health address responds with 200. The certificate is not checked. */
 export function isHealthy(url: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const request = url.startsWith("https:") ? requestTls : requestPlain;

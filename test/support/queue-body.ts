@@ -1,5 +1,5 @@
 /**
- * Bodies of messages in the queue, in the form of AWS' own examples: EventBridge "Events from AWS
+ * Bodies of queue messages, in the form of AWS's own examples: EventBridge "Events from AWS
  * services" and the EC2, Auto Scaling and Health user guides.
  */
 export interface EventOf {
@@ -7,7 +7,7 @@ export interface EventOf {
   /** RFC 3339 in whole seconds, as EventBridge writes it. */
   readonly time: string;
   readonly id?: string | undefined;
-  /** Of a lifecycle hook's one wait. */
+  /** Identifies a single wait of a lifecycle hook. */
   readonly token?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ function event({ instanceId, time, id }: EventOf, { source, type, detail }: Kind
     account: "123456789012",
     time,
     region: "us-east-2",
-    // The zone where others have the region, and no account.
+    // AWS's example has the zone instead of the region, and no account.
     resources: [`arn:aws:ec2:us-east-2a:instance/${instanceId}`],
     detail,
   };
@@ -85,7 +85,7 @@ export function launchAction(about: EventOf): object {
   return event(about, { source: "aws.autoscaling", type, detail });
 }
 
-/** As a hook whose notification target is the queue itself writes it. */
+/** As written by a hook whose notification target is the queue itself. */
 export function directHook(about: EventOf, transition = "TERMINATING"): object {
   return {
     ...hookDetail(about, transition),
@@ -135,7 +135,7 @@ export function healthEvent(
   return event({ ...about, instanceId: "" }, { source: "aws.health", type, detail });
 }
 
-/** What SNS makes of a message on its way to a queue, where raw delivery is off. */
+/** A message as SNS forwards it to a queue if raw delivery is off. */
 export function inSns(body: object): object {
   return {
     Type: "Notification",

@@ -7,7 +7,7 @@ import type { InstanceNotice, LifecycleHook } from "../../src/core/notice/instan
 import type { LastcallError } from "../../src/errors.ts";
 
 /**
- * Who listens to a feed: a cluster that hears words by their machine, as long as it can be written.
+ * The listener of a feed: a cluster that accepts notices by machine, unless it cannot be written.
  */
 export class QueueListener implements FeedListener {
   readonly words: InstanceNotice[] = [];
@@ -17,7 +17,7 @@ export class QueueListener implements FeedListener {
 
   readonly hooks: LifecycleHook[] = [];
   hookFate: HookDelivery = "Ended";
-  /** Until it is called a hook waits. */
+  /** Until this is called, a hook waits. */
   letHooksEnd: () => void = () => {};
   #hooksMayEnd: Promise<void> = Promise.resolve();
 

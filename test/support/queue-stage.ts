@@ -7,11 +7,11 @@ import { FakeQueue } from "./fake-queue.ts";
 import { QueueListener } from "./queue-listener.ts";
 
 export const dawn = instant(Date.UTC(2026, 10, 20, 12));
-/** The machine of a node of the cluster's, and one that is no node of it. */
+/** The machine of a node of the cluster, and one of no node. */
 export const ours = "i-00000000000000001";
 export const theirs = "i-00000000000000002";
 
-/** A feed in virtual time, the queue that it reads and the cluster that it tells. */
+/** A feed in virtual time, the queue that it reads and the cluster that it notifies. */
 export class QueueStage {
   readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
   readonly queue = new FakeQueue(this.clock);
@@ -20,7 +20,7 @@ export class QueueStage {
   #ending = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  /** Another feed on the queue. */
+  /** Creates another feed on the queue. */
   feed({ seed = 1, unknown = "Leave" as "Leave" | "Delete" } = {}): SqsFeed {
     const { queue: client, clock } = this;
     return new SqsFeed({ client, receivers: 2, unknown, clock, rng: seededRng(seed) });
@@ -31,19 +31,19 @@ export class QueueStage {
     this.#listen(this.#feed);
   }
 
-  /** The Lease is lost and won again: the same feed listens anew. */
+  /** As if the Lease were lost and acquired again: the same feed listens again. */
   async startAgain(): Promise<void> {
     await this.end();
     if (this.#feed !== undefined) this.#listen(this.#feed);
     await this.pass(seconds(1));
   }
 
-  /** Tells what runs to end, and does not wait. */
+  /** Tells the feed to end, and does not wait. */
   stop(): void {
     this.#ending.abort();
   }
 
-  /** Ends what runs. */
+  /** Ends the feed. */
   async end(): Promise<void> {
     this.stop();
     await this.pass(seconds(5));
@@ -54,7 +54,7 @@ export class QueueStage {
     return this.clock.runUntil(plus(this.clock.now(), span));
   }
 
-  /** A message of this instant. */
+  /** A message with the current time. */
   about(instanceId: string, id?: string) {
     return { instanceId, time: formatInstant(this.clock.now()), id };
   }

@@ -11,12 +11,12 @@ import { buffer } from "node:stream/consumers";
 
 export interface RelayCall {
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   readonly body: string;
 }
 
-/** An answer that the target never gave. */
+/** A response that does not come from the target. */
 export interface RelayAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,37 +24,37 @@ export interface RelayAnswer {
 }
 
 /**
- * `Drop`: the caller loses its connection, and the target never hears of the call. `Swallow`:
- * nobody hears anything more of it.
+ * `Drop`: the caller loses its connection, and the target never receives the call. `Swallow`:
+ * neither side hears of it again.
  */
 export type RelayVerdict = "Pass" | "Drop" | "Swallow" | RelayAnswer;
 
 export interface RelayOptions {
-  /** Where calls go on to, such as `https://127.0.0.1:6443`. */
+  /** The server to which calls are forwarded, such as `https://127.0.0.1:6443`. */
   readonly target: string;
-  /** The target's authority, where it speaks TLS; read for each call. */
+  /** The target's authority if it uses TLS; read for each call. */
   readonly ca?: () => string;
-  /** Asked before a call goes on; it may take its time. */
+  /** Called before a call is forwarded; it may take a while. */
   readonly before?: (call: RelayCall) => Promise<RelayVerdict>;
   /**
-   * Told when the target has answered, before the caller hears of it, which it does not if this
-   * throws.
+   * Called when the target has responded, before the caller gets the response. If it throws, the
+   * caller gets none.
    */
   readonly after?: (call: RelayCall) => Promise<void>;
-  /**
-   * Whether what the target says from now on in answer to a call is withheld: a watch that stalls.
-   */
+  /** Whether to withhold the rest of the target's response to a call, like a watch that stalls. */
   readonly withholds?: (call: RelayCall) => boolean;
 }
 
 export interface Relay {
   readonly url: string;
-  /** Whether a caller still holds a connection, and so may have said more than was handed on. */
+  /**
+   * Whether a caller still has an open connection, and so may have sent more than was forwarded.
+   */
   isInUse(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** A plain HTTP server on loopback that hands every call on, so that a test stands between two. */
+/** A plain HTTP server on loopback that forwards every call, so that a test can intervene. */
 export async function startRelay(options: RelayOptions): Promise<Relay> {
   const server = createServer((incoming, outgoing) => {
     void hand(options, incoming, outgoing).catch(() => outgoing.destroy());
@@ -84,7 +84,7 @@ async function hand(
   if (verdict === "Drop") return void outgoing.destroy();
   if (verdict !== "Pass") return answerWith(verdict, outgoing);
   const answer = await ask(options, incoming, body);
-  // A caller that has gone away ends its watch, too.
+  // If the caller disconnects, its watch ends, too.
   outgoing.on("close", () => answer.destroy());
   await options.after?.(call);
   outgoing.writeHead(answer.statusCode ?? 502, answer.headers);

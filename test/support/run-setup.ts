@@ -11,10 +11,7 @@ export interface SetupRun {
   readonly err: string;
 }
 
-/**
- * Runs `lastcall setup CLOUD` with these options by bash, where nothing but the false tools is
- * found.
- */
+/** Runs `lastcall setup CLOUD` with these options in bash, with only the fake tools on the PATH. */
 export async function runSetupOn(
   tools: FakeTools,
   { cloud, ...options }: { readonly cloud: string } & Readonly<Record<string, unknown>>,

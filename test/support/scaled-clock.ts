@@ -9,7 +9,7 @@ import {
 } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 
-/** Real time at another speed: at 60 a minute passes every second, from `startAt` on. */
+/** Real time at another speed: at 60, a minute passes every second, starting at `startAt`. */
 export class ScaledClock implements Clock {
   readonly #startAt: Instant;
   readonly #speed: number;

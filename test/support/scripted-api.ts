@@ -9,7 +9,7 @@ import { LastcallError } from "../../src/errors.ts";
 
 export type AnswerScript = (request: KubeRequest) => KubeAnswer | Error | Promise<KubeAnswer>;
 
-/** One open watch, fed by the test. */
+/** An open watch, fed by the test. */
 export class ScriptedWatch {
   readonly request: KubeWatchRequest;
   closed = false;
@@ -27,7 +27,7 @@ export class ScriptedWatch {
     this.#wake();
   }
 
-  /** The server ends it, or the connection drops: the same to the reader. */
+  /** The server ends it, or the connection drops; the reader sees no difference. */
   end(): void {
     if (this.#finished === "Open") this.#finished = "Ended";
     this.#wake();
@@ -54,11 +54,11 @@ export class ScriptedWatch {
   }
 }
 
-/** An API in memory that says what a test wants it to say. */
+/** An API in memory that responds as a test specifies. */
 export class ScriptedApi implements KubeApi {
   readonly sent: KubeRequest[] = [];
   readonly watches: ScriptedWatch[] = [];
-  /** What requests are answered with; may be replaced at any time. */
+  /** Produces the responses; may be replaced at any time. */
   answer: AnswerScript;
   /** Called with each watch as it opens. */
   onWatch: (watch: ScriptedWatch) => void = () => {};
@@ -67,7 +67,7 @@ export class ScriptedApi implements KubeApi {
     this.answer = answer;
   }
 
-  /** The newest watch. */
+  /** The latest watch. */
   get watching(): ScriptedWatch {
     const watch = this.watches.at(-1);
     if (watch === undefined) throw new Error("No watch was opened");

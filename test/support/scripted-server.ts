@@ -7,22 +7,22 @@ export interface SeenRequest {
   readonly url: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
-  /** 1 for the first connection of the server, and so on. */
+  /** The number of the connection, from 1. */
   readonly connection: number;
 }
 
 export type Script = (
   request: SeenRequest,
   response: ServerResponse,
-  /** 1 for the first request of the server. */
+  /** The number of the request, from 1. */
   turn: number,
 ) => void | Promise<void>;
 
-/** A server on loopback that does what a test tells it. */
+/** A server on loopback that responds as a test specifies. */
 export class ScriptedServer {
   readonly seen: SeenRequest[] = [];
   readonly sockets = new Set<Socket>();
-  /** The most connections that were open at one time. */
+  /** The largest number of connections that were open at once. */
   mostSockets = 0;
   #connections = 0;
   readonly #ids = new WeakMap<Socket, number>();
@@ -40,12 +40,12 @@ export class ScriptedServer {
     return `${this.#tls ? "https" : "http"}://127.0.0.1:${this.#port}`;
   }
 
-  /** Listens; after `stop` on the same port again. */
+  /** Listens; after `stop`, on the same port again. */
   async start(): Promise<this> {
     const listener = (request: IncomingMessage, response: ServerResponse) =>
       void this.#handle(request, response);
     const server = this.#tls ? createTlsServer(this.#tls, listener) : createServer(listener);
-    // Only the client closes idle sockets, so that a test decides which socket goes stale.
+    // Only the client closes idle sockets, so that a test controls which socket goes stale.
     server.keepAliveTimeout = 0;
     server.on(this.#tls ? "secureConnection" : "connection", (socket) => this.#connected(socket));
     await new Promise<void>((resolve, reject) => {

@@ -4,14 +4,14 @@ import type { Notice } from "../../src/core/notice/notice.ts";
 import { instant } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
-/** A cloud that says what a test tells it to, on two channels. */
+/** A cloud that reports what a test tells it to, on two channels. */
 export class ScriptedSource implements NoticeSource {
   readonly cloud = "aws";
   readonly channels = ["aws/a", "aws/b"];
   readonly #clock: Clock;
   #sink: NoticeSink | undefined;
   readonly acknowledged: string[] = [];
-  /** Thrown at the next acknowledgement. */
+  /** Thrown by the next acknowledgement. */
   refusal: LastcallError | undefined;
 
   constructor(clock: Clock) {

@@ -16,17 +16,19 @@ const faults = {
   },
 } as const satisfies Record<string, QueryRefusal>;
 
-/** SNS on loopback, as far as publishing goes, in the Query protocol of its model, 2010-03-31. */
+/**
+ * SNS on loopback, as far as publishing needs it, in the Query protocol of its model, 2010-03-31.
+ */
 export class SnsServer extends AwsQueryServer {
   readonly topics = new Set<string>();
   readonly published: {
     readonly topic: string;
     readonly subject: string | null;
     readonly message: string;
-    /** Of a FIFO topic alone. */
+    /** Only for FIFO topics. */
     readonly group?: string;
   }[] = [];
-  /** What FIFO topics have taken: another message of the same id within five minutes is dropped. */
+  /** What FIFO topics have accepted: a message with the same id within five minutes is dropped. */
   readonly #deduplicated = new Set<string>();
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
@@ -53,7 +55,7 @@ export class SnsServer extends AwsQueryServer {
     }
     if (action === "GetTopicAttributes") return element("Attributes", "");
     const [subject, message = ""] = [asked.get("Subject"), asked.get("Message") ?? ""];
-    // As SNS documents it: 1 to 99 characters of ASCII without line breaks, and 256 KiB.
+    // As SNS documents it: 1 to 99 ASCII characters without line breaks, and at most 256 KiB.
     if (subject !== null && !/^[\x20-\x7e]{1,99}$/.test(subject)) {
       return { status: 400, code: "InvalidParameter", text: "Invalid parameter: Subject" };
     }

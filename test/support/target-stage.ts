@@ -15,18 +15,21 @@ import { waitUntil } from "./wait-until.ts";
 
 const never = new AbortController().signal;
 
-/** What of a run is not as ever. */
+/** How a run differs from the default. */
 export interface TargetRun {
   readonly machine?: string;
   readonly pods?: readonly string[];
-  /** How long the end of connections may be waited for; absent: it is not. */
+  /** How long to wait for connections to end; absent: not at all. */
   readonly waitMs?: number;
-  /** What a process before this one has recorded. */
+  /** What an earlier process has recorded. */
   readonly undo?: Fields | undefined;
   readonly keep?: (undo: Fields) => Promise<void>;
 }
 
-/** A machine, the load balancers before it, and what takes it out of them, by AWS' own clients. */
+/**
+ * A machine, the load balancers in front of it, and the runner that deregisters it with the AWS
+ * SDK.
+ */
 export class TargetStage {
   readonly clock = new ManualClock();
   readonly balancers = new LoadBalancerServer(() => this.clock.now());
@@ -49,7 +52,7 @@ export class TargetStage {
     await Promise.all([this.balancers.stop(), this.ec2.stop()]);
   }
 
-  /** One that knows nothing yet. */
+  /** A runner without any knowledge yet. */
   freshRunner(): TargetRunner {
     const { clock } = this;
     const region = "eu-west-1";
@@ -84,7 +87,7 @@ export class TargetStage {
     return this.runner.prepare(this.taskOf(given), never);
   }
 
-  /** Gives what it has to say of it, and the record. */
+  /** Returns the result's text and the record. */
   async run(
     given: TargetRun = {},
   ): Promise<{ readonly detail: string; readonly undo?: Fields | undefined }> {
@@ -103,7 +106,7 @@ export class TargetStage {
     return this.runner.undo({ ...this.taskOf(given), undo }, never);
   }
 
-  /** Lets time pass until it is done. */
+  /** Lets time pass until the run is done. */
   async runThrough(given: TargetRun): Promise<string> {
     const state = { isOver: false };
     const running = this.run(given).finally(() => {
@@ -120,7 +123,7 @@ export class TargetStage {
     return (await running).detail;
   }
 
-  /** The machine's own. */
+  /** Adds target groups that contain the machine. */
   addGroups(count: number, drainMs = 0): void {
     for (let place = 0; place < count; place += 1) {
       const targets = [{ id: this.instance.id, port: 80 }];
@@ -128,7 +131,7 @@ export class TargetStage {
     }
   }
 
-  /** Has the groups be read, and lets time pass until that is not believed any more. */
+  /** Makes the runner read the groups, and lets time pass until that knowledge is outdated. */
   async readLongAgo(): Promise<void> {
     await this.run({ machine: "i-00000000000000099" });
     await this.clock.advance(60_000);

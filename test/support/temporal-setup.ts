@@ -1,2 +1,2 @@
-/** As `bin/lastcall.js` does: what Node 22 and 24 lack comes from the polyfill. */
+/** As in `bin/lastcall.js`: the polyfill adds what Node 22 and 24 lack. */
 if (!("Temporal" in globalThis)) await import("../../src/runtime/temporal.ts");

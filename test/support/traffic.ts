@@ -6,17 +6,19 @@ import http, {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A machine's port on which kube-proxy hands requests on to pods. */
+/** A machine's port on which kube-proxy forwards requests to pods. */
 export interface NodePort {
   readonly url: string;
-  /** The machine is gone, with every connection. */
+  /** Takes the machine away, with every connection. */
   kill(): Promise<void>;
 }
 
-/** How long a pod works on a request. */
+/** How long a pod takes to process a request. */
 const workMs = { least: 20, most: 80 };
 
-/** `hasPods`: whether a pod is there to answer; else the connection breaks, as by kube-proxy. */
+/**
+ * `hasPods`: whether there is a pod to respond; if not, the connection breaks, as with kube-proxy.
+ */
 export async function startNodePort(hasPods: () => boolean): Promise<NodePort> {
   let turn = 0;
   const server = createServer((request, response) => {
@@ -30,17 +32,17 @@ export async function startNodePort(hasPods: () => boolean): Promise<NodePort> {
 }
 
 export interface LoadBalancing {
-  /** The addresses of the targets that are registered now. */
+  /** The addresses of the currently registered targets. */
   readonly targets: () => readonly string[];
   readonly healthCheckMs: number;
-  /** A target is left out after so many failed checks, until one works. */
+  /** After this many failed checks a target is skipped, until a check succeeds. */
   readonly unhealthyAfter: number;
 }
 
 /**
- * A load balancer for HTTP on loopback, as an Application Load Balancer does it: each request to
- * the next healthy target, nothing tried twice, 502 where the target does not answer. What is under
- * way to a target that is deregistered ends as it would.
+ * An HTTP load balancer on loopback that behaves like an Application Load Balancer: each request
+ * goes to the next healthy target, nothing is retried, and the response is 502 if the target does
+ * not respond. Requests in flight to a target that is deregistered end normally.
  */
 export class HttpLoadBalancer {
   readonly url: string;
@@ -105,8 +107,8 @@ function forward(about: {
 }
 
 /**
- * So many requests a second, whether those before have been answered or not; each fails that is
- * answered with another status than 200, or within ten seconds not at all.
+ * Sends this many requests a second, whether or not earlier ones have been answered. A request
+ * fails if its response has another status than 200, or does not arrive within ten seconds.
  */
 export async function load(
   url: string,
@@ -138,7 +140,7 @@ function isAnswered(url: string, agent: http.Agent): Promise<boolean> {
 }
 
 async function listening(server: Server): Promise<string> {
-  // Only the side that asks ends an idle connection: none breaks in the moment it is used.
+  // Only the client closes idle connections, so none breaks at the moment it is used.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);

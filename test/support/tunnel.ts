@@ -3,18 +3,18 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export interface Tunnel {
   readonly port: number;
   /**
-   * From now on nothing passes on any connection that is open, in either direction, and none of
-   * them is closed: the kernel still takes what is sent. Connections that are made later work.
+   * From now on nothing passes on any open connection, in either direction, and none of them is
+   * closed: the kernel still accepts what is sent. Connections made later work.
    */
   blackHole(): void;
-  /** The next connection is taken, and nothing ever passes on it. */
+  /** The next connection is accepted, but nothing ever passes on it. */
   hangNext(): void;
-  /** Every connection that is open is reset. */
+  /** Resets every open connection. */
   reset(): void;
   close(): Promise<void>;
 }
 
-/** Hands bytes on between loopback and a port of it, TLS or not, so that a test can stop them. */
+/** Forwards bytes between two loopback ports, TLS or not, so that a test can stop them. */
 export async function startTunnel(targetPort: number): Promise<Tunnel> {
   const open = new Set<Socket>();
   let hangs = false;

@@ -3,50 +3,50 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type AuditEvent, auditFileOf, auditFlags, eventsOf } from "./audit-log.ts";
 
-/** One kind of request that a ServiceAccount made, as the API server's audit log tells it. */
+/** One kind of request that a ServiceAccount made, according to the API server's audit log. */
 export interface UsedRight {
-  /** The test file in which it was made. */
+  /** The test file that made it. */
   readonly file: string;
   readonly user: string;
-  /** By what the request was made; the tests' own probes have no name. */
+  /** The program that made the request; the tests' own probes have no name. */
   readonly userAgent: string;
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Empty where it was asked of the whole cluster. */
+  /** Empty for cluster-wide requests. */
   readonly namespace: string;
-  /** Only where a right is about one object by name. */
+  /** Only if a permission is limited to one object by name. */
   readonly name: string;
   readonly allowed: boolean;
-  /** Whether it made an object: a patch that does so needs the right to create as well. */
+  /** Whether it created an object: a patch that does so also needs the permission to create. */
   readonly created: boolean;
 }
 
-/** Where a run of the end-to-end tests writes down what was used; unset: nowhere. */
+/** Where a run of the end-to-end tests records the permissions that it used; unset: nowhere. */
 const notesVariable = "LASTCALL_E2E_USED_RIGHTS";
 const fileVariable = "LASTCALL_E2E_TEST_FILE";
 
-/** Run once around all end-to-end tests. */
+/** Runs once around all end-to-end tests. */
 export function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-used-rights-"));
   process.env[notesVariable] = process.env.E2E_USED_RIGHTS ?? join(folder, "notes");
   return () => rmSync(folder, { recursive: true, force: true });
 }
 
-/** Notes that a test file has run, even where it makes no control plane. */
+/** Records that a test file has run, even if it starts no control plane. */
 export function announceTestFile(path: string): void {
   process.env[fileVariable] = basename(path);
   write([{ file: basename(path) }]);
 }
 
-/** The flags with an audit log of this control plane, unless they have one or nobody notes it. */
+/** Adds an audit log to this control plane's flags, unless it has one or nothing is recorded. */
 export function withAudit(flags: readonly string[], folder: string): readonly string[] {
   if (process.env[notesVariable] === undefined || auditFileOf(flags) !== undefined) return flags;
   return [...flags, ...auditFlags(folder)];
 }
 
-/** Notes what ServiceAccounts asked of a control plane that ends. */
+/** Records the requests that ServiceAccounts made to a control plane that is stopping. */
 export function noteUsedRights(flags: readonly string[]): void {
   const log = auditFileOf(flags);
   if (log === undefined || process.env[notesVariable] === undefined || !existsSync(log)) return;
@@ -60,7 +60,7 @@ export interface Notes {
   readonly used: readonly UsedRight[];
 }
 
-/** What this run has noted so far. */
+/** What this run has recorded so far. */
 export function readNotes(): Notes {
   const path = process.env[notesVariable];
   const text = path === undefined || !existsSync(path) ? "" : readFileSync(path, "utf8");

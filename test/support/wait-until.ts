@@ -1,17 +1,18 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 export interface WaitOptions {
-  /** Completes "Cannot wait until …" when the time is over. */
+  /** Completes "Cannot wait until …" if the time runs out. */
   readonly what: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** How long to rest between two looks. */
+  /** The pause between two checks. */
   readonly intervalMs?: number;
 }
 
 /**
- * Looks until the condition gives a value other than undefined and false, and returns that value.
- * A condition that throws counts as not met; what it last threw is the cause of the time-out.
+ * Checks repeatedly until the condition returns something other than undefined and false, and
+ * returns that value. A condition that throws counts as not met; its last error is the cause of the
+ * timeout.
  */
 export async function waitUntil<T>(
   condition: () => Promise<T | false | undefined>,
@@ -32,7 +33,7 @@ export async function waitUntil<T>(
   throw new Error(`Cannot wait until ${what}: not so after ${timeoutMs} ms`, { cause });
 }
 
-/** An abort ends the rest, and the next look then throws the signal's own reason. */
+/** Aborting ends the pause; the next check then throws the signal's own reason. */
 async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
     if (!signal?.aborted) throw error;

@@ -4,13 +4,15 @@ import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 export interface WebWorkload {
   readonly replicas: number;
   readonly maxUnavailable: number;
-  /** 3 where absent. */
+  /** Default 3. */
   readonly exitAfterSeconds?: number | "never";
-  /** 300 where absent. */
+  /** Default 300. */
   readonly graceSeconds?: number;
 }
 
-/** A Deployment `web` with a budget; its pods take `exitAfterSeconds` of their grace to end. */
+/**
+ * A Deployment `web` with a budget; its pods take `exitAfterSeconds` of their grace period to exit.
+ */
 export function webWorkload(
   world: { readonly create: (path: string, body: KubeObject) => KubeObject },
   how: WebWorkload,
