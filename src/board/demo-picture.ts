@@ -30,7 +30,7 @@ export interface DemoPicture {
   readonly without: FleetFigures;
 }
 
-/** What there is to see, as far as it determines the speed. */
+/** What is on screen, as far as it determines the speed. */
 export type Moment =
   | "Opening"
   | "Notice"
@@ -123,7 +123,7 @@ export interface BoardNotice {
 
 export interface BoardPod {
   readonly name: string;
-  /** When its termination began, and when it had ended. */
+  /** When its termination started, and when it ended. */
   readonly terminatingAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
   /** It was killed before its program had ended. */

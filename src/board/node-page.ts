@@ -201,7 +201,7 @@ export interface NodePage {
   readonly at: Instant;
   /** Without a notice, and with each length of notice; the current notice, if any, comes first. */
   readonly drains: readonly ShownDrain[];
-  /** Why there are no drain plans; null where there are. */
+  /** Why there are no drain plans; null if there are some. */
   readonly problem: string | null;
   /** Pods that are terminating, as `namespace/name`. */
   readonly terminating: readonly string[];

@@ -22,8 +22,8 @@ interface RefusalOptions {
 }
 
 /**
- * An answer on its way out: thrown inside the model and returned by `ModelApi.send`. It is not an
- * Error, because a 404 or 429 is an answer and not a fault, and a stack trace would cost more than
+ * A response to be sent: thrown inside the model and returned by `ModelApi.send`. It is not an
+ * Error, because a 404 or 429 is a response and not a fault, and a stack trace would cost more than
  * the request. Texts and reasons are those of k8s.io/apimachinery `pkg/api/errors`.
  */
 export class ApiRefusal {

@@ -31,10 +31,10 @@ interface ModelApiOptions {
 const crdStorage = "customresourcedefinitions.apiextensions.k8s.io";
 
 /**
- * A Kubernetes API server in memory, without its controllers: the kinds, verbs, answers and
- * refusals that Lastcall and kubectl use. Objects are deeply frozen and shared. Held to
- * `test/contract/kube-api.contract.ts`, which real servers pass too; what it does not do (CEL,
- * managed fields, webhooks, authorization) is declared there.
+ * A Kubernetes API server in memory, without its controllers: the kinds, verbs, responses and
+ * refusals that Lastcall and kubectl use. Objects are deeply frozen and shared. It passes
+ * `test/contract/kube-api.contract.ts`, as real servers do; what it does not support (CEL, managed
+ * fields, webhooks, authorization) is declared there.
  */
 export class ModelApi implements KubeApi {
   /** For the model's own controllers, which do not go through HTTP. */
@@ -95,7 +95,7 @@ export class ModelApi implements KubeApi {
     this.#faults.add(fault);
   }
 
-  /** Drops the history: watches from before now and lists under way in pages are answered 410. */
+  /** Drops the history: watches from before now and paginated lists in progress get a 410. */
   compactHistory(): void {
     this.context.store.compact();
     this.#lister.forget();
@@ -141,7 +141,7 @@ export class ModelApi implements KubeApi {
     );
   }
 
-  /** Serves the types of a definition as long as it exists, and drops their objects afterwards. */
+  /** Serves the types of a definition while it exists, and drops their objects afterwards. */
   #serve(change: StoredChange): void {
     const { registry, store } = this.context;
     for (const type of change.previous ? customTypes(change.previous) : []) registry.remove(type);

@@ -67,7 +67,7 @@ const longestLife = millis(hours(24) + minutes(50));
 /**
  * Machines behind the Nodes of a model cluster, in managed groups: they launch, boot, register, are
  * preempted with a notice or released on request, and their groups recreate them under the same
- * name with another id. Held to the contract suites of its seams and to
+ * name with another id. Tested by the contract suites of the interfaces that it implements, and by
  * `test/sim/cloud/model-cloud.test.ts`.
  */
 export class ModelCloud implements InstanceReleaser, LaunchTimes {

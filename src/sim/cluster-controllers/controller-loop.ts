@@ -230,7 +230,7 @@ function ownerKeys(object: ModelObject, kind: string): readonly string[] {
 }
 
 /**
- * The body of a pod that `owner` creates from its template; `name` ends in `-` where it is a base.
+ * The body of a pod that `owner` creates from its template; a `name` that ends in `-` is a prefix.
  */
 export function podFromTemplate(
   owner: ModelObject,

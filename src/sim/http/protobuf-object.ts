@@ -1,9 +1,9 @@
 /**
- * Objects in Kubernetes' protobuf, which kubectl sends for objects that it creates itself, as in
- * `kubectl create namespace` and `kubectl auth can-i`; files it sends as JSON. Supported are the
- * kinds of such commands that people try first. Nothing is dropped silently: an object with an
- * unknown kind or field is not read at all. Source: the `generated.proto` files of k8s.io/api and
- * k8s.io/apimachinery 0.36.
+ * Objects in Kubernetes's protobuf format, which kubectl sends for objects that it creates itself,
+ * as in `kubectl create namespace` and `kubectl auth can-i`; it sends files as JSON. Only the kinds
+ * of such commands that people try first are supported. Nothing is dropped silently: an object with
+ * an unknown kind or field is not read at all. Source: the `generated.proto` files of k8s.io/api
+ * and k8s.io/apimachinery 0.36.
  */
 type Shape =
   | "text"

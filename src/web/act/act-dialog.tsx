@@ -99,7 +99,7 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
   );
 }
 
-/** The node's present state: somebody else may have held it since this action was begun. */
+/** The node's current state: somebody else may have held it since this action was started. */
 function HeldAlready({ view, row }: { readonly view: PageView; readonly row: BoardRow }) {
   const now = view.picture.rows.find(({ id }) => id === row.id);
   return now === undefined ? null : <HoldNote view={view} row={now} />;
