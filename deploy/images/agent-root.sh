@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the file system of the agent's image: Bun, the C library that it is linked against, and the agent's
-# bundle in parts that are loaded when they are needed. One file compiled by Bun holds 4 MiB more.
+# Builds the file system of the agent's image: Bun, the C library that it is linked against, and the agent's
+# bundle, split into parts that are loaded on demand. A single executable compiled by Bun uses 4 MiB more memory.
 # Usage: agent-root.sh DIST OUT, with `bun` on the path.
 set -eu
 dist=$1

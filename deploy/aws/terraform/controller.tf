@@ -1,5 +1,5 @@
-# The role of the controller: what it does in AWS, and nothing else. Which permission is for what
-# stands in docs/cloud/aws.md; take out what your policies do not use.
+# The controller's role, with exactly the permissions that the controller uses. docs/cloud/aws.md
+# explains each; remove those that your policies do not need.
 
 locals {
   oidc_issuer = var.oidc_provider_arn == null ? "" : split("oidc-provider/", var.oidc_provider_arn)[1]
@@ -33,7 +33,7 @@ locals {
 
 resource "aws_iam_role" "controller" {
   name        = "${var.name}-controller"
-  description = "What the Lastcall controller may do"
+  description = "Permissions of the Lastcall controller"
   tags        = local.tags
 
   assume_role_policy = jsonencode({

@@ -14,6 +14,6 @@ output "controller_role_arn" {
 }
 
 output "responder_name" {
-  description = "For actions of the type lambda; null where there is no function."
+  description = "For actions of the type lambda; null if there is no function."
   value       = one(aws_lambda_function.responder[*].function_name)
 }

@@ -1,9 +1,9 @@
-# What EC2 and Auto Scaling say of machines, and what AWS Health has planned for them.
+# Events of EC2 and Auto Scaling about machines, and changes that AWS Health schedules for them.
 
 resource "aws_sqs_queue" "notices" {
   name = var.name
 
-  # AWS Health speaks up to two weeks ahead, and its messages wait in the queue.
+  # AWS Health announces changes up to two weeks ahead, and its messages wait in the queue.
   message_retention_seconds = 1209600
   sqs_managed_sse_enabled   = true
   tags                      = local.tags
@@ -33,7 +33,7 @@ resource "aws_sqs_queue_policy" "notices" {
 
 resource "aws_cloudwatch_event_rule" "machines" {
   name        = var.name
-  description = "What Lastcall hears of machines"
+  description = "Events about machines for Lastcall"
   tags        = local.tags
 
   event_pattern = jsonencode({
@@ -51,7 +51,7 @@ resource "aws_cloudwatch_event_rule" "machines" {
 
 resource "aws_cloudwatch_event_rule" "health" {
   name        = "${var.name}-health"
-  description = "What Lastcall hears of AWS Health"
+  description = "AWS Health events for Lastcall"
   tags        = local.tags
 
   event_pattern = jsonencode({
@@ -71,7 +71,7 @@ resource "aws_cloudwatch_event_target" "health" {
   arn  = aws_sqs_queue.notices.arn
 }
 
-# Where actions of the type sns announce departures.
+# For actions of the type sns, which announce departures.
 resource "aws_sns_topic" "departures" {
   name = var.name
   tags = local.tags

@@ -1,5 +1,5 @@
-# The function that does around a departure what its actions say, invoked by the controller's
-# actions of the type lambda, by your own code, or by EventBridge.
+# The function that runs the configured actions around a departure. It is invoked by the
+# controller's actions of the type lambda, by your own code, or by EventBridge.
 
 locals {
   responder = var.responder_zip == null ? 0 : 1
@@ -9,7 +9,7 @@ resource "aws_iam_role" "responder" {
   count = local.responder
 
   name        = "${var.name}-responder"
-  description = "What the Lastcall responder may do"
+  description = "Permissions of the Lastcall responder"
   tags        = local.tags
 
   assume_role_policy = jsonencode({
@@ -84,7 +84,7 @@ resource "aws_iam_role_policy" "responder" {
         Resource = aws_sns_topic.departures.arn
       },
       {
-        # Not a call of ours: where Lambda itself writes what the function logs.
+        # Not for the responder's own calls: Lambda itself writes the function's log.
         Sid      = "Logs"
         Effect   = "Allow"
         Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
@@ -94,7 +94,7 @@ resource "aws_iam_role_policy" "responder" {
   })
 }
 
-# What it takes to undo a quarantine stands in this log, too: keep it for as long as you may want to.
+# This log also has the records for undoing a quarantine: keep it for as long as you may need them.
 resource "aws_cloudwatch_log_group" "responder" {
   count = local.responder
 
@@ -107,7 +107,7 @@ resource "aws_lambda_function" "responder" {
   count = local.responder
 
   function_name    = "${var.name}-responder"
-  description      = "Targets out, quarantine, mute, announce: around the departure of a machine"
+  description      = "Deregisters, quarantines, mutes and announces a departing machine"
   role             = aws_iam_role.responder[0].arn
   filename         = var.responder_zip
   source_code_hash = filebase64sha256(var.responder_zip)
@@ -133,7 +133,7 @@ resource "aws_lambda_function" "responder" {
   depends_on = [aws_cloudwatch_log_group.responder]
 }
 
-# An event is worth nothing once its machine has gone.
+# An event is useless once its machine is gone.
 resource "aws_lambda_function_event_invoke_config" "responder" {
   count = local.responder
 
@@ -146,7 +146,7 @@ resource "aws_cloudwatch_event_rule" "responder" {
   count = local.responder * (var.responder_listens ? 1 : 0)
 
   name        = "${var.name}-responder"
-  description = "Interruptions that the Lastcall responder acts on by itself"
+  description = "Interruptions that the Lastcall responder handles without a controller"
   tags        = local.tags
 
   event_pattern = jsonencode({

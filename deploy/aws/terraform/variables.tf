@@ -1,15 +1,15 @@
 variable "cluster_name" {
-  description = "The EKS cluster whose machines leave on a plan."
+  description = "The EKS cluster that Lastcall manages."
   type        = string
 }
 
 variable "name" {
-  description = "What the queue, the rules, the topic, the function and the roles are called."
+  description = "The name of the queue, the rules, the topic, the function and the roles."
   type        = string
   default     = "lastcall"
 
   validation {
-    # The second rule is called -health, and the name of a rule has at most 64 characters.
+    # The second rule has the suffix -health, and the name of a rule has at most 64 characters.
     condition     = can(regex("^[a-zA-Z0-9_-]{1,50}$", var.name))
     error_message = "The name has 1 to 50 letters, digits, dashes and underscores."
   }
@@ -28,7 +28,7 @@ variable "service_account" {
 }
 
 variable "identity" {
-  description = "How the ServiceAccount comes to the role: PodIdentity or IRSA."
+  description = "How the ServiceAccount assumes the role: PodIdentity or IRSA."
   type        = string
   default     = "PodIdentity"
 
@@ -45,7 +45,7 @@ variable "oidc_provider_arn" {
 }
 
 variable "release_chart" {
-  description = "Where the Helm chart is: a folder, an archive or an oci:// reference; null installs nothing."
+  description = "The Helm chart: a folder, an archive or an oci:// reference; null installs nothing."
   type        = string
   default     = null
 }
@@ -57,49 +57,49 @@ variable "policies" {
 }
 
 variable "responder_zip" {
-  description = "An archive of dist/lambda/index.mjs; null makes no function."
+  description = "An archive of dist/lambda/index.mjs; null creates no function."
   type        = string
   default     = null
 }
 
 variable "responder_actions" {
-  description = "What the function does: the list of spec.actions of a policy."
+  description = "The function's actions: the list spec.actions of a policy."
   type        = any
   default     = []
 }
 
 variable "responder_event_fields" {
-  description = "Where in somebody else's invocation our fields are, such as {instanceId = \"detail.id\"}."
+  description = "Maps the fields of another invocation format, such as {instanceId = \"detail.id\"}."
   type        = map(string)
   default     = {}
 }
 
 variable "responder_managed_tag" {
-  description = "KEY or KEY=VALUE: of what EventBridge says only instances with this tag count; null: all of the account's."
+  description = "KEY or KEY=VALUE: only EventBridge events for instances with this tag are handled; null: those for all instances of the account."
   type        = string
   default     = null
 }
 
 variable "responder_environment" {
-  description = "What else the function is told, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}, and its secrets: LASTCALL_SECRET_SLACK_TOKEN, or all in LASTCALL_SECRETS."
+  description = "More environment variables of the function, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}, and its secrets: LASTCALL_SECRET_SLACK_TOKEN, or all in LASTCALL_SECRETS."
   type        = map(string)
   default     = {}
 }
 
 variable "responder_listens" {
-  description = "Whether EventBridge invokes the function by itself, without a controller."
+  description = "Whether EventBridge invokes the function directly, without a controller."
   type        = bool
   default     = false
 }
 
 variable "alarm_emails" {
-  description = "Who subscribes to the topic by mail."
+  description = "Email addresses to subscribe to the topic."
   type        = list(string)
   default     = []
 }
 
 variable "tags" {
-  description = "Tags of everything that is made."
+  description = "Tags for all resources."
   type        = map(string)
   default     = {}
 }

@@ -25,7 +25,7 @@ locals {
   partition = data.aws_partition.current.partition
   arn       = "arn:${local.partition}"
 
-  # What managed node groups and eksctl's groups carry; give it to groups that you make yourself.
+  # The tag of managed node groups and eksctl's groups; add it to groups that you create yourself.
   cluster_tag = { "aws:ResourceTag/kubernetes.io/cluster/${var.cluster_name}" = "owned" }
 
   tags = merge(var.tags, { "lastcall-cluster" = var.cluster_name })

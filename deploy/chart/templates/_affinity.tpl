@@ -1,6 +1,6 @@
 {{- /* Written by `npm run generate` from deploy/base and deploy/agent. */}}
 {{- define "lastcall.controllerAffinity" }}
-        # Not on the nodes that it takes away.
+        # Not on nodes that it may remove.
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
             nodeSelectorTerms:
@@ -23,7 +23,7 @@
 {{- define "lastcall.agentAffinity" }}
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
-            # Any of these: each term is one cloud's or provisioner's way to say Spot.
+            # Any of these terms: each is the Spot label of one cloud or provisioner.
             nodeSelectorTerms:
               - matchExpressions: [{key: cloud.google.com/gke-preemptible, operator: In, values: ["true"]}]
               - matchExpressions: [{key: cloud.google.com/gke-spot, operator: In, values: ["true"]}]

@@ -1,4 +1,4 @@
-{{- /* A value that is left empty, as under a key whose lines are comments, counts as not given. */}}
+{{- /* An empty value, such as a key with only comments below it, counts as not set. */}}
 {{- define "lastcall.settle" -}}
 {{- include "lastcall.fill" (dict "values" .Values "parts" (include "lastcall.defaults" . | fromJson) "isWhole" false) }}
 {{- end }}
@@ -58,7 +58,7 @@
 {{- $_ := set $all "app.kubernetes.io/managed-by" .root.Release.Service }}
 {{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- $_ := set $all "helm.sh/chart" $chart }}
-{{- /* An object's own beat the chart's, and the chart's those for every object. */}}
+{{- /* An object's own labels override the chart's, and these override those for every object. */}}
 {{- toYaml (merge (deepCopy (.more | default dict)) $all .root.Values.extraLabels) }}
 {{- end }}
 
@@ -95,7 +95,7 @@
 {{- if hasKey .Values "replicaCount" }}{{ .Values.replicaCount }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
 {{- end }}
 
-{{- /* The options of a part, with those that stand in the manifest or in the names of estafette's chart. */}}
+{{- /* The options of a part, including those of the manifest and those from values of estafette's chart. */}}
 {{- define "lastcall.options" -}}
 {{- $values := ternary .root.Values.agent .root.Values.controller (eq .part "agent") }}
 {{- $options := deepCopy ($values.options | default dict) }}
@@ -126,7 +126,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* A value as a flag has it; a whole number without an exponent. */}}
+{{- /* A value formatted for a flag; a whole number without an exponent. */}}
 {{- define "lastcall.word" -}}
 {{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
 {{- end }}
@@ -196,12 +196,12 @@
 {{- if $mounts }}{{ toYaml $mounts }}{{ end }}
 {{- end }}
 
-{{- /* The values' own terms beside the usual ones, kind by kind. */}}
+{{- /* The values' own terms merged into the usual ones, kind by kind. */}}
 {{- define "lastcall.affinity" -}}
 {{- $all := fromYaml .usual }}
 {{- $selector := .nodeSelector }}
 {{- $required := "requiredDuringSchedulingIgnoredDuringExecution" }}
-{{- /* A node selector that asks for Spot nodes would leave no node at all. */}}
+{{- /* With a node selector for Spot nodes, the affinity against them would match no node. */}}
 {{- range (get ($all.nodeAffinity) $required).nodeSelectorTerms }}
 {{- range .matchExpressions }}
 {{- if hasKey $selector .key }}

@@ -1,4 +1,4 @@
-{{- /* What the values of estafette-gke-preemptible-killer's chart mean here: docs/migrate.md. */}}
+{{- /* Translates values of estafette-gke-preemptible-killer's chart: docs/migrate.md. */}}
 {{- define "lastcall.isKiller" -}}
 {{- $secret := .Values.secret | default dict }}
 {{- $kept := ($secret.googleServiceAccountSecret | default dict).name }}
@@ -15,7 +15,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The content of the Secret that is made for a key file, in base64. */}}
+{{- /* The content of the Secret that is created for a key file, in base64. */}}
 {{- define "lastcall.keyFile" -}}
 {{- $secret := .Values.secret | default dict }}
 {{- $kept := ($secret.googleServiceAccountSecret | default dict).name }}
@@ -24,7 +24,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The Secret with the key file: one that is there, or the one that is made. */}}
+{{- /* The Secret with the key file: an existing one, or the one that the chart creates. */}}
 {{- define "lastcall.keySecret" -}}
 {{- $secret := .Values.secret | default dict }}
 {{- if not $secret.workloadIdentityServiceAccount }}
@@ -39,12 +39,12 @@
 {{- ternary ($kept.key | default "service-account-key.json") "service-account-key.json" (ne ($kept.name | default "") "") }}
 {{- end }}
 
-{{- /* The killer's own variables, which are read here and not handed on. */}}
+{{- /* The killer's own variables, which are translated and not passed on. */}}
 {{- define "lastcall.killerVariables" -}}
 {{- toJson (list "WHITELIST_HOURS" "BLACKLIST_HOURS" "FILTERS" "DRAIN_TIMEOUT" "INTERVAL" "ESTAFETTE_LOG_FORMAT" "ESTAFETTE_LOG_LEVEL") }}
 {{- end }}
 
-{{- /* Those of them that are references, which nothing here can read. */}}
+{{- /* Those of them that are references, which a template cannot resolve. */}}
 {{- define "lastcall.killerHidden" -}}
 {{- $hidden := list }}
 {{- $limits := list "WHITELIST_HOURS" "BLACKLIST_HOURS" "FILTERS" "DRAIN_TIMEOUT" }}
@@ -71,7 +71,7 @@
 {{- toJson $all }}
 {{- end }}
 
-{{- /* Seconds that a drain may take. */}}
+{{- /* The drain timeout in seconds. */}}
 {{- define "lastcall.killerDrainSeconds" -}}
 {{- $settings := include "lastcall.killerSettings" . | fromJson }}
 {{- $value := include "lastcall.word" (.Values.drainTimeout | default 300) }}
@@ -116,7 +116,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The policy that does what the killer promised. */}}
+{{- /* The policy that does what the killer did. */}}
 {{- define "lastcall.killerPolicy" -}}
 {{- $settings := include "lastcall.killerSettings" . | fromJson }}
 {{- $drain := include "lastcall.killerDrainSeconds" . | atoi }}
@@ -127,7 +127,7 @@ nodeSelector:
         {{- with $settings.FILTERS }}
         {{- include "lastcall.killerFilters" . | nindent 8 }}
         {{- end }}
-# Between 12 and 24 hours after its machine was made, as far apart from the others as is possible.
+# Between 12 and 24 hours after its machine was created, as far from the others as possible.
 lifetime: {min: 12h, max: 24h, reserve: {{ max 1800 (add $drain 900) }}s}
 spacing: {mode: Even}
 {{- if or $settings.WHITELIST_HOURS $settings.BLACKLIST_HOURS }}
@@ -143,7 +143,7 @@ windows:
 drain: {timeout: {{ $drain }}s, onTimeout: Proceed}
 {{- end }}
 
-{{- /* Limits for a program of another size would stop the controller before it began. */}}
+{{- /* With limits for a smaller program, the controller could not start. */}}
 {{- define "lastcall.resources" -}}
 {{- $resources := deepCopy .values.resources }}
 {{- if and (eq .part "controller") (include "lastcall.isKiller" .root) $resources.limits }}
@@ -158,7 +158,7 @@ drain: {timeout: {{ $drain }}s, onTimeout: Proceed}
 {{- toYaml $resources }}
 {{- end }}
 
-{{- /* Whole MiB of a quantity; a large number where it is written in another way. */}}
+{{- /* A quantity in whole MiB; a large number if it has another format. */}}
 {{- define "lastcall.mebibytes" -}}
 {{- $text := include "lastcall.word" . }}
 {{- if regexMatch "^[0-9]+(Mi|M)$" $text }}{{ regexFind "^[0-9]+" $text }}
