@@ -14,6 +14,11 @@ const lanes = ["First", "Now", "Later"] as const;
 const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
 const besideCrowd = { ...besideFew, Later: 1 } as const;
 const crowd = 16;
+/**
+ * Beside a crowd, one request of `Later` starts for so many more urgent ones that have ended: in a
+ * burst of notices each record takes time of the API server that an eviction waits for.
+ */
+const urgentPerLater = 32;
 
 interface LaneRequest {
   readonly urgency: Urgency;
@@ -35,6 +40,8 @@ export class RequestLanes {
     Later: new WaitQueue<() => void>(),
   };
 
+  /** More urgent requests that have ended since one of `Later` started. */
+  #endedSinceLater = urgentPerLater;
   readonly #onRush: (() => void) | undefined;
 
   /** `onRush` is called repeatedly while requests other than `Later` have to wait. */
@@ -56,12 +63,13 @@ export class RequestLanes {
       if (urgency !== "Later") this.#onRush?.();
       return this.#wait({ ...asked, urgency }, signal);
     }
-    this.#underWay[urgency] += 1;
+    this.#start(urgency);
     return urgency;
   }
 
   leave(urgency: Urgency): void {
     this.#underWay[urgency] -= 1;
+    if (urgency !== "Later") this.#endedSinceLater += 1;
     this.#startAll();
     if (this.#waiting.First.size > 0 || this.#waiting.Now.size > 0) this.#onRush?.();
   }
@@ -72,7 +80,7 @@ export class RequestLanes {
       const start = (): void => {
         signal.removeEventListener("abort", abort);
         hurry?.removeEventListener("abort", change);
-        this.#underWay[lane] += 1;
+        this.#start(lane);
         resolve(lane);
       };
       const join = () => this.#waiting[lane].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
@@ -95,6 +103,11 @@ export class RequestLanes {
     });
   }
 
+  #start(urgency: Urgency): void {
+    this.#underWay[urgency] += 1;
+    if (urgency === "Later") this.#endedSinceLater = 0;
+  }
+
   #startAll(): void {
     for (const urgency of lanes) {
       const line = this.#waiting[urgency];
@@ -110,8 +123,9 @@ export class RequestLanes {
       ahead += this.#underWay[one] + this.#waiting[one].size;
     }
     if (ahead === 0) return true;
-    const most = ahead < crowd ? besideFew : besideCrowd;
-    return this.#underWay[urgency] < most[urgency];
+    if (ahead < crowd) return this.#underWay[urgency] < besideFew[urgency];
+    if (urgency === "Later" && this.#endedSinceLater < urgentPerLater) return false;
+    return this.#underWay[urgency] < besideCrowd[urgency];
   }
 }
 

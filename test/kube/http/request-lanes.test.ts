@@ -91,6 +91,35 @@ describe("request lanes", () => {
     expect(records.count).toBe(later);
   });
 
+  it("admit one of Later for every 32 urgent requests that end beside a crowd", async () => {
+    const lanes = new RequestLanes(64);
+    crowd(lanes, "Now", 20);
+    const records = crowd(lanes, "Later", 20);
+    const admitted: number[] = [];
+    for (let ended = 0; ended < 96; ended += 1) {
+      await settle();
+      // A record is answered at once, so that only the pace holds the next one back.
+      if (records.count > admitted.length) {
+        admitted.push(ended);
+        lanes.leave("Later");
+      }
+      crowd(lanes, "Now", 1);
+      lanes.leave("Now");
+    }
+    expect(admitted).toEqual([0, 32, 64]);
+  });
+
+  it("admit no more of Later while the urgent requests of a crowd hang", async () => {
+    const lanes = new RequestLanes(64);
+    const records = crowd(lanes, "Later", 1);
+    crowd(lanes, "Now", 64);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    lanes.leave("Later");
+    await settle();
+    expect([records.count, later.count]).toEqual([1, 0]);
+  });
+
   it("let the rest of Later in as soon as the last of Now has left", async () => {
     const lanes = new RequestLanes(64);
     crowd(lanes, "Now", 1);
