@@ -27,8 +27,8 @@ const forbidden = {
   wanted: "a host that --action-hosts names",
 } as const;
 
-describe("what is wrong with the actions of a policy", () => {
-  it("is said before the first notice, by field and value, and goes when it is mended", async () => {
+describe("the check of a policy's actions", () => {
+  it("reports a problem by field and value before the first notice, and withdraws it once it is fixed", async () => {
     stage.tell.problem = forbidden;
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
@@ -47,7 +47,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
   });
 
-  it("is a type that nobody can carry out, too", async () => {
+  it("rejects a type of action that the controller does not support", async () => {
     stage.start([{ name: "new", at: "AtNotice", teams: { url: "https://x.example/" } }]);
     await stage.world.pass(seconds(10));
     expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
@@ -55,7 +55,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()?.message).toContain("ACTION_UNSUPPORTED");
   });
 
-  it("is all of them where the controller carries no action out", async () => {
+  it("rejects every action if the controller carries out none", async () => {
     const actions = [{ name: "tell", at: "AtEnd", ...slack }];
     stage.start(actions, {}, { actionPorts: undefined });
     await stage.world.pass(seconds(10));
@@ -65,7 +65,7 @@ describe("what is wrong with the actions of a policy", () => {
     );
   });
 
-  it("is not known before it was looked at", async () => {
+  it("leaves Ready Unknown until the first check is over", async () => {
     stage.tell.check = () => stage.world.clock.sleep(seconds(5), never).then(() => undefined);
     stage.start([{ name: "tell", at: "AtEnd", ...slack }]);
     await stage.world.pass(seconds(4));
@@ -77,7 +77,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
   });
 
-  it("is not known where nobody could be asked, which says of what and why", async () => {
+  it("leaves Ready Unknown if a check fails, and names the field and the reason", async () => {
     stage.tell.check = async () => {
       throw new LastcallError("API_UNREACHABLE", "Cannot read Secret a: found no answer");
     };
@@ -98,7 +98,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()?.message).toMatch(/^spec.actions\[0\]\..*; spec.actions\[1\]\.slack could not/);
   });
 
-  it("is looked at again as soon as the policy changes", async () => {
+  it("runs again as soon as the policy changes", async () => {
     stage.tell.problem = forbidden;
     stage.start([{ name: "tell", at: "AtEnd", ...slack }]);
     await stage.world.pass(seconds(10));
@@ -108,7 +108,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()?.status).toBe("True");
   });
 
-  it("is looked for again within a minute where the policy had no node yet", async () => {
+  it("runs again within a minute once the policy gets its first node", async () => {
     const inB = { key: "topology.kubernetes.io/zone", operator: "In", values: ["b"] };
     const nodeSelector = { nodeSelectorTerms: [{ matchExpressions: [inB] }] };
     stage.start([{ name: "tell", at: "AtEnd", ...slack }], { nodeSelector });
@@ -120,7 +120,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(ready()?.status).toBe("False");
   });
 
-  it("is no reason to leave a node where it is: its notice drains it", async () => {
+  it("does not keep a notice from draining the node", async () => {
     stage.tell.problem = forbidden;
     stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
     await stage.giveNotice();
@@ -128,7 +128,7 @@ describe("what is wrong with the actions of a policy", () => {
     expect(stage.world.podsOn("n1")).toEqual([]);
   });
 
-  it("asks nobody where no policy has an action, and writes no status of its own", async () => {
+  it("calls no runner for a policy without actions, and keeps Ready True", async () => {
     stage.start([]);
     await stage.world.pass(minutes(20));
     expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
@@ -142,7 +142,7 @@ describe("a dry run", () => {
     { name: "spot", at: "AtEnd", causes: ["SpotInterruption"], ...slack },
   ];
 
-  it("says of a planned departure which actions it would have, and carries none out", async () => {
+  it("logs the actions that a planned departure would have, and carries none out", async () => {
     stage.start(actions, { lifetime: { max: "1h", reserve: "0s" } }, { dryRun: true });
     await stage.world.pass(minutes(90));
     const said = stage.world.logged.find((line) => line.includes("would-schedule"));
@@ -150,7 +150,7 @@ describe("a dry run", () => {
     expect([...stage.mute.calls, ...stage.tell.calls]).toEqual([]);
   });
 
-  it("of a policy carries none out at a notice, which ends its departure", async () => {
+  it("set in the policy carries no action out at a notice, and the departure ends", async () => {
     stage.start(actions, { dryRun: true });
     await stage.giveNotice();
     await stage.world.pass(seconds(20));

@@ -5,7 +5,7 @@ import { silence, slack, useActionStage } from "../support/action-stage.ts";
 const stage = useActionStage();
 
 describe("the next leader", () => {
-  it("goes on with what it finds begun, by the record that is there, and does nothing twice", async () => {
+  it("resumes running actions from their records, and repeats none that is done", async () => {
     const first = stage.start([
       { name: "mute", at: "AtNotice", timeout: "1m", ...silence },
       { name: "tell", at: "AtNotice", ...slack },
@@ -24,7 +24,7 @@ describe("the next leader", () => {
     expect(stage.tell.calls).toEqual(["prepare tell", "apply tell"]);
   });
 
-  it("sends what a departure that has ended still owes, though its node is gone", async () => {
+  it("carries out the remaining actions of a departure that has ended, although its node is gone", async () => {
     const first = stage.start([{ name: "tell", at: "AtEnd", timeout: "1m", ...slack }]);
     stage.hang(stage.tell);
     await stage.giveNotice();
@@ -42,7 +42,7 @@ describe("the next leader", () => {
     expect(stage.records[0]?.attempts).toBe(2);
   });
 
-  it("undoes by the record of the one before it", async () => {
+  it("undoes an action by the record of the previous leader", async () => {
     const first = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     await stage.giveNotice();
     await stage.world.pass(seconds(3));
@@ -55,7 +55,7 @@ describe("the next leader", () => {
     expect(stage.states).toEqual({ mute: "Undone" });
   });
 
-  it("undoes what the policy does not name any more, where the record alone tells how", async () => {
+  it("undoes an action that the policy no longer has, by the record alone", async () => {
     const first = stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }]);
     await stage.giveNotice();
     await stage.world.pass(seconds(3));
@@ -71,8 +71,8 @@ describe("the next leader", () => {
   });
 });
 
-describe("the next leader, where the machine cannot be released any more", () => {
-  it("undoes or ends what was begun before it frees the node, and begins it all again later", async () => {
+describe("the next leader, once the machine can no longer be released", () => {
+  it("undoes or ends the started actions before it frees the node, and starts them again later", async () => {
     let problem: string | undefined;
     const releaserFor = () => ({
       ...stage.world.releaser,
@@ -108,7 +108,7 @@ describe("the next leader, where the machine cannot be released any more", () =>
 });
 
 describe("a controller that is killed", () => {
-  /** Kills the controller before its write number `count`, and starts another a second later. */
+  /** Kills the controller before its `count`th write, and starts another one a second later. */
   async function killAtWrite(count: number, whole: () => Promise<void>): Promise<boolean> {
     let writes = 0;
     let killed = false;
@@ -129,7 +129,7 @@ describe("a controller that is killed", () => {
     return killed;
   }
 
-  it("at any of its writes of a departure ends it like one that lives, and undoes it like one", async () => {
+  it("at any write leaves a successor that completes the actions of a departure, or undoes them", async () => {
     let kills = 0;
     for (let count = 1; count <= 40; count += 1) {
       stage.renew(count);

@@ -15,7 +15,7 @@ const action: Action = {
   ...{ name: "act", at: "AtNotice", timeoutMs: seconds(30), retries: 2, required: false, how },
 };
 
-it("an action goes on at its next attempt by what it had put on record, and by nothing that it could not", async () => {
+it("the next attempt of an action starts from the last record that was written", async () => {
   const clock = new ManualClock();
   const runner = new FakeActionRunner();
   const records: (Fields | undefined)[] = [];

@@ -5,7 +5,7 @@ import { silence, slack, useActionStage } from "../support/action-stage.ts";
 
 const stage = useActionStage();
 
-/** Has the requests of the controller wait before they go out. */
+/** Delays requests of the controller before they are sent. */
 function delay(waitOf: (request: KubeRequest) => Promise<void>): void {
   const { api } = stage.world;
   const send = api.send.bind(api);
@@ -20,7 +20,7 @@ const isCordon = ({ method, path }: KubeRequest) =>
 const isStatus = ({ method, path }: KubeRequest) =>
   method === "PATCH" && /\/departures\/[^/]+\/status$/.test(path);
 
-/** After how many milliseconds each call of an action began. */
+/** When each call of an action started, in milliseconds from now. */
 function beginnings(): number[] {
   const { clock } = stage.world;
   const since = clock.now();
@@ -31,7 +31,7 @@ function beginnings(): number[] {
   return begun;
 }
 
-describe("the actions of many notices at a time", () => {
+describe("the actions of simultaneous notices", () => {
   const tell = [{ name: "tell", at: "AtNotice", ...slack }];
 
   async function notice(nodes: readonly string[], cordonMs: Readonly<Record<string, Millis>>) {
@@ -47,7 +47,7 @@ describe("the actions of many notices at a time", () => {
     return begun;
   }
 
-  it("begin when the last cordon is answered", async () => {
+  it("start when the last cordon is answered", async () => {
     const begun = await notice(["n1", "n2"], { n1: millis(40), n2: millis(200) });
     expect(begun).toHaveLength(2);
     for (const ms of begun) {
@@ -56,7 +56,7 @@ describe("the actions of many notices at a time", () => {
     }
   });
 
-  it("begin after 300 ms though cordons are not answered", async () => {
+  it("start after 300 ms even if no cordon is answered", async () => {
     const begun = await notice(["n1", "n2"], { n1: seconds(2), n2: seconds(2) });
     expect(begun).toHaveLength(2);
     for (const ms of begun) {
@@ -65,18 +65,18 @@ describe("the actions of many notices at a time", () => {
     }
   });
 
-  it("do not wait where a notice comes alone, however long its cordon takes", async () => {
+  it("start at once at a single notice, however long its cordon takes", async () => {
     const begun = await notice(["n1"], { n1: millis(200) });
     expect(begun).toHaveLength(1);
     expect(begun[0]).toBeLessThan(50);
   });
 });
 
-describe("while records stand back behind evictions", () => {
+describe("while status writes wait behind evictions", () => {
   const targets = { name: "targets", at: "AtNotice", deregisterTargets: {} };
   const mute = { name: "mute", at: "AtNotice", ...silence };
 
-  /** Status writes that are not told to hurry wait for ten seconds. */
+  /** Status writes that are not urgent wait for ten seconds. */
   function rush(): number[] {
     const { clock } = stage.world;
     const since = clock.now();
@@ -93,7 +93,7 @@ describe("while records stand back behind evictions", () => {
     return sent;
   }
 
-  it("a machine leaves its target groups at once, and what else there is waits its turn", async () => {
+  it("deregisterTargets runs at once, and other actions wait for their records", async () => {
     stage.start([targets, mute]);
     await stage.world.pass(seconds(5));
     const sent = rush();
@@ -112,7 +112,7 @@ describe("while records stand back behind evictions", () => {
     expect(stage.states).toEqual({ targets: "Done", mute: "Done" });
   });
 
-  it("also where a write of its departure waits already, which is pulled along", async () => {
+  it("deregisterTargets runs at once even if a status write waits already, and hurries that write", async () => {
     stage.start([targets]);
     await stage.world.pass(seconds(5));
     rush();
@@ -128,7 +128,7 @@ describe("while records stand back behind evictions", () => {
     expect(appliedMs).toBeLessThan(1050);
   });
 
-  it("what becomes known while a write waits goes with it", async () => {
+  it("a waiting status write includes what happens until it is sent", async () => {
     stage.start([mute, { name: "tell", at: "AtNotice", ...slack }]);
     await stage.world.pass(seconds(5));
     rush();
@@ -141,7 +141,7 @@ describe("while records stand back behind evictions", () => {
   });
 });
 
-it("what an action comes to goes with what is written of its departure anyway", async () => {
+it("a completed action needs at most two status writes of its own", async () => {
   const written: Record<string, number> = {};
   for (const [name, actions] of [
     ["without", []],
@@ -155,6 +155,6 @@ it("what an action comes to goes with what is written of its departure anyway", 
     await stage.stop();
   }
   expect(stage.states).toEqual({ mute: "Done" });
-  // Its record before it changes anything, and its end.
+  // Its record before the action changes anything, and its end.
   expect(written.with).toBeLessThanOrEqual((written.without ?? 0) + 2);
 });

@@ -10,8 +10,8 @@ const planned = {
   instance: { release: "Recreate" },
 };
 
-describe("a departure that is taken back", () => {
-  it("has undone what it changed, before its node takes pods again", async () => {
+describe("a cancelled departure", () => {
+  it("undoes its actions before its node is uncordoned", async () => {
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
       { name: "tell", at: "AtEnd", ...slack },
@@ -32,7 +32,7 @@ describe("a departure that is taken back", () => {
     expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
   });
 
-  it("has undone the later of two actions of a kind before the first, whose change it had found", async () => {
+  it("undoes the later of two actions of a type before the earlier one", async () => {
     stage.start([
       { name: "first", at: "AtNotice", ...silence },
       { name: "second", at: "BeforeDrain", ...silence },
@@ -47,7 +47,7 @@ describe("a departure that is taken back", () => {
     expect(stage.states).toEqual({ first: "Undone", second: "Undone" });
   });
 
-  it("stops what is under way, and undoes what that may have changed", async () => {
+  it("stops a running action, and undoes what it may have changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
     stage.hang(stage.mute);
     await stage.giveNotice();
@@ -60,7 +60,7 @@ describe("a departure that is taken back", () => {
     expect(stage.mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
   });
 
-  it("does not begin what cannot be undone, nor try it again", async () => {
+  it("does not retry an action that cannot be undone", async () => {
     stage.start([
       { name: "first", at: "AtNotice", retries: 9, detach: {} },
       { name: "tell", at: "AtNotice", retries: 9, ...slack },
@@ -82,7 +82,7 @@ describe("a departure that is taken back", () => {
     ["has ended", seconds(8), "Done", "Done"],
     ["gives no answer in its time", minutes(60), "Failed", "ACTION_TIMEOUT"],
   ] as const)(
-    "waits for what cannot be undone and is under way, which %s",
+    "waits for a running action that cannot be undone until it %s",
     async (_, takes, state, result) => {
       stage.start([{ name: "first", at: "AtNotice", timeout: "10s", retries: 9, detach: {} }]);
       stage.tell.latency = (signal) => stage.world.clock.sleep(takes, signal);
@@ -100,7 +100,7 @@ describe("a departure that is taken back", () => {
     },
   );
 
-  it("does not wait for a message that is under way", async () => {
+  it("does not wait for a message that is being sent", async () => {
     stage.start([{ name: "tell", at: "AtNotice", timeout: "30s", ...slack }]);
     stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(20), signal);
     await stage.giveNotice();
@@ -112,7 +112,7 @@ describe("a departure that is taken back", () => {
     expect(stage.states).toEqual({ tell: "Done" });
   });
 
-  it("does not break off for a deleted Departure what cannot be undone", async () => {
+  it("does not abort an action that cannot be undone when its Departure is deleted", async () => {
     stage.start([{ name: "first", at: "AtNotice", timeout: "10s", detach: {} }]);
     stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     await stage.giveNotice();
@@ -122,7 +122,7 @@ describe("a departure that is taken back", () => {
     expect(stage.tell.inEffect).toHaveLength(1);
   });
 
-  it("does not begin what was only looked at", async () => {
+  it("does not apply an action that is only being prepared", async () => {
     stage.start([{ name: "first", at: "AtNotice", timeout: "1m", detach: {} }]);
     stage.tell.prepareLatency = (signal) => stage.world.clock.sleep(seconds(10), signal);
     await stage.giveNotice();
@@ -134,7 +134,7 @@ describe("a departure that is taken back", () => {
     expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
   });
 
-  it("does again what a notice finds half undone, and tries again what had failed", async () => {
+  it("applies actions again, undone or failed, when a notice arrives during the roll-back", async () => {
     stage.start(
       [
         { name: "mute", at: "AtNotice", timeout: "1m", ...silence },
@@ -147,7 +147,7 @@ describe("a departure that is taken back", () => {
     stage.mute.onCall = (call) => {
       if (call !== "undo") return;
       isUndoing = true;
-      // It has been put back there; nobody hears of it.
+      // The change is undone there, but no response arrives.
       stage.mute.forget();
       stage.hang(stage.mute);
     };
@@ -163,11 +163,11 @@ describe("a departure that is taken back", () => {
     await stage.world.pass(seconds(10));
     expect(stage.states).toEqual({ mute: "Done", ask: "Done" });
     expect(stage.mute.inEffect).toHaveLength(1);
-    // By the record from before anything was changed.
+    // From the record written before anything was changed.
     expect(stage.mute.calls.filter((call) => call === "prepare mute")).toHaveLength(1);
   });
 
-  it("is taken back all the same where undoing fails, which is said", async () => {
+  it("is rolled back even if an action cannot be undone, and its record says why", async () => {
     stage.start([{ name: "mute", at: "AtNotice", retries: 1, ...silence }]);
     await stage.giveNotice();
     await stage.world.pass(seconds(5));
@@ -179,7 +179,7 @@ describe("a departure that is taken back", () => {
     expect(stage.records[0]?.detail).toMatch(/^not undone: /);
   });
 
-  it("has undone what a deleted Departure had changed", async () => {
+  it("undoes its actions when its Departure is deleted", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     await stage.giveNotice();
     await stage.world.pass(seconds(5));

@@ -5,7 +5,7 @@ import { silence, slack, useActionStage } from "../support/action-stage.ts";
 const stage = useActionStage();
 
 describe("the actions of a notice", () => {
-  it("begin within 50 ms of its Departure, after the cordon is asked for, and beside one another", async () => {
+  it("start within 50 ms of the Departure, after the cordon was requested, and in parallel", async () => {
     stage.hang(stage.mute);
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
@@ -23,7 +23,7 @@ describe("the actions of a notice", () => {
     expect(stage.tell.calls).toEqual(["prepare tell", "apply tell"]);
   });
 
-  it("hold up neither cordon nor evictions while they hang, and fail by their timeout", async () => {
+  it("delay neither cordon nor evictions if they hang, and fail by their timeout", async () => {
     stage.hang(stage.mute);
     stage.hang(stage.tell);
     stage.start([
@@ -43,7 +43,7 @@ describe("the actions of a notice", () => {
     expect(stage.world.counted).toContain("lastcall_errors_total code=ACTION_TIMEOUT");
   });
 
-  it("have what it takes to undo them in the status before anything is changed", async () => {
+  it("record how to undo them in the status before they change anything", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     const atApply: unknown[] = [];
     stage.mute.onCall = (call) => {
@@ -58,7 +58,7 @@ describe("the actions of a notice", () => {
     expect(stage.records[0]?.startedAt).toBeDefined();
   });
 
-  it("are tried again after a fault that may pass, and not after one that may not", async () => {
+  it("are retried after a temporary error, and not after a permanent one", async () => {
     stage.mute.fault = "ACTION_UNREACHABLE";
     stage.mute.failsFor = 2;
     stage.tell.fault = "ACTION_REFUSED";
@@ -75,7 +75,7 @@ describe("the actions of a notice", () => {
     expect(stage.world.podsOn("n1")).toEqual([]);
   });
 
-  it("are tried again when the receiver has said, and that is no later than in a minute", async () => {
+  it("are retried when the receiver says, but after a minute at most", async () => {
     const begun: number[] = [];
     stage.tell.onCall = (call) => {
       if (call === "apply") begun.push(stage.world.clock.now());
@@ -96,7 +96,7 @@ describe("the actions of a notice", () => {
     expect(stage.records).toMatchObject([{ state: "Done", attempts: 3 }]);
   });
 
-  it("that are to be tried again after the deadline have failed by then, and say why", async () => {
+  it("fail at once if the next attempt would come after the deadline, and say why", async () => {
     stage.tell.fault = "ACTION_RATE_LIMITED";
     stage.tell.retryAfterMs = 50_000;
     stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
@@ -107,7 +107,7 @@ describe("the actions of a notice", () => {
     expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
   });
 
-  it("end with the deadline, and none begins after it", async () => {
+  it("end at the deadline, and none starts after it", async () => {
     stage.mute.fault = "ACTION_UNREACHABLE";
     stage.start([{ name: "mute", at: "AtNotice", retries: 20, ...silence }]);
     await stage.giveNotice(seconds(15));
@@ -119,7 +119,7 @@ describe("the actions of a notice", () => {
     expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
   });
 
-  it("that go on when the deadline comes nearer end with that", async () => {
+  it("end at a deadline that moves forward while they run", async () => {
     stage.hang(stage.mute);
     stage.start([{ name: "mute", at: "AtNotice", timeout: "10m", ...silence }]);
     await stage.giveNotice(minutes(10));
@@ -131,7 +131,7 @@ describe("the actions of a notice", () => {
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
   });
 
-  it("are skipped where their causes do not match, and that is said", async () => {
+  it("are skipped for other causes than theirs, which the record says", async () => {
     stage.start([
       { name: "other", at: "AtNotice", causes: ["Planned", "Manual"], ...slack },
       { name: "spot", at: "AtNotice", causes: ["SpotInterruption"], ...slack },
@@ -149,7 +149,7 @@ describe("the actions of a notice", () => {
     ]);
   });
 
-  it("of a type that nobody can carry out fail by name, and the drain goes on", async () => {
+  it("fail with the name of an unsupported type, and the drain continues", async () => {
     stage.start([
       { name: "new", at: "AtNotice", teams: slack.slack },
       { name: "tell", at: "AtNotice", ...slack },
@@ -167,7 +167,7 @@ describe("the actions of a notice", () => {
     expect(stage.world.podsOn("n1")).toEqual([]);
   });
 
-  it("tell once how long the machine took out of its target groups, all of them", async () => {
+  it("report once how long the machine took to leave all of its target groups", async () => {
     const detached = () => {
       const name = "lastcall_notice_to_detached_seconds";
       return stage.world.observed.filter((one) => one.name === name).map(({ value }) => value);
@@ -193,7 +193,7 @@ describe("the actions of a notice", () => {
     expect(detached()[0]).toBeLessThan(22);
   });
 
-  it("do not tell that where one of the target groups still has the machine", async () => {
+  it("do not report that time if the machine is still in one of its target groups", async () => {
     [stage.mute.fault, stage.mute.failsFor] = ["ACTION_REFUSED", 1];
     stage.start([
       { name: "first", at: "AtNotice", deregisterTargets: {} },
@@ -207,7 +207,7 @@ describe("the actions of a notice", () => {
     );
   });
 
-  it("at the end know the outcome, and the summary has each step", async () => {
+  it("at the end get the outcome and a summary of every step", async () => {
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
       { name: "tell", at: "AtEnd", slack: { ...slack.slack, message: "{{outcome}}\n{{summary}}" } },
@@ -224,7 +224,7 @@ describe("the actions of a notice", () => {
     expect(message).toMatch(/^Preempted\nn1 has left: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
     expect(message).toMatch(/pods: 1 in all, 1 evicted/);
-    // What sends it is no step that it could tell the end of.
+    // The message cannot include the end of the action that sends it.
     expect(message).not.toContain("action tell");
   });
 });
@@ -236,7 +236,7 @@ describe("a planned departure", () => {
     instance: { release: "Recreate" },
   };
 
-  it("waits with its drain for a required action", async () => {
+  it("does not drain until a required action is done", async () => {
     stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "mute", at: "AtNotice", required: true, ...silence }], spec);
     await stage.world.passUntil(() => stage.world.steps.includes("cordon n1"), minutes(120));
@@ -247,7 +247,7 @@ describe("a planned departure", () => {
     expect(stage.states).toEqual({ mute: "Done" });
   });
 
-  it("waits for a required action, too, where no room was found for its pods and it goes on", async () => {
+  it("does not drain until a required action is done, also after the replacement timeout", async () => {
     const replacement = { when: "BeforeDrain", timeout: "1m", onTimeout: "Proceed" };
     stage.tell.fault = "ACTION_REFUSED";
     const ask = { name: "ask", at: "BeforeDrain", required: true, ...slack };
@@ -260,7 +260,7 @@ describe("a planned departure", () => {
     });
   });
 
-  it("does not begin its drain where a required one fails, and goes back to work", async () => {
+  it("is rolled back without a drain if a required action fails", async () => {
     stage.tell.fault = "ACTION_REFUSED";
     stage.start(
       [
@@ -297,14 +297,14 @@ describe("a planned departure", () => {
     expect(stage.world.steps).toContain("release n1");
   });
 
-  it("goes on where an action fails that is not required", async () => {
+  it("continues if an action that is not required fails", async () => {
     stage.mute.fault = "ACTION_REFUSED";
     stage.start([{ name: "mute", at: "AtNotice", ...silence }], spec);
     await stage.world.passUntil(() => stage.world.statusOf("n1").phase === "Ended", minutes(120));
     expect(stage.world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
   });
 
-  it("releases its machine only when the actions after the drain have ended", async () => {
+  it("releases its machine only after the actions that follow the drain", async () => {
     stage.tell.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "last", at: "AfterDrain", ...slack }], spec);
     let released = "";
@@ -315,7 +315,7 @@ describe("a planned departure", () => {
     expect(released).toBe('{"last":"Done"}');
   });
 
-  it("that a notice overtakes has the actions of that cause as well", async () => {
+  it("also runs the actions of a notice that overtakes it", async () => {
     stage.start(
       [
         { name: "planned", at: "AtNotice", causes: ["Planned"], ...slack },

@@ -11,7 +11,7 @@ import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../suppo
 
 const names = ["n0", "n1", "n2", "n3", "n4", "n5"];
 
-/** Six nodes under a budget of one, with the controller on them. */
+/** Six nodes under a budget of one, with the controller running. */
 async function fleet(spec: object = {}) {
   const world = new ModelWorld();
   for (const name of names) world.addNode(name, "a");
@@ -33,7 +33,7 @@ async function fleet(spec: object = {}) {
   return { world, end };
 }
 
-/** The cloud's word as an agent would write it, by default a recommendation. */
+/** A notice as an agent writes it, by default a recommendation. */
 function tell(world: ModelWorld, name: string, spec: { cause?: string; lead?: Millis } = {}): void {
   const { cause = "RebalanceRecommendation", lead } = spec;
   const uid = world.get(`${nodes}/${name}`)?.metadata?.uid ?? "";
@@ -64,7 +64,7 @@ function takeMachine(world: ModelWorld, name: string): void {
 }
 
 describe("recommendations for six nodes under a budget of one", () => {
-  it("have one node cordoned at a time, and the next when the cloud has taken that", async () => {
+  it("cordon one node at a time, and the next when the cloud has taken the first", async () => {
     const { world, end } = await fleet();
     for (const name of names) tell(world, name);
     await world.pass(minutes(3));
@@ -77,7 +77,7 @@ describe("recommendations for six nodes under a budget of one", () => {
     await end();
   });
 
-  it("leave the way free for an interruption, of a node that waits itself as well", async () => {
+  it("do not hold up an interruption, of another node or of one that is held", async () => {
     const { world, end } = await fleet();
     for (const name of names.slice(0, 5)) tell(world, name);
     await world.pass(minutes(1));
@@ -91,7 +91,7 @@ describe("recommendations for six nodes under a budget of one", () => {
     await end();
   });
 
-  it("end at once where the policy ignores them", async () => {
+  it("end at once if the policy ignores them", async () => {
     const { world, end } = await fleet({ onNotice: { rebalance: "Ignore" } });
     for (const name of names) tell(world, name);
     await world.pass(seconds(5));
@@ -101,7 +101,7 @@ describe("recommendations for six nodes under a budget of one", () => {
     await end();
   });
 
-  it("are taken back while they wait", async () => {
+  it("can be withdrawn while they are held", async () => {
     const { world, end } = await fleet();
     for (const name of names.slice(0, 2)) tell(world, name);
     await world.pass(minutes(1));
@@ -113,11 +113,11 @@ describe("recommendations for six nodes under a budget of one", () => {
   });
 });
 
-describe("a recommendation that is acted upon", () => {
-  it("has room made for its pods between cordon and drain, which an interruption cuts short", async () => {
+describe("a recommendation", () => {
+  it("reserves capacity between cordon and drain, until an interruption cuts that short", async () => {
     const replacement = { when: "BeforeDrain", timeout: "10m" };
     const { world, end } = await fleet({ replacement });
-    // Nothing fits anywhere else, so that room is waited for.
+    // No other node can take the pods, so the departure waits for capacity.
     for (const name of names.slice(1)) world.patchNode(name, { spec: { unschedulable: true } });
     await world.pass(seconds(5));
     world.patchPolicy({ spec: { budgets: [] } });
@@ -134,7 +134,7 @@ describe("a recommendation that is acted upon", () => {
     await end();
   });
 
-  it("is cordoned without room where the policy wants no more than that", async () => {
+  it("only cordons, and reserves no capacity, if the policy says Cordon", async () => {
     const replacement = { when: "BeforeDrain", timeout: "10m" };
     const { world, end } = await fleet({ replacement, onNotice: { rebalance: "Cordon" } });
     tell(world, "n0");
@@ -145,7 +145,7 @@ describe("a recommendation that is acted upon", () => {
     await end();
   });
 
-  it("is waited for an hour from then on, however long it was held before", async () => {
+  it("ends an hour after its departure started, however long it was held before", async () => {
     const { world, end } = await fleet();
     for (const name of names.slice(0, 2)) tell(world, name);
     await world.pass(minutes(50));
@@ -159,8 +159,8 @@ describe("a recommendation that is acted upon", () => {
   });
 });
 
-describe("maintenance that is hours ahead", () => {
-  it("waits for its turn, and is out of the node's way by an hour before it begins", async () => {
+describe("maintenance that is two hours ahead", () => {
+  it("waits for budgets, but starts an hour before the maintenance at the latest", async () => {
     const { world, end } = await fleet();
     for (const name of names.slice(0, 3)) {
       tell(world, name, { cause: "ScheduledMaintenance", lead: hours(2) });

@@ -37,7 +37,7 @@ function detach(world: ModelWorld, volume: string): void {
   world.api.handle({ method: "DELETE", path: `${attachments}/csi-${volume}` });
 }
 
-/** A pod with the claim `data` on `n0`, which it leaves within three seconds. */
+/** A pod with the claim `data` on `n0`; it terminates within three seconds. */
 async function database(
   world = capacityStory({ replacement: { when: "None" } }),
   exitAfterSeconds = 3,
@@ -50,7 +50,7 @@ async function database(
   return world;
 }
 
-describe("a node whose last pod has left", () => {
+describe("a drained node", () => {
   it("keeps its machine until the volumes of its pods are detached", async () => {
     const world = await database();
     depart(world, "n0");
@@ -72,7 +72,7 @@ describe("a node whose last pod has left", () => {
     await running;
   });
 
-  it("keeps it as well where the next controller takes the departure up meanwhile", async () => {
+  it("keeps its machine for its volumes, too, if another controller takes over meanwhile", async () => {
     const world = await database();
     depart(world, "n0");
     await told(world, () => ledgerOf(world, "n0").reason === "VolumeWait", minutes(1));
@@ -87,17 +87,17 @@ describe("a node whose last pod has left", () => {
     await running;
   });
 
-  it("waits no longer than the drain may take, and names what is still attached", async () => {
+  it("waits for volumes until the drain timeout, and names those still attached", async () => {
     const world = await database();
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
-    // Three seconds to leave, then the twenty minutes of the policy's timeout.
+    // Three seconds to terminate, then the twenty minutes of the policy's timeout.
     expect(stepsOf(world, "n0")).toContain("1203 Releasing");
     const event = world.events.find(({ reason }) => reason === "VolumesAttached");
     expect(event?.message).toBe("n0 still has volumes attached: default/data");
   });
 
-  it("waits for its volumes, too, where its last pod had a grace longer than the timeout", async () => {
+  it("waits for its volumes even if its last pod outlived the drain timeout", async () => {
     const drain = { timeout: "30s", onTimeout: "RollBack" };
     const world = await database(capacityStory({ replacement: { when: "None" }, drain }), 40);
     depart(world, "n0");
@@ -113,7 +113,7 @@ describe("a node whose last pod has left", () => {
     await running;
   });
 
-  it("is not given the time again for a pod that was left, where the policy goes on without it", async () => {
+  it("does not wait again for a pod that the drain left behind at its timeout", async () => {
     const drain = { timeout: "30s", onTimeout: "Proceed" };
     const world = capacityStory({ replacement: { when: "None" }, drain });
     close(world, ["n1", "n2"]);
@@ -127,7 +127,7 @@ describe("a node whose last pod has left", () => {
     expect(released).toBeLessThan(40);
   });
 
-  it("waits neither for the volumes of others nor for those of pods that stay", async () => {
+  it("waits neither for volumes of other nodes nor for those of DaemonSet pods", async () => {
     const world = await database();
     detach(world, "pv-data");
     attach(world, { node: "n1", volume: "pv-other", claim: "other" });
@@ -153,7 +153,7 @@ describe("a node whose last pod has left", () => {
     expect(stepsOf(world, "n0").map((step) => step.split(" ")[1])).not.toContain("VolumeWait");
   });
 
-  it("asks nothing about volumes where no pod had any", async () => {
+  it("does not request VolumeAttachments if no pod had a volume", async () => {
     const world = capacityStory({ replacement: { when: "None" } });
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
@@ -163,7 +163,7 @@ describe("a node whose last pod has left", () => {
     expect(requests.filter((one) => one.includes("volumeattachments"))).toEqual([]);
   });
 
-  it("waits until the deadline and not longer under a notice", async () => {
+  it("waits for its volumes until the deadline of its notice, but not longer", async () => {
     const world = await database();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -178,7 +178,7 @@ describe("a node whose last pod has left", () => {
   });
 });
 
-describe("a node to which load balancers may still send", () => {
+describe("a drained node with a loadBalancerDelay", () => {
   function delayed(instance: Readonly<Record<string, string>> = {}): ModelWorld {
     return capacityStory({
       replacement: { when: "None" },
@@ -187,7 +187,7 @@ describe("a node to which load balancers may still send", () => {
   }
 
   /**
-   * A controller takes n0 away until it waits for load balancers; then this happens, and it ends.
+   * Runs a controller until n0 waits for load balancers, calls `then`, and stops the controller.
    */
   async function waiting(world: ModelWorld, then: () => Promise<void>): Promise<void> {
     depart(world, "n0");
@@ -199,7 +199,7 @@ describe("a node to which load balancers may still send", () => {
     await running;
   }
 
-  it("keeps its machine for as long as the policy says that they take", async () => {
+  it("keeps its machine for the delay", async () => {
     const world = delayed();
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
@@ -216,7 +216,7 @@ describe("a node to which load balancers may still send", () => {
     expect(world.released).toHaveLength(1);
   });
 
-  it("is waited for no longer by a controller that takes the departure up", async () => {
+  it("does not wait any longer if another controller takes over", async () => {
     const world = delayed();
     await waiting(world, async () => {});
     await world.pass(seconds(60));
@@ -224,7 +224,7 @@ describe("a node to which load balancers may still send", () => {
     expect(stepsOf(world, "n0")).toContain("120 Releasing");
   });
 
-  it("is put back to work when a person cancels the departure meanwhile", async () => {
+  it("is uncordoned if a person cancels the departure during the delay", async () => {
     const world = delayed();
     await waiting(world, async () => {
       world.patchNode("n0", { spec: { unschedulable: false } });
@@ -234,7 +234,7 @@ describe("a node to which load balancers may still send", () => {
     expect(world.released).toEqual([]);
   });
 
-  it("is the cloud's at once when a notice comes meanwhile", async () => {
+  it("is left to the cloud at once if a notice arrives during the delay", async () => {
     const world = delayed();
     await waiting(world, async () => {
       world.notice("n0", seconds(120));
@@ -244,7 +244,7 @@ describe("a node to which load balancers may still send", () => {
     expect(world.released).toEqual([]);
   });
 
-  it("is not waited for where its machine is not ours to release", async () => {
+  it("does not wait if Lastcall does not release its machine", async () => {
     const world = delayed({ release: "None" });
     depart(world, "n0");
     const stop = new AbortController();
@@ -255,8 +255,8 @@ describe("a node to which load balancers may still send", () => {
   });
 });
 
-describe("the ledger of a departure", () => {
-  it("counts how each pod ended and names those that did not end cleanly", async () => {
+describe("the status of a departure", () => {
+  it("counts how each pod ended, and names those that did not end cleanly", async () => {
     const world = capacityStory({ replacement: { when: "None" } });
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
@@ -287,7 +287,7 @@ describe("the ledger of a departure", () => {
     ]);
   });
 
-  it("names what a notice's deadline left behind", async () => {
+  it("names the pods that a notice's deadline left behind", async () => {
     const world = capacityStory();
     // A finalizer keeps the object after its processes have ended.
     world.create("/api/v1/namespaces/default/pods", {
@@ -316,7 +316,7 @@ describe("the ledger of a departure", () => {
     await running;
   });
 
-  it("keeps the outcomes that a controller before it has written", async () => {
+  it("keeps the outcomes that a previous controller has written", async () => {
     const world = capacityStory({ replacement: { when: "None" } });
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
@@ -332,7 +332,7 @@ describe("the ledger of a departure", () => {
     });
   });
 
-  it("names each pod that was deleted past its budget, over the death of a controller", async () => {
+  it("names each pod that was deleted regardless of its budget, across a change of controller", async () => {
     const drain = { timeout: "60s", onTimeout: "Proceed" };
     const world = capacityStory({ replacement: { when: "None" }, drain });
     close(world, ["n1", "n2"]);

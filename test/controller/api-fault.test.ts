@@ -5,10 +5,10 @@ import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
 import { depart } from "./capacity-story.ts";
 
-/** A page or an object comes with 200, of something that answers in the server's place. */
+/** `Page` and `Object` are responses with 200 from something other than the API server. */
 type Fault = number | "Lost" | "Hangs" | "Page" | "Object";
 
-/** What a notice asks of the API server, by the request. */
+/** The requests that a notice causes, by name. */
 const acts: Readonly<Record<string, (request: KubeRequest) => boolean>> = {
   "the cordon": ({ method, path }) => method === "PATCH" && path === "/api/v1/nodes/n1",
   "the list of the pods": ({ method, path, query }) =>
@@ -37,7 +37,7 @@ function failing(fault: Fault): Promise<KubeAnswer> {
   return Promise.resolve({ status: fault, body: { kind: "Status", code: fault, message } });
 }
 
-/** Fails the first `times` requests of a kind that come after this. */
+/** Fails the next `times` requests of a kind. */
 function inject(
   { api }: ModelWorld,
   fault: { readonly act: string; readonly fault: Fault; readonly times: number },
@@ -53,7 +53,7 @@ function inject(
   return { failed: () => failed };
 }
 
-/** A notice of 30 s for n1, whose pods end at once; gives what is left of it after `span`. */
+/** Gives a notice of 30 s for n1, whose pods terminate at once. */
 async function noticeWith(about: {
   readonly act: string;
   readonly fault: Fault;
@@ -84,8 +84,8 @@ async function noticeWith(about: {
 
 const faults: readonly Fault[] = [429, 500, 503, 401, 403, 400, "Lost", "Page"];
 
-describe.each(Object.keys(acts))("under a notice, %s", (act) => {
-  it.each(faults)("that fails once (%s) costs less than two seconds", async (fault) => {
+describe.each(Object.keys(acts))("after a notice, %s", (act) => {
+  it.each(faults)("that fails once (%s) costs less than three seconds", async (fault) => {
     const told = await noticeWith({ act, fault, times: 1 });
     await told.world.pass(seconds(3));
     expect(told.failed()).toBe(1);
@@ -94,7 +94,7 @@ describe.each(Object.keys(acts))("under a notice, %s", (act) => {
     await told.end();
   });
 
-  it.each(faults)("that fails ten times (%s) is tried within a second each time", async (fault) => {
+  it.each(faults)("that fails ten times (%s) is retried every second or so", async (fault) => {
     const told = await noticeWith({ act, fault, times: 10 });
     await told.world.pass(seconds(14));
     expect(told.isCordoned()).toBe(true);
@@ -103,9 +103,9 @@ describe.each(Object.keys(acts))("under a notice, %s", (act) => {
   });
 });
 
-describe("an object of something else in the place of the API's answer", () => {
+describe("a response that is not what was requested", () => {
   it.each(["an eviction", "the list of the pods", "the list of the budgets"])(
-    "(%s) is no answer, and asked for again",
+    "(%s) does not count, and the request is retried",
     async (act) => {
       const told = await noticeWith({ act, fault: "Object", times: 1 });
       await told.world.pass(seconds(3));
@@ -116,8 +116,8 @@ describe("an object of something else in the place of the API's answer", () => {
   );
 });
 
-describe("budgets that cannot be read under a notice", () => {
-  it.each<Fault>([403, "Hangs"])("(%s) are no reason to wait", async (fault) => {
+describe("an unreadable list of budgets", () => {
+  it.each<Fault>([403, "Hangs"])("(%s) does not delay the evictions at a notice", async (fault) => {
     const about = { act: "the list of the budgets", fault, times: Number.POSITIVE_INFINITY };
     const told = await noticeWith(about);
     await told.world.pass(seconds(3));
@@ -127,8 +127,8 @@ describe("budgets that cannot be read under a notice", () => {
   });
 });
 
-describe("a departure without a notice", () => {
-  it("rests for a minute after a fault that trying again at once cannot mend, and no longer than two", async () => {
+describe("a planned departure", () => {
+  it("is retried one to two minutes after a permanent error", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
     const stop = new AbortController();

@@ -19,7 +19,7 @@ afterEach(async () => {
   }
 });
 
-/** Three nodes that live for four hours, under a policy that may drain one at a time. */
+/** Three nodes with a lifetime of four hours, under a policy that may drain one at a time. */
 async function fleet(spec: Readonly<Record<string, unknown>>): Promise<ModelWorld> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
@@ -55,10 +55,10 @@ function marked(world: ModelWorld): readonly string[] {
   return ["n0", "n1", "n2"].filter((name) => world.marksOf(name).length > 0);
 }
 
-describe("a drained node whose machine nobody takes", () => {
+describe("a drained node that nothing terminates", () => {
   const stays = { instance: { release: "None" } };
 
-  it("is put back to work after half an hour, and says what to do", async () => {
+  it("is uncordoned after half an hour, with advice on what to do", async () => {
     const world = await fleet(stays);
     const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
     await world.passUntil(isAwaiting, hours(4));
@@ -76,13 +76,13 @@ describe("a drained node whose machine nobody takes", () => {
     expect(event?.message).toContain("nothing terminated its machine");
   });
 
-  it("gives its budget back, so that others leave", async () => {
+  it("gives up its place in the budget, and other nodes leave", async () => {
     const world = await fleet(stays);
     await world.pass(hours(6));
     for (const name of ["n0", "n1", "n2"]) expect(cordonsOf(world, name)).toBeGreaterThan(0);
   });
 
-  it("is put back to work by a controller that takes over and finds its policy deleted", async () => {
+  it("is uncordoned by the next controller if its policy has been deleted", async () => {
     const world = await fleet(stays);
     const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
     await world.passUntil(isAwaiting, hours(4));
@@ -101,7 +101,7 @@ describe("a drained node whose machine nobody takes", () => {
     expect(world.steps.filter((step) => step.startsWith("release"))).toEqual([]);
   });
 
-  it("waits as long as the policy says", async () => {
+  it("is uncordoned after instance.awaitMachine", async () => {
     const world = await fleet({ instance: { release: "None", awaitMachine: "2h" } });
     const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
     await world.passUntil(isAwaiting, hours(4));
@@ -112,7 +112,7 @@ describe("a drained node whose machine nobody takes", () => {
     expect(marked(world)).not.toContain(first);
   });
 
-  it("waits no longer where another controller takes over", async () => {
+  it("is uncordoned no later if another controller takes over", async () => {
     const world = await fleet(stays);
     const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
     await world.passUntil(isAwaiting, hours(4));
@@ -127,7 +127,7 @@ describe("a drained node whose machine nobody takes", () => {
     expect(statuses(world).some(({ reason }) => reason === "MachineNotTaken")).toBe(true);
   });
 
-  it("has left well where somebody takes it", async () => {
+  it("counts as planned if something terminates it in time", async () => {
     const world = await fleet(stays);
     const isAwaiting = () => statuses(world).some(({ phase }) => phase === "Releasing");
     await world.passUntil(isAwaiting, hours(4));
@@ -138,11 +138,11 @@ describe("a drained node whose machine nobody takes", () => {
     expect(world.statusOf(first)).toMatchObject({ phase: "Ended", outcome: "Planned" });
   });
 
-  it("is drained seven times in three days at the most", async () => {
+  it("is drained at most seven times in three days", async () => {
     const world = await fleet(stays);
     await world.pass(hours(72));
-    // The first after three hours; then pauses of 1, 2, 4, 8, 16 and 24 hours, each after half an
-    // hour of waiting.
+    // First after three hours; then after pauses of 1, 2, 4, 8, 16 and 24 hours, each of which
+    // follows a wait of half an hour.
     for (const name of ["n0", "n1", "n2"]) {
       expect(cordonsOf(world, name)).toBeGreaterThan(1);
       expect(cordonsOf(world, name)).toBeLessThanOrEqual(7);
@@ -150,8 +150,8 @@ describe("a drained node whose machine nobody takes", () => {
   });
 });
 
-describe("a node whose machine could not be released", () => {
-  it("is drained seven times in three days at the most, though the check found nothing amiss", async () => {
+describe("a node whose release fails", () => {
+  it("is drained at most seven times in three days, although the check passes", async () => {
     const world = await fleet({});
     world.releaser.release = () =>
       Promise.reject(new LastcallError("CLOUD_REFUSED", "Cannot recreate: the quota is used up"));
@@ -163,7 +163,7 @@ describe("a node whose machine could not be released", () => {
     }
   });
 
-  it("is drained at once where a person asks for it", async () => {
+  it("is drained at once at a person's request", async () => {
     const world = await fleet({});
     const { release } = world.releaser;
     world.releaser.release = () =>

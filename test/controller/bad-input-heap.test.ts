@@ -10,12 +10,12 @@ import { heldBytes } from "../support/heap.ts";
 import { launchAction, spotWarning, terminateAction } from "../support/queue-body.ts";
 import { QueueListener } from "../support/queue-listener.ts";
 
-/** A hundred bytes kept of each of the ten thousand would be twice this. */
+/** A hundred bytes retained for each of the ten thousand messages would be twice this. */
 const growthLimit = 500_000;
 const rounds = 10;
 const perRound = 1000;
 
-/** What is held after many rounds more than after two, which fill what is filled once. */
+/** Growth of the heap over ten rounds; the first two rounds, which fill caches, do not count. */
 async function growthOf(round: (place: number) => Promise<void>): Promise<number> {
   for (let place = 0; place < 2; place += 1) await round(place);
   const before = heldBytes();
@@ -32,13 +32,13 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-describe("ten thousand messages that mean nothing here leave nothing behind", () => {
+describe("ten thousand irrelevant messages retain no memory", () => {
   it.each([
     ["garbage", (place: number) => `<html>${place}</html>`],
     ["words about instances of others", (place: number) => spotWarning(about(place))],
     ["hooks of instances of others", (place: number) => terminateAction(about(place))],
     ["launches that are others' to complete", (place: number) => launchAction(about(place))],
-  ])("in the feed of a queue: %s", async (_, body) => {
+  ])("in a queue feed: %s", async (_, body) => {
     const clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
     const queue = new FakeQueue(clock);
     const cluster = new QueueListener({});
@@ -54,7 +54,7 @@ describe("ten thousand messages that mean nothing here leave nothing behind", ()
     const growth = await growthOf(async (round) => {
       for (let one = 0; one < perRound; one += 1) queue.send(body(round * perRound + one));
       await clock.runUntil(plus(clock.now(), seconds(30)));
-      // What the players here have taken down is not the feed's.
+      // What the fakes of this test record is not the feed's.
       for (const list of [queue.calls, cluster.words, cluster.troubles, cluster.hooks]) {
         list.length = 0;
       }
@@ -63,7 +63,7 @@ describe("ten thousand messages that mean nothing here leave nothing behind", ()
     expect(growth).toBeLessThan(growthLimit);
   });
 
-  it("in the controller: words about machines of which none is a node", async () => {
+  it("in the controller: notices for machines without a node", async () => {
     const { world, feed, word, stop } = await stage();
     ends.push(stop);
     const growth = await growthOf(async (round) => {
@@ -76,7 +76,7 @@ describe("ten thousand messages that mean nothing here leave nothing behind", ()
     expect(growth).toBeLessThan(growthLimit);
   });
 
-  it("in the controller: one word about its node, told again and again", async () => {
+  it("in the controller: repetitions of one notice", async () => {
     const { world, feed, word, tell, stop } = await stage();
     ends.push(stop);
     const told = word("n1");

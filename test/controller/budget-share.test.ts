@@ -4,24 +4,24 @@ import { between, seconds } from "../../src/core/time/time.ts";
 import { budgetStory } from "../support/budget-story.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
-describe("eight pods with a budget of one, three nodes of which get 30 s of notice", () => {
+describe("eight pods under a budget of one, on three nodes with a notice of 30 s each", () => {
   const story = { noticeSeconds: 30, graceSeconds: 30, exitAfterSeconds: 3 } as const;
 
-  it.each([1, 2, 3])("are never fewer than four, and end in time (seed %i)", async (seed) => {
+  it.each([1, 2, 3])("never drop below four, and leave in time (seed %i)", async (seed) => {
     const end = await budgetStory({ ...story, seed });
     expect(end.fewestReady).toBeGreaterThanOrEqual(4);
     expect(end.emptyAfterSeconds).toBeLessThan(30);
     expect(end.unclean).toBe(0);
   });
 
-  it("are all gone at once where the policy puts their grace first", async () => {
+  it("are all deleted at once if the policy gives budgets no share of the notice", async () => {
     const end = await budgetStory({ ...story, budgetShare: "0%" });
-    // One is evicted, the others are deleted at the first refusal, and each takes its 3 s.
+    // One is evicted; the others are deleted at the first refusal, and each takes its 3 s.
     expect(end).toMatchObject({ fewestReady: 0, forced: 7 });
     expect(end.emptyAfterSeconds).toBeLessThan(4);
   });
 
-  it("are let go by the budget, all of them, where the notice is long", async () => {
+  it("are all evicted within their budget if the notice is long", async () => {
     const end = await budgetStory({ ...story, noticeSeconds: 120 });
     expect(end).toMatchObject({ fewestReady: 7, forced: 0, cut: 0, unclean: 0 });
   });
@@ -30,12 +30,13 @@ describe("eight pods with a budget of one, three nodes of which get 30 s of noti
 interface Held {
   readonly world: ModelWorld;
   /**
-   * When each pod was deleted past its budget, in seconds after the notice, and with what grace.
+   * When each pod was deleted regardless of its budget, in seconds after the notice, and with which
+   * grace period.
    */
   readonly deleted: { readonly afterSeconds: number; readonly graceSeconds: number }[];
 }
 
-/** Two pods on each of n0 and n1, which end 3 s after their signal and want 30 s. */
+/** Two pods each on n0 and n1, which terminate within 3 s and ask for 30 s. */
 async function heldPods(maxUnavailable: number): Promise<Held> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, name);
@@ -65,12 +66,12 @@ async function whileControlled(world: ModelWorld, span: number): Promise<void> {
   await running;
 }
 
-describe("pods that their budget never lets go", () => {
-  it("are deleted after half of the notice, and each is said to be cut", async () => {
+describe("pods that their budget never releases", () => {
+  it("are deleted after half of the notice, each with a PodCut event", async () => {
     const held = await heldPods(0);
     notice(held, "n0");
     await whileControlled(held.world, 40);
-    // 15 s, less the margin of 2 s.
+    // Half is 15 s, less the margin of 2 s.
     expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 13, graceSeconds: 17 }));
     const said = held.world.events.filter(({ about }) => about.kind === "Pod");
     expect(said.map(({ reason }) => reason).toSorted()).toEqual([
@@ -80,16 +81,16 @@ describe("pods that their budget never lets go", () => {
     expect(cut?.message).toContain("with its grace period truncated from 30 s to 17 s");
   });
 
-  it("are deleted after half of what is left of a notice that is half over when it is seen", async () => {
+  it("are deleted after half of the remaining time if the notice is seen late", async () => {
     const held = await heldPods(0);
     notice(held, "n0");
     await held.world.pass(seconds(14));
     await whileControlled(held.world, 20);
-    // 16 s are left: 14 + 8, less the margin.
+    // 16 s remain: 14 + 8, less the margin.
     expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 20, graceSeconds: 10 }));
   });
 
-  it("are deleted at the same time when another controller has taken over", async () => {
+  it("are deleted at the same time if another controller takes over", async () => {
     const held = await heldPods(0);
     notice(held, "n0");
     await whileControlled(held.world, 8);
@@ -98,7 +99,7 @@ describe("pods that their budget never lets go", () => {
     expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 13, graceSeconds: 17 }));
   });
 
-  it("are deleted later once the pods of their workload are known to end soon", async () => {
+  it("are deleted later if pods of their workload are known to terminate quickly", async () => {
     const held = await heldPods(4);
     const { world } = held;
     const stop = new AbortController();
@@ -112,14 +113,14 @@ describe("pods that their budget never lets go", () => {
     await world.pass(seconds(40));
     stop.abort();
     await running;
-    // Two took 3 s: the others are taken to need 3 + 3 * 3 / 2 = 7.5 s, and the margin is 2 s: 20.5
-    // s.
+    // Two took 3 s, so the others are estimated to need 3 + 3 * 3 / 2 = 7.5 s; with the margin of 2
+    // s: 20.5 s.
     expect(held.deleted.map(({ afterSeconds }) => afterSeconds)).toEqual(Array(4).fill(20));
   });
 });
 
-describe("a pod that is deleted past its budget", () => {
-  it("has the condition DisruptionTarget first", async () => {
+describe("a pod that is deleted regardless of its budget", () => {
+  it("gets the condition DisruptionTarget first", async () => {
     const held = await heldPods(0);
     const { world, deleted } = held;
     notice(held, "n0");
@@ -138,7 +139,7 @@ describe("a pod that is deleted past its budget", () => {
   it.each([
     ["is refused", { status: 403, body: "no right" }],
     ["gets no answer", "Drop"],
-  ] as const)("is deleted at its time where that condition %s", async (_, answer) => {
+  ] as const)("is deleted on time even if that condition %s", async (_, answer) => {
     const held = await heldPods(0);
     held.world.api.failNext({ match: { path: /pods\/[^/]+\/status$/ }, answer, times: 2 });
     notice(held, "n0");

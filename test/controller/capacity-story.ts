@@ -20,7 +20,8 @@ export interface StoryOptions {
 }
 
 /**
- * Machines of four cores, the policy `spot` that plans nothing, and what `deploy/base` installs.
+ * Machines with four cores, the policy `spot` that plans nothing, and the PriorityClass of
+ * `deploy/base`.
  */
 export function capacityStory(options: StoryOptions = {}): ModelWorld {
   const world = new ModelWorld();
@@ -39,7 +40,7 @@ export function capacityStory(options: StoryOptions = {}): ModelWorld {
   return world;
 }
 
-/** Every request of the controller, from now on: `GET /api/v1/pods?fieldSelector=…`. */
+/** Every request of the controller from now on, such as `GET /api/v1/pods?fieldSelector=…`. */
 export function requestsOf(world: ModelWorld): readonly string[] {
   const seen: string[] = [];
   const { api } = world;
@@ -77,7 +78,7 @@ export interface WorkloadShape {
   readonly nodeSelector?: Readonly<Record<string, string>>;
 }
 
-/** A Deployment whose pods ask for `cpu`, and a budget where `maxUnavailable` is given. */
+/** A Deployment whose pods request `cpu`, and a budget if `maxUnavailable` is given. */
 export function workload(world: ModelWorld, name: string, shape: WorkloadShape): void {
   const labels = { app: name };
   const exit = String(shape.exitAfterSeconds ?? 3);
@@ -110,7 +111,7 @@ export function workload(world: ModelWorld, name: string, shape: WorkloadShape):
   });
 }
 
-/** A person's word: the node is to leave now, under the policy `spot`. */
+/** A person's request: the node is to leave now, under the policy `spot`. */
 export function depart(world: ModelWorld, node: string): void {
   const found = world.get(`/api/v1/nodes/${node}`);
   const uid = found?.metadata?.uid ?? "";
@@ -127,7 +128,7 @@ export function depart(world: ModelWorld, node: string): void {
   });
 }
 
-/** The cloud's word on a node whose departure is there already, as an agent would write it. */
+/** A notice for a node that has a departure already, as an agent would write it. */
 export function noticeOf(world: ModelWorld, node: string, lead: Millis): void {
   const path = `${departures}/${world.departureOf(node)?.metadata?.name}`;
   const now = world.clock.now();
@@ -168,7 +169,7 @@ export function ledgerOf(world: ModelWorld, node: string): Ledger {
   return (world.departureOf(node)?.status as Ledger | undefined) ?? {};
 }
 
-/** The steps of the timeline, each with its seconds since the departure began. */
+/** The steps of the timeline, each with its seconds since the departure started. */
 export function stepsOf(world: ModelWorld, node: string): readonly string[] {
   const timeline = ledgerOf(world, node).timeline ?? [];
   const [first] = timeline;
@@ -176,7 +177,7 @@ export function stepsOf(world: ModelWorld, node: string): readonly string[] {
   return timeline.map(({ at, step }) => `${Math.round(sinceMs(at) / 1000)} ${step}`);
 }
 
-/** The story with the controller on it, until `ends` or for `limit` at most. */
+/** Runs the controller until `ends`, or for at most `limit`. */
 export async function told(
   world: ModelWorld,
   ends: () => boolean,

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "../support/model-world.ts";
 
-/** When the pods of a job are asked to end, in seconds of the monotonic clock after a notice. */
+/** When a job's pods are evicted, in seconds of the monotonic clock after the notice. */
 async function askedAfter(noticeSeconds: number, setForwardBy: number): Promise<number> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, name);
@@ -27,7 +27,7 @@ async function askedAfter(noticeSeconds: number, setForwardBy: number): Promise<
   return ((askedMs ?? Number.NaN) - noticedMs) / 1000;
 }
 
-it("a pod that is waited for until late in a notice leaves as much earlier as the wall clock is set forward", async () => {
+it("a pod that a notice evicts late is evicted earlier by as much as the wall clock is set forward", async () => {
   const asked = await askedAfter(300, 0);
   expect(asked).toBeGreaterThan(240);
   expect(await askedAfter(300, 100)).toBeCloseTo(asked - 100, 1);

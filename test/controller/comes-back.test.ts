@@ -5,7 +5,7 @@ import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-wor
 
 const isOfSticky = ({ metadata }: KubeObject) => metadata?.labels?.app === "sticky";
 
-/** A pod of n1 with a controller, whose tolerations let it onto a cordoned node. */
+/** A pod on n1 with a controller, whose tolerations allow it on a cordoned node. */
 function makePod(world: ModelWorld, name: string): void {
   world.create("/api/v1/namespaces/default/pods", {
     apiVersion: "v1",
@@ -23,8 +23,8 @@ function makePod(world: ModelWorld, name: string): void {
 }
 
 /**
- * n1 leaves, with a pod that its controller puts back there as soon as the last one has to go. So
- * many seconds after the second one has come another controller takes over, where that is said.
+ * n1 leaves, with a pod that its controller recreates there as soon as it is deleted.
+ * `takenOverAfter` seconds after the second pod was created, another controller takes over.
  */
 async function departure(
   spec: object,
@@ -73,8 +73,8 @@ function isDrained(world: ModelWorld): boolean {
   return ["Releasing", "Ended"].includes(world.statusOf("n1").phase ?? "");
 }
 
-describe("a pod that its controller puts back on the node that it was evicted from", () => {
-  it("is evicted once in a planned drain, which ends", async () => {
+describe("a pod that its controller recreates on the node it was evicted from", () => {
+  it("is evicted once in a planned drain, which completes", async () => {
     const { made, world } = await departure({ cause: "Manual", source: "person" });
     expect(made).toBe(2);
     expect(world.statusOf("n1")).toMatchObject({
@@ -85,14 +85,14 @@ describe("a pod that its controller puts back on the node that it was evicted fr
     expect(world.stepsOf("n1")).toEqual(steps);
   });
 
-  it("is not evicted once more by the next leader", async () => {
+  it("is not evicted again by the next leader", async () => {
     const told = { cause: "Manual", source: "person" };
     const { made, world } = await departure(told, { exitAfterSeconds: 40, takenOverAfter: 3 });
     expect(made).toBe(2);
     expect(world.statusOf("n1")).toMatchObject({ drain: { total: 3, left: 0, evicted: 3 } });
   });
 
-  it("is evicted once under a notice, too", async () => {
+  it("is evicted once at a notice, too", async () => {
     const at = new ModelWorld().clock.now();
     const noticedAt = formatInstant(plus(at, seconds(5)));
     const deadlineAt = formatInstant(plus(at, minutes(2)));

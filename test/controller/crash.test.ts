@@ -13,13 +13,13 @@ function fleet(): ModelWorld {
 }
 
 interface Fate {
-  /** The number of the write before which the controller dies. */
+  /** The controller dies before this write. */
   readonly dieAt: number;
-  /** How long nobody leads then. */
+  /** How long there is no leader after that. */
   readonly leaderlessMs: Millis;
 }
 
-/** Runs the controller, which dies; a new one starts later. */
+/** Runs a controller that dies; a new one starts later. */
 async function runWithDeath({
   dieAt,
   leaderlessMs,
@@ -62,11 +62,11 @@ describe.each([
   });
 
   it.each(Array.from({ length: total }, (_, index) => index + 1))(
-    "is succeeded by one that finishes its work (write %i)",
+    "is succeeded by one that completes its work (write %i)",
     async (dieAt) => {
       const { world, died } = await runWithDeath({ dieAt, leaderlessMs });
       expect(died).not.toBe("");
-      // No node is left cordoned without a live departure that says why.
+      // No node stays cordoned without a live departure that explains it.
       for (const node of world.list(nodes)) {
         const name = node.metadata?.name ?? "";
         if (world.marksOf(name).length === 0) continue;
@@ -74,9 +74,9 @@ describe.each([
         const status = world.get(`${departures}/${owner}`)?.status as { phase: string } | undefined;
         expect(["Preparing", "Draining", "Releasing", "RollingBack"]).toContain(status?.phase);
       }
-      // Each machine was let go once: no harm was repeated.
+      // Each machine was released once.
       expect(new Set(world.releaseIds).size).toBe(world.releaseIds.length);
-      // Each of the first nodes has ended as planned, and every pod has left it by eviction.
+      // Each of the first nodes has left as planned, and all of its pods were evicted.
       for (const uid of world.firstUids) {
         const ended = world
           .list(departures)
@@ -84,8 +84,8 @@ describe.each([
           .map((one) => one.status as { outcome?: string; startedAt?: string; endedAt?: string })
           .toSorted((a, b) => Date.parse(a.endedAt ?? "") - Date.parse(b.endedAt ?? ""));
         expect(new Set(ended.map(({ outcome }) => outcome))).toEqual(new Set(["Planned"]));
-        // A machine that has taken the Node object over leaves in its own time: an hour later at
-        // the earliest.
+        // A machine that has taken over the Node object leaves on its own schedule, at least an
+        // hour later.
         const [first, second] = ended;
         const stayedMs = Date.parse(second?.startedAt ?? "") - Date.parse(first?.endedAt ?? "");
         if (second !== undefined) expect(stayedMs).toBeGreaterThanOrEqual(hours(1));

@@ -14,7 +14,7 @@ const noticed = {
   status: { phase: "Draining", timeline: [] },
 } as unknown as Departure;
 
-/** What is observed while a departure tells what it does. */
+/** What is observed during a call. */
 function observed(told: (telemetry: DepartureTelemetry) => void): readonly string[] {
   const found: string[] = [];
   const observe = (name: string, value: number) => void found.push(`${name} ${value}`);
@@ -23,31 +23,31 @@ function observed(told: (telemetry: DepartureTelemetry) => void): readonly strin
   return found;
 }
 
-describe("a drain under a notice", () => {
+describe("the metrics of a drain at a notice", () => {
   const done = { verdict: "Done", endedAt: clock.now() } as const;
   const ended = (departure: Departure) => (telemetry: DepartureTelemetry) =>
     telemetry.drainEnded(departure, done);
 
-  it("tells how long its last pod took, and what was left of the notice", () => {
+  it("include the time to the last pod, and the time left until the deadline", () => {
     expect(observed(ended(noticed))).toEqual([
       "lastcall_notice_to_last_pod_seconds 30",
       "lastcall_deadline_left_seconds 90",
     ]);
   });
 
-  it("tells it once, whatever pods come late", () => {
+  it("are recorded once, even if pods arrive later", () => {
     const twice = observed((telemetry) => {
       for (const one of [noticed, noticed]) telemetry.drainEnded(one, done);
     });
     expect(twice).toHaveLength(2);
   });
 
-  it("takes no instant that a person has named for the end of the notice", () => {
+  it("do not take a time that a person has set for the deadline of the notice", () => {
     const asked: Departure = { ...noticed, cause: "Manual" };
     expect(observed(ended(asked))).toEqual(["lastcall_notice_to_last_pod_seconds 30"]);
   });
 
-  it("tells nothing where pods are left, or where there was no notice", () => {
+  it("are not recorded if pods are left, or without a notice", () => {
     const planned: Departure = { ...noticed, cause: "Planned", noticedAt: undefined };
     expect(observed(ended(planned))).toEqual([]);
     expect(

@@ -12,7 +12,7 @@ import {
   workload,
 } from "./capacity-story.ts";
 
-/** So many runs, each with a seed of its own: `CHAOS_SEED=17` runs that one alone. */
+/** One run per seed: `CHAOS_SEED=17` runs only that one. */
 const seeds = process.env.CHAOS_SEED
   ? [Number(process.env.CHAOS_SEED)]
   : Array.from({ length: 30 }, (_, index) => index + 1);
@@ -22,7 +22,7 @@ interface Chaos {
   readonly leaving: readonly string[];
 }
 
-/** Some nodes of a fleet are to leave, with workloads, budgets and a policy as chance has them. */
+/** A fleet of which some nodes are to leave, with random workloads, budgets and policy. */
 function chaosOf(rng: Rng): Chaos {
   const below = (limit: number) => Math.floor(rng() * limit);
   const pick = <T>(...choices: readonly T[]) => choices[below(choices.length)] as T;
@@ -42,13 +42,13 @@ function chaosOf(rng: Rng): Chaos {
       ...(rng() < 0.7 ? { maxUnavailable: 1 } : {}),
     });
   }
-  // Two nodes stay: where none does, a drain that waits for ever is what was asked for.
+  // Two nodes stay; without any, a drain may wait forever by design.
   return { world, leaving: nodes.slice(0, -2) };
 }
 
 /**
- * Runs one controller after another, each killed at some instant, until all have left; now and then
- * the cloud gives notice of a node that is leaving already.
+ * Runs one controller after another, each killed at a random time, until all nodes have left; now
+ * and then the cloud gives notice for a node that is leaving already.
  */
 async function carriedOut({ world, leaving }: Chaos, rng: Rng): Promise<void> {
   const until = plus(world.clock.now(), minutes(30));
@@ -89,13 +89,16 @@ function faultsOf({ world, leaving }: Chaos): readonly string[] {
   return [...ofNodes, ...placeholdersOf(world).map(({ name }) => `${name} was left`)];
 }
 
-describe("departures side by side, with controllers killed at any instant,", () => {
-  it.each(seeds)("end with everything counted and nothing left over (seed %i)", async (seed) => {
-    const rng = seededRng(seed);
-    const chaos = chaosOf(rng);
-    await chaos.world.pass(seconds(60));
-    for (const name of chaos.leaving) depart(chaos.world, name);
-    await carriedOut(chaos, rng);
-    expect(faultsOf(chaos)).toEqual([]);
-  });
+describe("simultaneous departures, with controllers killed at random times,", () => {
+  it.each(seeds)(
+    "end with every pod accounted for and no placeholder or mark left (seed %i)",
+    async (seed) => {
+      const rng = seededRng(seed);
+      const chaos = chaosOf(rng);
+      await chaos.world.pass(seconds(60));
+      for (const name of chaos.leaving) depart(chaos.world, name);
+      await carriedOut(chaos, rng);
+      expect(faultsOf(chaos)).toEqual([]);
+    },
+  );
 });

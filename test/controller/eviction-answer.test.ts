@@ -16,7 +16,7 @@ import {
 
 type Answer = KubeAnswer | "Lost" | "LostAfterSending";
 
-/** When each eviction of a pod of the app was asked for, in seconds since the first of all. */
+/** When each eviction was requested, in seconds since the first one. */
 interface Asked {
   readonly victim: readonly number[];
   readonly other: readonly number[];
@@ -37,7 +37,7 @@ const ending = { details: { causes: [{ reason: "NamespaceTerminating", message: 
 const two =
   "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 
-/** A pod of `victim` and one of `other` on `n0`, and room elsewhere. */
+/** One pod of `victim` and one of `other` on `n0`, and room elsewhere. */
 async function twoPods(): Promise<ModelWorld> {
   const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
   close(world, ["n1"]);
@@ -47,7 +47,7 @@ async function twoPods(): Promise<ModelWorld> {
   return world;
 }
 
-/** The first three evictions of the victim are answered so, as a server or a webhook would. */
+/** Answers the first three evictions of the victim like this. */
 function answerFirst(world: ModelWorld, answer: Answer): Asked {
   const [victim, other]: [number[], number[]] = [[], []];
   let firstAt: number | undefined;
@@ -67,7 +67,7 @@ function answerFirst(world: ModelWorld, answer: Answer): Asked {
   return { victim, other };
 }
 
-describe("a drain in which one pod's evictions are answered", () => {
+describe("a pod whose eviction is answered by", () => {
   it.each<[string, Answer, { reason: string; words: string } | undefined, number]>([
     [
       "429 of a budget",
@@ -113,7 +113,7 @@ describe("a drain in which one pod's evictions are answered", () => {
       0.1,
     ],
     ["nothing, and were never received", "Lost", undefined, 0.1],
-  ])("%s: it is asked again, and no other waits for it", async (_, answer, said, pause) => {
+  ])("%s: it is retried, and no other pod waits for it", async (_, answer, said, pause) => {
     const world = await twoPods();
     const asked = answerFirst(world, answer);
     const words: string[] = [];
@@ -126,7 +126,8 @@ describe("a drain in which one pod's evictions are answered", () => {
     expect(asked.other).toEqual([0]);
     expect(asked.victim).toHaveLength(4);
     const pauses = asked.victim.slice(1).map((at, index) => at - (asked.victim[index] ?? 0));
-    // Each refusal doubles the pause, of which at least half is kept; a step comes 20 ms later.
+    // Each refusal doubles the pause, at least half of which remains after jitter; a step may come
+    // 20 ms late.
     for (const [index, found] of pauses.entries()) {
       expect(found).toBeGreaterThanOrEqual(Math.max(pause, 0.1 * 2 ** index));
       expect(found).toBeLessThanOrEqual(Math.max(pause, 0.2 * 2 ** index) + 0.05);
@@ -140,7 +141,7 @@ describe("a drain in which one pod's evictions are answered", () => {
     });
   });
 
-  it("nothing, though it was received: it counts as evicted by us, and is asked no more", async () => {
+  it("nothing, although it was received: it counts as evicted by Lastcall, and is not retried", async () => {
     const world = await twoPods();
     const asked = answerFirst(world, "LostAfterSending");
     depart(world, "n0");
@@ -153,8 +154,8 @@ describe("a drain in which one pod's evictions are answered", () => {
   });
 });
 
-describe("pods that their budgets hold for good", () => {
-  it("are in the Departure's status as blocked, with each budget's words, at every look", async () => {
+describe("pods that their budgets never release", () => {
+  it("are in the Departure's status as blocked, with each budget's message, all the time", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
     close(world, ["n1"]);
     workload(world, "victim", { replicas: 2, cpu: "1", maxUnavailable: 0 });
@@ -184,7 +185,7 @@ describe("pods that their budgets hold for good", () => {
   });
 });
 
-describe("a pod that is marked not to be disturbed", () => {
+describe("a pod with a do-not-disturb mark", () => {
   const mark = "lastcall.dev/do-not-disturb";
 
   async function marked(): Promise<ModelWorld> {
@@ -201,7 +202,7 @@ describe("a pod that is marked not to be disturbed", () => {
     world.api.handle({ method: "PATCH", path, patchType, body });
   }
 
-  it("leaves once a person takes the mark away in mid-drain, and no other does", async () => {
+  it("is evicted once a person removes the mark during the drain, and no other pod is", async () => {
     const world = await marked();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -216,7 +217,7 @@ describe("a pod that is marked not to be disturbed", () => {
     await running;
   });
 
-  it("stays when the mark is set while its budget holds it", async () => {
+  it("is no longer evicted if the mark is added while its budget holds it", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
     close(world, ["n1"]);
     workload(world, "victim", { replicas: 1, cpu: "1", maxUnavailable: 0 });

@@ -30,7 +30,7 @@ const owner = {
   controller: true,
 };
 
-/** A pod of the machine that has the name now, as its kubelet leaves it at a shutdown. */
+/** A failed pod on the machine that has the name now, as its kubelet leaves it at a shutdown. */
 function leave(
   name: string,
   nodeName: string,
@@ -50,7 +50,7 @@ function leave(
   expect(code).toBe(200);
 }
 
-/** The group's next machine, registered before anybody has collected what the last one left. */
+/** Registers the group's next machine before the failed pods of the last one are collected. */
 function replace(name: string): void {
   world.api.handle({ method: "DELETE", path: `${nodes}/${name}` });
   world.addNode(name, "a");
@@ -60,8 +60,8 @@ const left = () => world.list(pods).map(({ metadata }) => metadata?.name);
 const deletions = () => world.writes.filter((one) => one.startsWith(`DELETE ${pods}`));
 const policy = { lifetime: { max: "24h" } };
 
-describe("the failed pods of a machine whose name another one has", () => {
-  it("are removed, and no others", async () => {
+describe("failed pods of an earlier machine of the same name", () => {
+  it("are deleted, and no other pods", async () => {
     spotPolicy(world, policy);
     for (const name of ["n0", "n1"]) world.addNode(name, "a");
     lead();
@@ -82,7 +82,7 @@ describe("the failed pods of a machine whose name another one has", () => {
     ["a policy only says what it would do", { ...policy, dryRun: true }, {}],
     ["the controller only says what it would do", policy, { dryRun: true }],
     ["no policy selects the node", { ...policy, nodeSelector: never() }, {}],
-  ])("stay where %s", async (_, spec, options) => {
+  ])("are kept if %s", async (_, spec, options) => {
     spotPolicy(world, spec);
     world.addNode("n1", "a");
     lead(options);
@@ -94,7 +94,7 @@ describe("the failed pods of a machine whose name another one has", () => {
     expect(left()).toEqual(["old"]);
   });
 
-  it("are removed by the next leader, which knows nothing of the one before", async () => {
+  it("are deleted by a new leader", async () => {
     spotPolicy(world, policy);
     world.addNode("n1", "a");
     leave("old", "n1");
@@ -105,7 +105,7 @@ describe("the failed pods of a machine whose name another one has", () => {
     expect(left()).toEqual([]);
   });
 
-  it("are asked for again where the server did not answer, and a refusal is said once", async () => {
+  it("are deleted by a later attempt after an error; a refusal is logged once", async () => {
     spotPolicy(world, policy);
     world.addNode("n1", "a");
     for (const name of ["one", "two"]) leave(name, "n1");
@@ -137,7 +137,7 @@ describe("the failed pods of a machine whose name another one has", () => {
     ]);
   });
 
-  it("are found by one list where there are many nodes, and each Node is looked at once", async () => {
+  it("are found by one list for all nodes, and by one for a node that is new", async () => {
     spotPolicy(world, policy);
     const names = Array.from({ length: 30 }, (_, place) => `n${place}`);
     for (const name of names) world.addNode(name, "a");

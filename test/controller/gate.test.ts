@@ -8,16 +8,14 @@ const alerts = { url: "http://alertmanager:9093", matchers: ['severity="critical
 
 interface Scene {
   readonly world: ModelWorld;
-  /** What Alertmanager says; an error: it cannot be asked. */
+  /** The firing alerts, or the error of the request to Alertmanager. */
   alertmanager: readonly string[] | LastcallError;
   readonly asked: (typeof alerts)[];
   readonly troubles: unknown[];
   end(): Promise<void>;
 }
 
-/**
- * Two nodes that leave at 01:45 and 03:30, which is the deadline of both, on a policy with gates.
- */
+/** Two nodes that leave at 01:45 and 03:30, the deadline of both, under a policy with gates. */
 function scene(gates: object, nodes = ["n0", "n1"]): Scene {
   const world = new ModelWorld();
   for (const [index, name] of nodes.entries()) world.addNode(name, "abc"[index % 3] as string);
@@ -61,7 +59,7 @@ function addPod(
 const cordons = ({ world }: Scene) => world.steps.filter((step) => step.startsWith("cordon"));
 
 describe("a departure that is due", () => {
-  it("waits while alerts fire, and goes once they do not", async () => {
+  it("is held while alerts fire, and starts once they stop", async () => {
     const told = scene({ alerts });
     told.alertmanager = ["ClusterDown", "QueueLong"];
     await told.world.pass(minutes(8));
@@ -81,7 +79,7 @@ describe("a departure that is due", () => {
     await told.end();
   });
 
-  it("waits for an Alertmanager that cannot be asked until its deadline, and no longer", async () => {
+  it("is held until its deadline, but not longer, if Alertmanager cannot be reached", async () => {
     const told = scene({ alerts });
     told.alertmanager = new LastcallError("API_UNREACHABLE", "Cannot ask Alertmanager: gone");
     await told.world.pass(hours(3.4));
@@ -97,7 +95,7 @@ describe("a departure that is due", () => {
     await told.end();
   });
 
-  it("waits on the node of a blocking pod alone, until that has ended", async () => {
+  it("is held only on the node of a blocking pod, until that pod is gone", async () => {
     const told = scene({ blockingPods: [{ matchLabels: { job: "batch" } }] });
     addPod(told, { node: "n0", labels: { job: "batch" } });
     addPod(told, { node: "n1", labels: { job: "other" } });
@@ -114,7 +112,7 @@ describe("a departure that is due", () => {
     await told.end();
   });
 
-  it("waits for the pods that expressions select, and for no others", async () => {
+  it("is held for pods that match label expressions, and for no others", async () => {
     const blockingPods = [
       {
         matchExpressions: [
@@ -133,7 +131,7 @@ describe("a departure that is due", () => {
     await told.end();
   });
 
-  it("is frozen until the instant that the policy names", async () => {
+  it("is held until freezeUntil", async () => {
     const told = scene({ freezeUntil: formatInstant(plus(dawn, hours(3))) }, ["n0"]);
     await told.world.pass(hours(2.9));
     expect(cordons(told)).toEqual([]);
@@ -142,7 +140,7 @@ describe("a departure that is due", () => {
     await told.end();
   });
 
-  it("says in its Departure when the freeze really ends, also once that is another instant", async () => {
+  it("says in its Departure when the freeze ends, also when that changes", async () => {
     const gates = (freezeUntil: string) => ({ gates: { freezeUntil } });
     const told = scene(gates("2026-11-20T03:00:00Z").gates);
     await told.world.pass(hours(2));

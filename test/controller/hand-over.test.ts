@@ -8,7 +8,7 @@ import { departures, ModelWorld } from "../support/model-world.ts";
 const deadlineAt = "2026-11-20T00:02:00.000Z";
 const withdrawnAt = "2026-11-20T00:00:01.000Z";
 
-/** A node that one Departure has marked, and a notice that came as a Departure of its own. */
+/** A node that one Departure has marked, and a notice that arrived as another Departure. */
 async function stage(owner: { readonly spec?: object; readonly phase: string }) {
   const world = new ModelWorld();
   world.addNode("n1", "a");
@@ -45,14 +45,14 @@ async function stage(owner: { readonly spec?: object; readonly phase: string }) 
   return { owner: () => world.get(`${departures}/former`), executor, notice };
 }
 
-describe("a notice for a node that another departure has", () => {
-  it("is written onto that departure", async () => {
+describe("a notice for a node with another departure", () => {
+  it("is written to that departure", async () => {
     const { owner, executor, notice } = await stage({ phase: "Draining" });
     expect(await executor.handOver(notice, "former")).toBe("Done");
     expect(owner()?.spec).toMatchObject({ deadlineAt });
   });
 
-  it("waits for the end of one that is being withdrawn: it would be withdrawn with it", async () => {
+  it("waits for the end of a departure that is being withdrawn, lest it be withdrawn with it", async () => {
     const { owner, executor, notice } = await stage({
       ...{ phase: "RollingBack", spec: { withdrawnAt } },
     });
@@ -63,7 +63,7 @@ describe("a notice for a node that another departure has", () => {
     expect(owner()?.spec).not.toHaveProperty("deadlineAt");
   });
 
-  it("has the node once that one has ended", async () => {
+  it("gets the node once that departure has ended", async () => {
     const { executor, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
     expect(await executor.handOver(notice, "former")).toBe("Orphan");
   });

@@ -6,7 +6,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 describe("the health of a controller", () => {
-  it("ends when a pass of the rotation hangs for two minutes, and comes back with its end", async () => {
+  it("fails when a pass hangs for two minutes, and recovers when the pass ends", async () => {
     const clock = new ManualClock();
     const health = new Health(clock);
     health.passBegan();
@@ -21,7 +21,7 @@ describe("the health of a controller", () => {
   it.each([
     ["ends each after half a minute is no fault of ours", true],
     ["ends never is found", false],
-  ])("where each write to the API server hangs and %s", async (_, ends) => {
+  ])("if each write to the API server hangs and %s", async (_, ends) => {
     const world = new ModelWorld();
     for (let node = 0; node < 100; node += 1) world.addNode(`n${node}`, "a");
     spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
@@ -41,14 +41,14 @@ describe("the health of a controller", () => {
       await world.pass(seconds(1));
       problems.add(world.health?.problem());
     }
-    // More than can go at once in the two minutes after which a pass that stands still is found.
+    // More than can be in flight at once during the two minutes after which a stuck pass is found.
     expect(writes).toBeGreaterThan(ends ? 64 : 0);
     expect(problems.size > 1).toBe(!ends);
     stop.abort();
     if (ends) await Promise.all([running, world.pass(minutes(2))]);
   });
 
-  it("ends when no pass has begun for a quarter of an hour", async () => {
+  it("fails when no pass has started for 15 minutes", async () => {
     const clock = new ManualClock();
     const health = new Health(clock);
     health.passBegan();
@@ -59,7 +59,7 @@ describe("the health of a controller", () => {
     expect(health.problem()).toMatch(/started no pass for 901 s/);
   });
 
-  it("lasts on a replica that stands by, or has given the lead up", async () => {
+  it("stays good on a standby, and on a replica that has given up its lead", async () => {
     const clock = new ManualClock();
     const health = new Health(clock);
     await clock.advance(minutes(60));
@@ -70,7 +70,7 @@ describe("the health of a controller", () => {
     expect(health.problem()).toBeUndefined();
   });
 
-  it("is there before the watches are in step, and readiness only after", () => {
+  it("is good before the watches have synced; readiness follows only after that", () => {
     const health = new Health(new ManualClock());
     expect([health.problem(), health.ready()]).toEqual([undefined, false]);
     health.watchesSynced();

@@ -11,7 +11,7 @@ import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 
-/** A fleet of one node and its departures, which counts how often all of it was laid out. */
+/** A fleet of one node and its departures, which counts how often the whole view is built. */
 function follow(known: readonly Departure[] = []) {
   const node = aNode("n0");
   const listeners = new Set<(change: FleetChange) => void>();
@@ -55,8 +55,8 @@ function follow(known: readonly Departure[] = []) {
   return { seen, change, pass, stop };
 }
 
-describe("the fast side, in a large fleet of which something changes at any time", () => {
-  it("lays nothing out for a node without a mark, and looks at all once in a second", async () => {
+describe("following interruptions in a large fleet that changes all the time", () => {
+  it("builds no view for a change of an unmarked node, and at most one a second", async () => {
     const { seen, change, pass, stop } = follow();
     const first = seen.views;
     for (let count = 0; count < 10; count += 1) change({ nodes: new Set(["n0"]) });
@@ -69,7 +69,7 @@ describe("the fast side, in a large fleet of which something changes at any time
     stop();
   });
 
-  it("begins a departure under notice in the turn that shows it", () => {
+  it("starts a departure at its notice in the same turn of the event loop", () => {
     const noticed = aDeparture(aNode("n0"), {
       ...{ cause: "SpotInterruption", noticedAt: instant(0), deadlineAt: instant(120_000) },
     });
@@ -81,7 +81,7 @@ describe("the fast side, in a large fleet of which something changes at any time
     stop();
   });
 
-  it("looks at all without a change, too, so that what has failed is tried again", async () => {
+  it("builds a view without a change, too, and retries what has failed", async () => {
     const { seen, pass, stop } = follow();
     const first = seen.views;
     await pass(61);
@@ -90,8 +90,8 @@ describe("the fast side, in a large fleet of which something changes at any time
   });
 });
 
-describe("a node whose mark could not be written down at first", () => {
-  it("is cordoned a second or two later, though nothing else changes", async () => {
+describe("a node whose departure could not be created at first", () => {
+  it("is cordoned a second or two later, although nothing else changes", async () => {
     const world = new ModelWorld();
     world.addNode("n0", "a");
     spotPolicy(world, { lifetime: {} });
@@ -133,7 +133,7 @@ function feasibleOf(world: ModelWorld): readonly { readonly type: string }[] {
 }
 
 describe("a plan that fails", () => {
-  it("keeps no notice waiting, ends nothing, and is tried again", async () => {
+  it("delays no notice, ends no pass for good, and is retried", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1"]) world.addNode(name, name);
     spotPolicy(world, {});
@@ -155,7 +155,7 @@ describe("a plan that fails", () => {
     const conditions = feasibleOf(world);
     await world.pass(seconds(240));
     expect(asked).toBeGreaterThan(3);
-    // Over again by now; before, everybody was to see it.
+    // These are over by now; they were visible while the plan failed.
     expect(failing).toEqual([{ labels: {}, value: 1 }]);
     expect(conditions).toContainEqual(
       expect.objectContaining({ type: "Feasible", status: "Unknown", reason: "PlanFailed" }),

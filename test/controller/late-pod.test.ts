@@ -8,7 +8,7 @@ interface Ledger {
   readonly drain: object;
 }
 
-/** As a scheduler binds it that had chosen the node before the cordon. */
+/** As a scheduler does that had chosen the node before the cordon. */
 function bindLate(world: ModelWorld, node: string): void {
   world.create("/api/v1/namespaces/default/pods", {
     apiVersion: "v1",
@@ -29,14 +29,14 @@ function askForN1(world: ModelWorld): void {
 }
 
 /**
- * When the pod comes. `Drained`: as the drain is written down as over; `MachineLookedUp`: with the
- * release's own look at the machine; `LetGo`: past the last look, as the machine is let go.
+ * When the pod arrives. `Drained`: as the end of the drain is written; `MachineLookedUp`: while the
+ * release looks up the machine; `LetGo`: after the last check, as the machine is released.
  */
 type Coming = "Never" | "Drained" | "MachineLookedUp" | "LetGo";
 
 const patient = { drain: { timeout: "5m", onTimeout: "Wait" } };
 
-/** A rotation of n1 to which a pod is bound late. */
+/** A rotation of n1, to which a pod is bound late. */
 async function rotation(comes: Coming, policy: Record<string, unknown> = patient) {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
@@ -75,8 +75,8 @@ async function rotation(comes: Coming, policy: Record<string, unknown> = patient
   return { onNode, steps: world.stepsOf("n1"), outcome, drain, said };
 }
 
-describe("a pod that is bound to an empty node before its scheduler hears of the cordon", () => {
-  it("leaves by eviction, too, since the machine is not released that soon", async () => {
+describe("a pod that is bound to an empty node before the scheduler has seen the cordon", () => {
+  it("is evicted, too, as the machine is not released that soon", async () => {
     const world = new ModelWorld();
     world.addNode("n1", "n1");
     spotPolicy(world, { drain: { timeout: "5m", onTimeout: "Wait" } });
@@ -97,60 +97,57 @@ describe("a pod that is bound to an empty node before its scheduler hears of the
   });
 });
 
-describe("a pod that is bound late to a node under notice", () => {
+describe("a pod that is bound late to a node with a lifecycle hook's notice", () => {
   it.each([
     { by: "one controller", handsOver: false },
     { by: "a controller that took over right after the cordon", handsOver: true },
-  ])(
-    "leaves before its node is called drained by $by, whose group goes on at that word",
-    async ({ handsOver }) => {
-      const world = new ModelWorld();
-      world.addNode("n1", "n1");
-      await world.pass(seconds(5));
-      const before: { pods: number; steps: readonly string[] }[] = [];
-      world.beforeWrite = ({ path, body }) => {
-        const isOver =
-          path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
-        if (isOver) before.push({ pods: world.podsOn("n1").length, steps: world.stepsOf("n1") });
-      };
-      let stop = new AbortController();
-      let running = world.startController(stop.signal);
-      const noticedAt = world.clock.now();
-      world.create("/apis/lastcall.dev/v1alpha1/departures", {
-        apiVersion: "lastcall.dev/v1alpha1",
-        kind: "Departure",
-        metadata: { name: "n1-noticed" },
-        spec: {
-          node: { name: "n1", uid: world.get(`${nodes}/n1`)?.metadata?.uid ?? "" },
-          ...{ cause: "LifecycleHook", source: "queue" },
-          noticedAt: formatInstant(noticedAt),
-          deadlineAt: formatInstant(plus(noticedAt, minutes(2))),
-        },
-      });
-      await world.passUntil(() => world.stepsOf("n1").includes("cordon"), seconds(5));
-      if (handsOver) {
-        stop.abort();
-        await running;
-        stop = new AbortController();
-        running = world.startController(stop.signal);
-      }
-      await world.pass(seconds(0.5));
-      bindLate(world, "n1");
-      await world.passUntil(() => before.length > 0, minutes(2));
+  ])("is evicted before the node counts as drained by $by", async ({ handsOver }) => {
+    const world = new ModelWorld();
+    world.addNode("n1", "n1");
+    await world.pass(seconds(5));
+    const before: { pods: number; steps: readonly string[] }[] = [];
+    world.beforeWrite = ({ path, body }) => {
+      const isOver =
+        path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
+      if (isOver) before.push({ pods: world.podsOn("n1").length, steps: world.stepsOf("n1") });
+    };
+    let stop = new AbortController();
+    let running = world.startController(stop.signal);
+    const noticedAt = world.clock.now();
+    world.create("/apis/lastcall.dev/v1alpha1/departures", {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "n1-noticed" },
+      spec: {
+        node: { name: "n1", uid: world.get(`${nodes}/n1`)?.metadata?.uid ?? "" },
+        ...{ cause: "LifecycleHook", source: "queue" },
+        noticedAt: formatInstant(noticedAt),
+        deadlineAt: formatInstant(plus(noticedAt, minutes(2))),
+      },
+    });
+    await world.passUntil(() => world.stepsOf("n1").includes("cordon"), seconds(5));
+    if (handsOver) {
       stop.abort();
       await running;
-      expect(before[0]).toEqual({ pods: 0, steps: ["cordon", "evict"] });
-      const [toLastPod] = world.observed.filter(
-        ({ name }) => name === "lastcall_notice_to_last_pod_seconds",
-      );
-      expect(toLastPod?.value).toBeLessThan(between(noticedAt, world.clock.now()) / 1000);
-    },
-  );
+      stop = new AbortController();
+      running = world.startController(stop.signal);
+    }
+    await world.pass(seconds(0.5));
+    bindLate(world, "n1");
+    await world.passUntil(() => before.length > 0, minutes(2));
+    stop.abort();
+    await running;
+    expect(before[0]).toEqual({ pods: 0, steps: ["cordon", "evict"] });
+    const [toLastPod] = world.observed.filter(
+      ({ name }) => name === "lastcall_notice_to_last_pod_seconds",
+    );
+    expect(toLastPod?.value).toBeLessThan(between(noticedAt, world.clock.now()) / 1000);
+  });
 });
 
 describe("a pod that is bound to a node after its last pod has left", () => {
   it.each(["Drained", "MachineLookedUp"] as const)(
-    "leaves by eviction as the others did, before the machine goes (%s)",
+    "is evicted like the others before the machine is released (%s)",
     async (comes) => {
       const { onNode, steps } = await rotation(comes);
       expect(onNode).toEqual([0]);
@@ -158,7 +155,7 @@ describe("a pod that is bound to a node after its last pod has left", () => {
     },
   );
 
-  it("has the time that a drain may take, also where the node was drained longer ago than that", async () => {
+  it("gets the whole drain timeout, even if the node was drained longer ago than that", async () => {
     const drain = { timeout: "30s", onTimeout: "RollBack" };
     const slow = { drain, instance: { loadBalancerDelay: "1m" } };
     const { onNode, steps, outcome } = await rotation("MachineLookedUp", slow);
@@ -167,7 +164,7 @@ describe("a pod that is bound to a node after its last pod has left", () => {
     expect(outcome).toBe("Planned");
   });
 
-  it("has that time as well where it is the next controller that finds it", async () => {
+  it("gets the whole drain timeout, too, if the next controller finds it", async () => {
     const world = new ModelWorld();
     for (const name of ["n1", "n2"]) world.addNode(name, name);
     const drain = { timeout: "30s", onTimeout: "RollBack" };
@@ -195,14 +192,14 @@ describe("a pod that is bound to a node after its last pod has left", () => {
     expect(world.statusOf("n1").outcome).toBe("Planned");
   });
 
-  it("is the only reason to evict again", async () => {
+  it("is the only reason for a further eviction", async () => {
     const { steps, outcome, drain } = await rotation("Never");
     expect(steps).toEqual(["cordon", "evict", "evict", "release", "remove"]);
     expect(outcome).toBe("Planned");
     expect(drain).toMatchObject({ total: 2, left: 0, leftBehind: 0, notClean: [] });
   });
 
-  it("is named by ledger, outcome and Event where it comes as the machine is let go", async () => {
+  it("is in status, outcome and Event if it arrives while the machine is released", async () => {
     const { onNode, steps, outcome, drain, said } = await rotation("LetGo");
     expect(onNode).toEqual([0]);
     expect(steps).toEqual(["cordon", "evict", "evict", "release", "remove"]);

@@ -29,7 +29,7 @@ function node(name: string, bootID = "boot-1"): NodeFacts {
   };
 }
 
-/** A cloud that takes its time; a test may have it fail. */
+/** A slow cloud, which a test may let fail. */
 class SlowLaunchTimes implements LaunchTimes {
   readonly asked: string[] = [];
   takesMs = seconds(0.2);
@@ -75,7 +75,7 @@ function stage() {
     news += 1;
   };
   const book = new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
-  /** The launch times that the plan is made with, and after how many seconds it could be made. */
+  /** The launch times that the plan gets, and the seconds it waited for them. */
   async function tell(...nodes: readonly NodeFacts[]) {
     const from = clock.monotonic();
     let answer: { launchTimes: readonly (Instant | undefined)[]; waited: number } | undefined;
@@ -89,8 +89,8 @@ function stage() {
   return { clock, launchTimes, said, counted, tell, news: () => news };
 }
 
-describe("the launch times of the machines behind nodes", () => {
-  it("are asked for together and once, and cost no time from then on", async () => {
+describe("launch times", () => {
+  it("are requested together and once, and cost no time after that", async () => {
     const { launchTimes, tell } = stage();
     expect(await tell(node("n1"), node("n2"))).toEqual({
       launchTimes: [bornAt, bornAt],
@@ -103,7 +103,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(launchTimes.asked).toEqual(["0 n1 n2"]);
   });
 
-  it("are asked for anew for another boot, of that machine alone", async () => {
+  it("are requested again after a reboot, for that machine alone", async () => {
     const { clock, launchTimes, tell } = stage();
     await tell(node("n1"), node("n2"));
     await clock.advance(minutes(1));
@@ -111,7 +111,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(launchTimes.asked).toEqual(["0 n1 n2", "60.2 n1"]);
   });
 
-  it("are asked for no more often than every five seconds, however the machines come", async () => {
+  it("are requested at most every five seconds, however the machines appear", async () => {
     const { launchTimes, tell } = stage();
     await tell(node("n1"));
     expect(await tell(node("n1"), node("n2"))).toEqual({
@@ -121,7 +121,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(launchTimes.asked).toEqual(["0 n1", "5 n2"]);
   });
 
-  it("hold the plan up for eight seconds at the most, and wake it when they come", async () => {
+  it("delay the plan for at most eight seconds, and wake it when they arrive", async () => {
     const { clock, launchTimes, tell, news } = stage();
     launchTimes.takesMs = seconds(20);
     expect(await tell(node("n1"))).toEqual({ launchTimes: [undefined], waited: 8 });
@@ -132,7 +132,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(await tell(node("n1"))).toEqual({ launchTimes: [bornAt], waited: 0 });
   });
 
-  it("that cannot be asked are counted each time, said once, and asked for again after a while", async () => {
+  it("that cannot be read are counted each time, logged once, and requested again with a growing pause", async () => {
     const { clock, launchTimes, said, counted, tell } = stage();
     launchTimes.fault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot list: no right");
     expect(await tell(node("n1"))).toEqual({ launchTimes: [undefined], waited: 0.2 });
@@ -153,7 +153,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(await tell(node("n1"))).toEqual({ launchTimes: [bornAt], waited: 0 });
   });
 
-  it("that the cloud does not tell are asked for again after ten minutes", async () => {
+  it("that the cloud does not know are requested again after ten minutes", async () => {
     const { clock, launchTimes, tell } = stage();
     expect(await tell(node("unknown"))).toEqual({ launchTimes: [undefined], waited: 0.2 });
     await clock.advance(minutes(9));
@@ -163,7 +163,7 @@ describe("the launch times of the machines behind nodes", () => {
     expect(launchTimes.asked).toEqual(["0 unknown", "600.2 unknown"]);
   });
 
-  it("are asked for no node that no policy plans", async () => {
+  it("are not requested for nodes that no policy plans", async () => {
     const { launchTimes, tell } = stage();
     await tell({ ...node("n1"), labels: {} }, { ...node("n2"), providerID: undefined });
     expect(launchTimes.asked).toEqual([]);

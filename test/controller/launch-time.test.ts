@@ -3,7 +3,7 @@ import type { LaunchTimes } from "../../src/contracts/cloud/instances.ts";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
-/** A day after its node was made, n1 has a machine behind it that was born an hour ago. */
+/** n1, a day after its Node object was created, with a machine that was launched an hour ago. */
 async function oldNode(launchTimes: LaunchTimes) {
   const world = new ModelWorld();
   world.addNode("n1", "a");
@@ -17,10 +17,10 @@ async function oldNode(launchTimes: LaunchTimes) {
   return world;
 }
 
-describe("a node that is older than the machine behind it", () => {
+describe("a Node object that is older than its machine", () => {
   const bornAt = plus(dawn, hours(29));
 
-  it("leaves when the machine has to, as the cloud tells its launch time", async () => {
+  it("leaves by the machine's launch time from the cloud", async () => {
     const launchTimes = {
       launchTimesOf: async ([one = ""]) => ({ bornAt: new Map([[one, bornAt]]), faults: [] }),
     };
@@ -32,15 +32,15 @@ describe("a node that is older than the machine behind it", () => {
     expect(world.steps).toEqual([]);
   });
 
-  it("counts as overdue where the cloud tells nothing", async () => {
+  it("counts as overdue if the cloud has no launch time", async () => {
     const launchTimes = { launchTimesOf: async () => ({ bornAt: new Map(), faults: [] }) };
     const world = await oldNode(launchTimes as LaunchTimes);
     expect(world.steps).toContain("cordon n1");
   });
 });
 
-describe("a notice at the very start", () => {
-  it("does not wait for any launch time", async () => {
+describe("a notice at startup", () => {
+  it("does not wait for launch times", async () => {
     const never = { launchTimesOf: () => new Promise<never>(() => {}) };
     const world = new ModelWorld();
     world.addNode("n1", "a");

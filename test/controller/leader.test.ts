@@ -3,14 +3,14 @@ import type { Leadership } from "../../src/contracts/leadership.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { ModelWorld } from "../support/model-world.ts";
 
-it("a controller that is asked to stop has not ended before its lead is given up", async () => {
+it("a controller that is stopped does not end before it has given up its lead", async () => {
   const world = new ModelWorld();
   let isGivenUp = false;
   const leadership: Leadership = {
     isLeader: () => true,
     async run({ onLeading }, signal) {
       await onLeading(signal);
-      // As long as it takes to write the Lease.
+      // The time that a write of the Lease takes.
       await world.clock.sleep(seconds(1));
       isGivenUp = true;
     },

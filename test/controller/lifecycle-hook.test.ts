@@ -4,7 +4,7 @@ import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.t
 import { FakeHooks } from "../support/fake-hooks.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 
-/** A stage on which a group holds a machine back. */
+/** A stage with a group that holds a machine. */
 async function heldBack(
   transition: LifecycleHook["transition"],
   name = "n1",
@@ -22,8 +22,8 @@ function wordOfHook({ word }: Stage) {
   return word("n1", { cause: "LifecycleHook", deadlineAt: undefined });
 }
 
-describe("a group that is to take a machine", () => {
-  it("is told to go on when the last pod has left, and not before", async () => {
+describe("a group that terminates a machine", () => {
+  it("is told to continue when the last pod has left, and not before", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     expect(await tell(wordOfHook(on))).toBe("Taken");
@@ -40,7 +40,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("is not told to go on with a node that was only cordoned when its hook came", async () => {
+  it("is told to continue only after the drain of a node that an earlier notice had only cordoned", async () => {
     const on = await heldBack("Terminating");
     const { world, word, feed, hooks, hook, tell, stop } = on;
     world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
@@ -60,7 +60,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("waits for as long as a budget holds a pod", async () => {
+  it("waits as long as a budget holds a pod", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
@@ -75,7 +75,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("is told to wait on at half of its time, and not past its longest", async () => {
+  it("gets a heartbeat each half of its timeout, up to its maximum", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     hooks.waits = { heartbeatMs: minutes(20), longestMs: minutes(35) };
@@ -92,7 +92,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("is told to skip its other hooks where the policy says Abandon, and not before the drain", async () => {
+  it("is told to abandon after the drain if the policy says Abandon", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     world.patchPolicy({ spec: { instance: { lifecycleHook: "Abandon" } } });
@@ -111,7 +111,7 @@ describe("a group that is to take a machine", () => {
   });
 
   it.each(["the same", "the next"])(
-    "is told by %s leader as the policy says where the node is gone before the hook is completed",
+    "is told by %s leader what the policy says, if the node is gone before the hook is completed",
     async (leader) => {
       const on = await heldBack("Terminating");
       const { world, feed, hooks, hook, tell, stop } = on;
@@ -134,7 +134,7 @@ describe("a group that is to take a machine", () => {
     },
   );
 
-  it("is told no more to wait once it has gone on", async () => {
+  it("gets no heartbeat once it was told to continue", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     hooks.waits = { heartbeatMs: minutes(1), longestMs: hours(1) };
@@ -147,7 +147,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("goes on after the drain where it could not be told to wait", async () => {
+  it("is told to continue after the drain even if its heartbeats failed", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     hooks.waits = { heartbeatMs: seconds(4), longestMs: hours(1) };
@@ -164,7 +164,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("is told by the next leader where the first one was gone in mid-drain", async () => {
+  it("is told to continue by the next leader if the first one stopped during the drain", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     await tell(wordOfHook(on));
@@ -181,7 +181,7 @@ describe("a group that is to take a machine", () => {
     await running;
   });
 
-  it("is told to wait on by the next leader, too, at once where half of the time is over", async () => {
+  it("gets heartbeats from the next leader, too, the first at once if half of the timeout is over", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     hooks.waits = { heartbeatMs: minutes(4), longestMs: hours(2) };
@@ -206,7 +206,7 @@ describe("a group that is to take a machine", () => {
     await running;
   });
 
-  it("is left alone where a person has called the departure off", async () => {
+  it("is told nothing if a person has cancelled the departure", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
@@ -221,7 +221,7 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("has the feed try again where it could not be told", async () => {
+  it("is told again by the feed after an error", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
     await tell(wordOfHook(on));
@@ -242,8 +242,8 @@ function becomes({ api }: Stage["world"], ready: "True" | "False"): void {
   expect(api.handle({ method: "PATCH", path, patchType, body }).status).toBe(200);
 }
 
-describe("a group that holds a new machine back", () => {
-  it("is told to go on when the node is ready", async () => {
+describe("a group that launches a machine", () => {
+  it("is told to continue when the node is ready", async () => {
     const { world, feed, hooks, hook, machine, stop } = await heldBack("Launching", "n9");
     expect(await feed.listener.onHook(hook)).toBe("NoNode");
     world.addNode("n9", "a");
@@ -259,7 +259,7 @@ describe("a group that holds a new machine back", () => {
     await stop();
   });
 
-  it("is told to end it where it has not become a ready node in its time", async () => {
+  it("is told to abandon a machine that has no ready node in time", async () => {
     const { world, feed, hooks, hook, machine, stop } = await heldBack(
       "Launching",
       "n9",
@@ -274,7 +274,7 @@ describe("a group that holds a new machine back", () => {
   });
 });
 
-it("leaves every hook alone where none is to be completed", async () => {
+it("a controller without hooks leaves every hook alone", async () => {
   const { world, feed, stop } = await stage();
   const machine = "gce://demo/a/n1";
   const hook = { transition: "Launching", machine, group: "spot-asg", name: "drain" } as const;

@@ -20,7 +20,7 @@ const wholeClusterList = /^GET \/api\/v1\/pods\?fieldSelector=status\.phase/;
 const lookAtCapacity = /^GET \/api\/v1\/pods\?fieldSelector=spec\.nodeName=n[12],status\.phase/;
 
 describe("a planned departure", () => {
-  it("says before the cordon which pods have no place elsewhere, and goes on", async () => {
+  it("says before the cordon which pods fit nowhere else, and continues", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
@@ -44,7 +44,7 @@ describe("a planned departure", () => {
     expect(ledgerOf(world, "n0").outcome).toBe("Planned");
   });
 
-  it("says nothing where there is room, and finds it with the pods of one other node", async () => {
+  it("says nothing if there is capacity, for which it lists the pods of one other node", async () => {
     const world = capacityStory({ replacement: none });
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
@@ -63,7 +63,7 @@ describe("a planned departure", () => {
 });
 
 describe("planned departures of all nodes at once", () => {
-  it("say of every pod that no node is left for it", async () => {
+  it("report that no node is left for the pods", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
     workload(world, "web", { replicas: 2, cpu: "1" });
     await world.pass(seconds(30));
@@ -94,7 +94,7 @@ describe("a planned departure from a fleet of twenty full nodes", () => {
 });
 
 describe("a notice", () => {
-  it("lists no pods but those of its node before it cordons and drains", async () => {
+  it("lists only the pods of its own node before it cordons and drains", async () => {
     const world = capacityStory();
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
@@ -113,7 +113,7 @@ describe("a notice", () => {
 });
 
 describe("two departures that need the same two budgets", () => {
-  /** A pod of `web` and one of `db` on each of two nodes; one of each may be away. */
+  /** A pod of `web` and one of `db` on each of two nodes; one of each may be unavailable. */
   async function entangled(): Promise<ModelWorld> {
     const world = capacityStory({ nodes: ["n0", "n1", "n2"], replacement: none });
     close(world, ["n2"]);
@@ -127,7 +127,7 @@ describe("two departures that need the same two budgets", () => {
     return world;
   }
 
-  /** Its departure as one that the plan has begun, and the controller before this one. */
+  /** Makes the node's departure a planned one that the previous controller has started. */
   function beginPlanned(world: ModelWorld, node: string): void {
     const now = world.clock.now();
     const path = `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(node)?.metadata?.name}`;
@@ -146,7 +146,7 @@ describe("two departures that need the same two budgets", () => {
   const waits = (world: ModelWorld) => (name: string) =>
     stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));
 
-  it("go one after the other, and the second says for whom it waits", async () => {
+  it("run one after the other, and the second says which one it waits for", async () => {
     const world = await entangled();
     await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
     const second = ["n0", "n1"].filter(waits(world));
@@ -162,7 +162,7 @@ describe("two departures that need the same two budgets", () => {
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
   });
 
-  it("wait for a freeze that comes while the second waits for the first", async () => {
+  it("respect a freeze that comes while the second waits for the first", async () => {
     const world = await entangled();
     world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
     for (const name of ["n0", "n1"]) beginPlanned(world, name);
@@ -183,7 +183,7 @@ describe("two departures that need the same two budgets", () => {
     await running;
   });
 
-  it("do not wait for each other once the cloud takes one of them", async () => {
+  it("do not wait for each other once the cloud takes one of the nodes", async () => {
     const world = await entangled();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -209,9 +209,8 @@ describe("two departures that need the same two budgets", () => {
   });
 
   /**
-   * On each of two full nodes a pod of `web`, which can be nowhere else, and two of `db`, for one
-   * of which there is room on the third. If each drain takes what the other needs, both wait for
-   * ever.
+   * Each of two full nodes has a pod of `web`, which fits nowhere else, and two of `db`, one of
+   * which fits on the third node. If each drain takes what the other needs, both wait forever.
    */
   async function interlocked(): Promise<ModelWorld> {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
@@ -235,7 +234,7 @@ describe("two departures that need the same two budgets", () => {
     return world;
   }
 
-  it("keep their order when the leader dies in mid-drain, and neither waits for ever", async () => {
+  it("keep their order when the leader dies during a drain, and neither waits forever", async () => {
     const world = await interlocked();
     const draining = () => ["n0", "n1"].find((name) => ledgerOf(world, name).phase === "Draining");
     const isStaying = (pod: KubeObject) => pod.metadata?.deletionTimestamp === undefined;
@@ -248,7 +247,7 @@ describe("two departures that need the same two budgets", () => {
     const second = first === "n0" ? "n1" : "n0";
     expect(oneStays()).toBe(true);
     expect(waits(world)(second)).toBe(true);
-    // What the first has spent of its budgets can no longer be told from its pods.
+    // What the first has used of its budgets cannot be seen from its pods any longer.
     let leftAtCordon: number | undefined;
     world.beforeWrite = ({ method, path }) => {
       if (method !== "PATCH" || path !== `/api/v1/nodes/${second}`) return;
@@ -259,15 +258,15 @@ describe("two departures that need the same two budgets", () => {
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
   });
 
-  it("hold no budgets any more once they have ended", async () => {
+  it("no longer hold budgets once they have ended", async () => {
     const world = await entangled();
     await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name)).not.toHaveProperty("demands");
   });
 });
 
-describe("a planned departure with a pod that its budget never lets go", () => {
-  it("says so before the cordon, on node, pod and budget, and again when it is refused", async () => {
+describe("a planned departure with a pod that its budget never releases", () => {
+  it("says so before the cordon, on node, pod and budget, and again when the eviction is refused", async () => {
     const world = capacityStory({
       replacement: none,
       drain: { timeout: "1m", onTimeout: "RollBack" },

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
-/** A running controller over three nodes, each planned for a day later; ended after each test. */
+/** Controllers over three nodes, each planned for a day later; stopped after each test. */
 const running: { stop: AbortController; done: Promise<void> }[] = [];
 
 async function fleet(spec: Readonly<Record<string, unknown>> = {}): Promise<ModelWorld> {
@@ -35,7 +35,7 @@ function ask(world: ModelWorld, name: string, spec: Readonly<Record<string, unkn
   });
 }
 
-/** `cause phase outcome` of every departure of the node that was there at first. */
+/** `cause phase outcome` of every departure of the node's first object. */
 function endsOf(world: ModelWorld, name: string): readonly string[] {
   return world.list(departures).flatMap(({ spec, status }) => {
     const { node, cause } = spec as { node: { name: string; uid: string }; cause: string };
@@ -45,7 +45,7 @@ function endsOf(world: ModelWorld, name: string): readonly string[] {
   });
 }
 
-describe("a person's word as the beginning of a departure is on its way to the API server", () => {
+describe("a person's change while the start of a departure is being written", () => {
   const laterAt = formatInstant(plus(new ModelWorld().clock.now(), hours(3)));
 
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
@@ -76,8 +76,8 @@ describe("a person's word as the beginning of a departure is on its way to the A
   });
 });
 
-describe("a departure that a person asked for", () => {
-  it("rotates the node at once, and the planned one of the node ends with it", async () => {
+describe("a departure that a person requested", () => {
+  it("rotates the node at once, and cancels its planned departure", async () => {
     const world = await fleet();
     ask(world, "n1");
     await world.pass(minutes(2));
@@ -89,7 +89,7 @@ describe("a departure that a person asked for", () => {
     expect(world.stepsOf("n0")).toEqual([]);
   });
 
-  it("waits for its instant", async () => {
+  it("waits for its departAt", async () => {
     const world = await fleet();
     ask(world, "n1", { departAt: formatInstant(plus(world.clock.now(), minutes(10))) });
     await world.pass(minutes(9));
@@ -98,7 +98,7 @@ describe("a departure that a person asked for", () => {
     expect(world.stepsOf("n1")).toContain("release");
   });
 
-  it("for an instant past the node's deadline is told that the plan goes before it, and ends with that", async () => {
+  it("past the node's deadline warns that the planned one comes first, and ends with it", async () => {
     const world = await fleet();
     ask(world, "n1", { departAt: formatInstant(plus(world.clock.now(), hours(30))) });
     await world.pass(minutes(1));
@@ -114,7 +114,7 @@ describe("a departure that a person asked for", () => {
     ]);
   });
 
-  it("leaves no cordon where it is deleted in mid-drain, though the planned one waits", async () => {
+  it("leaves no cordon if it is deleted during the drain, and the planned one stays", async () => {
     const world = await fleet();
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
     ask(world, "n1");
@@ -129,7 +129,7 @@ describe("a departure that a person asked for", () => {
     expect(endsOf(world, "n1")).toEqual(["Planned Scheduled"]);
   });
 
-  it("waits for the budgets, and says so", async () => {
+  it("waits for the budgets, which its status says", async () => {
     const world = await fleet({ budgets: [{ nodes: 1 }] });
     for (const name of ["n0", "n1", "n2"]) ask(world, name);
     await world.pass(seconds(2));
@@ -144,7 +144,7 @@ describe("a departure that a person asked for", () => {
     await world.passUntil(() => world.released.length === 3, minutes(15));
   });
 
-  it("goes past the budgets once its deadline has come", async () => {
+  it("ignores the budgets once its deadline has come", async () => {
     const world = await fleet({ budgets: [{ nodes: 1 }] });
     world.patchNode("n0", { spec: { unschedulable: true } });
     ask(world, "n1", { deadlineAt: formatInstant(plus(world.clock.now(), minutes(5))) });
@@ -154,7 +154,7 @@ describe("a departure that a person asked for", () => {
     expect(world.stepsOf("n1")).toContain("cordon");
   });
 
-  it("has until its deadline to drain, and is then rolled back as the policy says", async () => {
+  it("may drain until its deadline, and is then rolled back as the policy says", async () => {
     const world = await fleet();
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
     ask(world, "n1", { deadlineAt: formatInstant(plus(world.clock.now(), minutes(20))) });

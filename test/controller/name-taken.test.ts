@@ -11,7 +11,7 @@ function nameOf(world: ModelWorld, node: string): string {
   return `${node}-${uidOf(world, node).slice(0, 8)}`;
 }
 
-/** A live departure of n0 that goes by the name which the contract gives to n1's. */
+/** A live departure of n0 under the name that the naming rule gives to that of `node`. */
 function takeNameOf(world: ModelWorld, node: string): void {
   const name = nameOf(world, node);
   world.create(departures, {
@@ -33,8 +33,8 @@ function namesFor(world: ModelWorld, node: string): readonly (string | undefined
     .map(({ metadata }) => metadata?.name);
 }
 
-describe("a node whose departure's name another node's departure has", () => {
-  it("is planned under the next name, and the log names the one that is taken", async () => {
+describe("a node whose departure's name is taken by another node", () => {
+  it("is planned under the next name, with one warning in the log", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1"]) world.addNode(name, "a");
     takeNameOf(world, "n1");
@@ -49,7 +49,7 @@ describe("a node whose departure's name another node's departure has", () => {
     await running;
   });
 
-  it("is cordoned at its notice, and at the next one after that departure has ended", async () => {
+  it("is cordoned at its notice, and again at the next one", async () => {
     const { world, word, tell, stop } = await stage();
     takeNameOf(world, "n1");
     await world.pass(seconds(1));

@@ -18,14 +18,14 @@ const paths: Readonly<Record<Kind, string>> = {
   Departure: departures,
 };
 
-/** The collection of each kind of the workload that both clusters run. */
+/** The collection of each kind in the workload that both clusters run. */
 const collections: Readonly<Record<string, string>> = {
   Deployment: "/apis/apps/v1/namespaces/default/deployments",
   DaemonSet: "/apis/apps/v1/namespaces/default/daemonsets",
   PodDisruptionBudget: "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
 };
 
-/** The onlooker of the model: the same changes, audit and cloud as on a real control plane. */
+/** The observer of the model, with the same changes, audit and cloud as on a real control plane. */
 class ModelOnlooker {
   readonly #world: ModelWorld;
   readonly #changes: Change[] = [];
@@ -54,7 +54,7 @@ class ModelOnlooker {
     };
   }
 
-  /** A server ends a watch after a while; it goes on from the last change. */
+  /** A server ends a watch after a while; the next one starts from the last change. */
   async #watch(kind: Kind, signal: AbortSignal): Promise<void> {
     let last: string | undefined;
     while (!signal.aborted) {
@@ -90,7 +90,9 @@ class ModelOnlooker {
   }
 }
 
-/** The pods of the shared workload end and start as the model's kubelet understands it. */
+/**
+ * Translates the delays of the shared workload's pods to the annotations of the model's kubelet.
+ */
 function inModelTerms(object: KubeObject): KubeObject {
   const text = JSON.stringify(object)
     .replaceAll(/"e2e\.lastcall\.dev\/exit-after":"(\d+)s"/g, `"${podBehaviour.exitSeconds}":"$1"`)
@@ -101,7 +103,7 @@ function inModelTerms(object: KubeObject): KubeObject {
   return JSON.parse(text) as KubeObject;
 }
 
-it("rotates nine nodes with sixty pods under budgets, to the judge of the real control plane", async () => {
+it("nine nodes with sixty pods under budgets are rotated as the judge of the real control plane demands", async () => {
   const world = new ModelWorld();
   for (let place = 0; place < 9; place += 1) {
     world.addNode(`spot-${place + 1}`, "bcd"[place % 3] as string, { generation: "1" });

@@ -5,7 +5,7 @@ import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-wor
 
 const podsPath = "/api/v1/pods";
 
-/** n1 with two pods is drained under a notice; once that has begun, `then` happens. */
+/** n1 with two pods is drained at a notice; once the drain has started, `then` runs. */
 async function noticed(
   maxUnavailable: number,
   then: (world: ModelWorld, stall: () => void) => Promise<void>,
@@ -42,7 +42,7 @@ async function* unless(
 }
 
 describe("a node that is gone", () => {
-  it("has left nobody behind who had left before it, though the watch did not say so", async () => {
+  it("leaves no pod behind that had left before, even if the watch had not shown that", async () => {
     const world = await noticed(6, async (noticedWorld, stall) => {
       stall();
       await noticedWorld.passUntil(() => noticedWorld.podsOn("n1").length === 0, minutes(2));
@@ -53,7 +53,7 @@ describe("a node that is gone", () => {
     });
   });
 
-  it("counts as preempted, once, where its departure had not begun", async () => {
+  it("counts as preempted, once, if its departure had not started", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1"]) world.addNode(name, name);
     spotPolicy(world, { lifetime: { max: "24h" } });
@@ -70,7 +70,7 @@ describe("a node that is gone", () => {
     ]);
   });
 
-  it("has left those behind that a fresh look finds", async () => {
+  it("leaves behind the pods that are still listed", async () => {
     const world = await noticed(0, async () => {});
     expect(world.statusOf("n1")).toMatchObject({
       ...{ phase: "Ended", reason: "NodeGone", outcome: "Expired" },

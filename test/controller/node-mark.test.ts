@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hours, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
-describe("a node that its own kubelet says is shutting down", () => {
+describe("a node that is shutting down according to its kubelet", () => {
   function say(world: ModelWorld, condition: object): void {
     const path = `${nodes}/n1/status`;
     const patchType = "application/strategic-merge-patch+json";
@@ -11,7 +11,7 @@ describe("a node that its own kubelet says is shutting down", () => {
     expect(answer.status).toBe(200);
   }
 
-  it("is cordoned and drained without an agent, and put back when the shutdown is called off", async () => {
+  it("is cordoned and drained without an agent, and uncordoned if the shutdown is cancelled", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
     webWorkload(world, { replicas: 6, maxUnavailable: 6 });
@@ -37,7 +37,7 @@ describe("a node that its own kubelet says is shutting down", () => {
     await running;
   });
 
-  it("has its planned departure forced, and no second one made", async () => {
+  it("turns its planned departure into a forced one, and gets no second one", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
     webWorkload(world, { replicas: 6, maxUnavailable: 6 });
@@ -53,7 +53,7 @@ describe("a node that its own kubelet says is shutting down", () => {
     const forced = world.departureOf("n1");
     expect(forced?.metadata?.uid).toBe(planned);
     expect(forced?.spec).toMatchObject({ source: expect.stringMatching(/^node\/Ready\//) });
-    // The plan's deadline counts no more, and the kubelet named none.
+    // The plan's deadline no longer counts, and the kubelet gave none.
     expect(forced?.spec).not.toHaveProperty("deadlineAt");
     stop.abort();
     await running;

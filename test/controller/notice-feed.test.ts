@@ -4,8 +4,8 @@ import { LastcallError } from "../../src/errors.ts";
 import { stage } from "../support/feed-stage.ts";
 import { departures, type ModelWorld, policies } from "../support/model-world.ts";
 
-describe("a word of a feed about a machine", () => {
-  it("has its node cordoned and drained, by one departure however often it is told", async () => {
+describe("a notice from a feed", () => {
+  it("cordons and drains its node in one departure, however often it is delivered", async () => {
     const { world, feed, word, tell, stop } = await stage();
     const told = word("n1");
     const many = Array.from({ length: 100 }, () => feed.listener.onNotice(told));
@@ -27,7 +27,7 @@ describe("a word of a feed about a machine", () => {
   it.each([
     ["now", 0],
     ["two minutes ago", -120],
-  ])("has its pods moved where its deadline is %s", async (_, leftSeconds) => {
+  ])("moves the node's pods even if its deadline is %s", async (_, leftSeconds) => {
     const { world, word, tell, stop } = await stage();
     const deadlineAt = plus(world.clock.now(), seconds(leftSeconds));
     expect(await tell(word("n1", { cause: "SpotInterruption", deadlineAt }))).toBe("Taken");
@@ -38,7 +38,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("forces the planned departure of its node", async () => {
+  it("turns the node's planned departure into a forced one", async () => {
     const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
     await world.pass(hours(1));
     const planned = world.departureOf("n1")?.metadata?.uid;
@@ -50,7 +50,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("comes through although somebody writes to the planned departure at that moment", async () => {
+  it("is written even if the planned departure changes at the same moment", async () => {
     const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
     await world.pass(hours(1));
     const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
@@ -71,7 +71,7 @@ describe("a word of a feed about a machine", () => {
   it.each([
     ["sooner", seconds(90)],
     ["later", seconds(150)],
-  ])("is the departure that an agent has made, whose deadline was %s", async (when, lead) => {
+  ])("is merged into an agent's departure whose deadline was %s", async (when, lead) => {
     const { world, word, tell, stop } = await stage();
     world.notice("n1", lead);
     await world.pass(seconds(1));
@@ -89,26 +89,29 @@ describe("a word of a feed about a machine", () => {
   it.each([
     ["a node at work", {}],
     ["a node that leaves by plan", { max: "24h", reserve: "30m" }],
-  ])("never puts a machine back to work that goes at an unknown time: %s", async (_, lifetime) => {
-    const { world, word, tell, stop } = await stage(lifetime);
-    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
-    if ("max" in lifetime) {
-      await world.passUntil(() => world.statusOf("n1").phase === "Draining", hours(24));
-    }
-    const hook = { cause: "LifecycleHook", deadlineAt: undefined } as const;
-    expect(await tell(word("n1", hook))).toBe("Taken");
-    // Five minutes is how long a drain may take.
-    await world.pass(minutes(11));
-    expect(world.marksOf("n1")).toContain("unschedulable");
-    expect(world.podsOn("n1").length).toBeGreaterThan(0);
-    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
-    await world.pass(seconds(30));
-    expect(world.podsOn("n1")).toEqual([]);
-    await stop();
-  });
+  ])(
+    "without a deadline never uncordons the node while its machine is there: %s",
+    async (_, lifetime) => {
+      const { world, word, tell, stop } = await stage(lifetime);
+      world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+      if ("max" in lifetime) {
+        await world.passUntil(() => world.statusOf("n1").phase === "Draining", hours(24));
+      }
+      const hook = { cause: "LifecycleHook", deadlineAt: undefined } as const;
+      expect(await tell(word("n1", hook))).toBe("Taken");
+      // A drain may take five minutes.
+      await world.pass(minutes(11));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      expect(world.podsOn("n1").length).toBeGreaterThan(0);
+      world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+      await world.pass(seconds(30));
+      expect(world.podsOn("n1")).toEqual([]);
+      await stop();
+    },
+  );
 
   it.each(["Drain", "Cordon"])(
-    "that only recommends to move gives the node back after an hour: %s",
+    "of a rebalance recommendation ends after an hour: %s",
     async (rebalance) => {
       const { world, word, tell, stop } = await stage();
       world.patchPolicy({ spec: { onNotice: { rebalance } } });
@@ -124,7 +127,7 @@ describe("a word of a feed about a machine", () => {
     },
   );
 
-  it("of maintenance keeps the node empty for a window of two hours after its beginning", async () => {
+  it("of maintenance keeps the node empty for two hours from its start", async () => {
     const { world, word, tell, stop } = await stage();
     const deadlineAt = plus(world.clock.now(), minutes(10));
     expect(await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt }))).toBe("Taken");
@@ -135,7 +138,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("that recommends to move, and comes true before the hour is over, keeps the node", async () => {
+  it("of a recommendation keeps the node cordoned if an interruption follows within the hour", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Drain" } } });
     await world.pass(seconds(1));
@@ -149,7 +152,7 @@ describe("a word of a feed about a machine", () => {
   });
 
   it.each(["Ignore", "Drain"])(
-    "that only recommends to move lets a planned departure under way end as planned: %s",
+    "of a recommendation lets a running planned departure end as planned: %s",
     async (rebalance) => {
       const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
       world.patchPolicy({ spec: { onNotice: { rebalance } } });
@@ -163,14 +166,14 @@ describe("a word of a feed about a machine", () => {
     },
   );
 
-  it("concerns nobody where no node is the machine", async () => {
+  it("for a machine without a node makes no departure", async () => {
     const { world, word, tell, stop } = await stage();
     expect(await tell(word("n9"))).toBe("NoNode");
     expect(world.list(departures)).toEqual([]);
     await stop();
   });
 
-  it("is not heard while it cannot be written, and is heard when it is told again", async () => {
+  it("is rejected while it cannot be written, and accepted when it is delivered again", async () => {
     const { world, word, tell, stop } = await stage();
     const fault = new LastcallError("API_UNREACHABLE", "the API server is away");
     world.beforeWrite = () => {
@@ -183,7 +186,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("is not taken for another one of the same machine that the policy ignores", async () => {
+  it("is acted on although the policy ignores another one for the same machine", async () => {
     const { world, feed, word, tell, stop } = await stage();
     const first = { cause: "RebalanceRecommendation", deadlineAt: undefined } as const;
     const recommended = feed.listener.onNotice(word("n1", { ...first, eventId: "event-0" }));
@@ -195,7 +198,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("is not ended with the one that it has forced while that was to be ignored", async () => {
+  it("is not lost if it arrives while a departure ends as ignored", async () => {
     const { world, word, tell, stop } = await stage();
     const recommended = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
     const isForced = forceAtNextRecord(world, "n1");
@@ -207,7 +210,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("is not ended with the one that it has forced as the plan dropped it", async () => {
+  it("is not lost if it arrives while a departure ends because the plan dropped it", async () => {
     const { world, stop } = await stage({ max: "24h", reserve: "30m" });
     await world.pass(hours(1));
     const isForced = forceAtNextRecord(world, "n1");
@@ -219,7 +222,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("makes a departure of its own where the one that it was to force has just ended", async () => {
+  it("gets a departure of its own if the one it would join has just ended", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
     await tell(word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined }));
@@ -238,7 +241,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("is carried out where the policy has only cordoned for the one before it", async () => {
+  it("drains the node if the policy only cordoned for the notice before it", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
     const first = { cause: "RebalanceRecommendation", deadlineAt: undefined } as const;
@@ -252,7 +255,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("is said once a minute where it troubles its feed a hundred times", async () => {
+  it("that cannot be read is logged once a minute, with a count of the others", async () => {
     const { world, feed, stop } = await stage();
     const lines = () => world.logged.filter((line) => line.includes("feed-error"));
     for (let count = 0; count < 100; count += 1) {
@@ -266,7 +269,7 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
-  it("that troubles its feed ends nothing", async () => {
+  it("is accepted after the feed has reported an error", async () => {
     const { world, feed, word, tell, stop } = await stage();
     feed.listener.onError(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
     expect(world.logged.some((line) => line.includes("feed-error"))).toBe(true);
@@ -275,7 +278,7 @@ describe("a word of a feed about a machine", () => {
   });
 });
 
-/** As a notice that comes just before the next write to the status of a node's departure. */
+/** Writes a notice just before the next write to the status of a node's departure. */
 function forceAtNextRecord(world: ModelWorld, node: string): () => boolean {
   let isForced = false;
   world.beforeWrite = ({ method, path }) => {

@@ -6,7 +6,7 @@ import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../suppo
 
 const machine = "gce://demo/a/n1";
 
-/** A stage on which a notice has the machine released, as soon as its node is empty. */
+/** A stage on which notices release the machine as soon as its node is empty. */
 async function releasing(spec: object = {}, lifetime: Readonly<Record<string, string>> = {}) {
   const on = await stage(lifetime);
   const onNotice = { spotInterruption: "Release", rebalance: "Release", maintenance: "Release" };
@@ -34,12 +34,12 @@ function takeMachine({ world }: Stage): void {
   world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
 }
 
-describe("a notice at which the machine is to be released", () => {
+describe("a notice with the reaction Release", () => {
   it.each([
     ["maintenance", maintenance],
     ["a recommendation", advice],
   ])(
-    "has it let go when the last pod has left, long before the cloud would: %s",
+    "releases the machine when the last pod has left, long before the cloud takes it: %s",
     async (_, told) => {
       const on = await releasing();
       const { world, tell, stop } = on;
@@ -54,7 +54,7 @@ describe("a notice at which the machine is to be released", () => {
     },
   );
 
-  it("leaves it to the cloud where the policy releases no machine", async () => {
+  it("leaves the machine to the cloud if the policy releases none", async () => {
     const on = await releasing({ instance: { release: "None" } });
     const { world, tell, stop } = on;
     await tell(maintenance(on));
@@ -64,7 +64,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("has it let go as well where the node was to leave by plan anyway", async () => {
+  it("releases the machine of a node with a planned departure, too", async () => {
     const on = await releasing({}, { max: "24h", reserve: "30m" });
     const { world, word, tell, stop } = on;
     await tell(word("n1", { cause: "SpotInterruption" }));
@@ -74,7 +74,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("is no reason to put the node back to work where the release fails", async () => {
+  it("keeps the node cordoned if the release fails", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
     failRelease(on);
@@ -88,7 +88,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("that is called off puts the node back to work where the release has failed", async () => {
+  it("uncordons the node if it is withdrawn after a failed release", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
     failRelease(on);
@@ -102,7 +102,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("gives the node back an hour after a recommendation whose release failed", async () => {
+  it("of a recommendation uncordons the node an hour after a failed release", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
     failRelease(on);
@@ -114,7 +114,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("has a failed release known to the next leader, who waits for the cloud", async () => {
+  it("leaves the machine to the cloud under the next leader, too, after a failed release", async () => {
     const on = await releasing();
     const { world, feed, tell, stop } = on;
     failRelease(on);
@@ -134,19 +134,22 @@ describe("a notice at which the machine is to be released", () => {
   it.each([
     ["as the policy says", "2m", minutes(10), 120],
     ["no longer than the cloud does", "20m", minutes(5), 300],
-  ])("keeps it for load balancers %s", async (_, loadBalancerDelay, lead, afterSeconds) => {
-    const on = await releasing({ instance: { loadBalancerDelay } });
-    const { world, tell, stop } = on;
-    await tell(maintenance(on, lead));
-    await world.pass(seconds(afterSeconds - 10));
-    expect(world.podsOn("n1")).toEqual([]);
-    expect(world.released).toEqual([]);
-    await world.pass(seconds(20));
-    expect(world.released).toEqual([machine]);
-    await stop();
-  });
+  ])(
+    "keeps the machine for load balancers %s",
+    async (_, loadBalancerDelay, lead, afterSeconds) => {
+      const on = await releasing({ instance: { loadBalancerDelay } });
+      const { world, tell, stop } = on;
+      await tell(maintenance(on, lead));
+      await world.pass(seconds(afterSeconds - 10));
+      expect(world.podsOn("n1")).toEqual([]);
+      expect(world.released).toEqual([]);
+      await world.pass(seconds(20));
+      expect(world.released).toEqual([machine]);
+      await stop();
+    },
+  );
 
-  it("ends as any other where the cloud is quicker", async () => {
+  it("ends without a release if the cloud takes the machine first", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
@@ -159,7 +162,7 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("that is called off in mid-drain puts the node back to work", async () => {
+  it("uncordons the node if it is withdrawn during the drain", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
@@ -173,8 +176,8 @@ describe("a notice at which the machine is to be released", () => {
   });
 });
 
-describe("a notice that is heard before the watch shows its node", () => {
-  it("is acted upon at once, and by the node's own policy once it is seen", async () => {
+describe("a notice that arrives before the watch shows its node", () => {
+  it("is acted on at once, and by the node's own policy once the node is known", async () => {
     const world = new ModelWorld();
     for (const name of ["n0", "n2"]) world.addNode(name, "a");
     webWorkload(world, { replicas: 4, maxUnavailable: 4 });

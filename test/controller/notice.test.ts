@@ -25,7 +25,9 @@ function ledgerOf(world: ModelWorld): Ledger {
   return world.departureOf("n1")?.status as Ledger;
 }
 
-/** Gives notice to n1; the controller dies before its write number `dieAt`, and another comes. */
+/**
+ * Gives notice to n1; the controller dies before the write number `dieAt`, and another one starts.
+ */
 async function noticeWithDeath(dieAt: number) {
   const world = fleet();
   await world.pass(seconds(5));
@@ -59,7 +61,7 @@ describe("a notice", async () => {
   await undisturbed.stop();
   const writes = undisturbed.writesOfTheFirst;
 
-  it("shows on its node, as a condition that names the deadline", () => {
+  it("shows on its node as a condition that names the deadline", () => {
     const status = undisturbed.world.get(`${nodes}/n1`)?.status as
       | { conditions: readonly { readonly type: string; readonly message?: string }[] }
       | undefined;
@@ -68,7 +70,7 @@ describe("a notice", async () => {
     expect(departing?.message).toContain(formatInstant(plus(dawn, seconds(125))));
   });
 
-  it("has its node cordoned and its pods evicted before anything is written down", () => {
+  it("cordons its node and evicts the pods before any status is written", () => {
     const cordon = writes.indexOf(`PATCH ${nodes}/n1`);
     const evictions = writes.flatMap((write, at) => (write.endsWith("/eviction") ? [at] : []));
     expect(undisturbed.pods).toBe(2);
@@ -77,13 +79,13 @@ describe("a notice", async () => {
     expect(Math.max(...evictions)).toBeLessThan(ledger);
   });
 
-  it("is written down whole all the same", () => {
+  it("leaves a complete timeline all the same", () => {
     const steps = ledgerOf(undisturbed.world).timeline.map(({ step }) => step);
     expect(steps).toEqual(["Preparing", "Draining", "Releasing"]);
   });
 
   it.each(writes.map((write, index) => [index + 1, write.replace(/[0-9a-f]{5,}/g, "*")] as const))(
-    "is finished by a successor where the first controller died before write %i, %s",
+    "is completed by the next controller if the first one died before write %i, %s",
     async (dieAt) => {
       const { world, stop } = await noticeWithDeath(dieAt);
       expect(world.podsOn("n1")).toEqual([]);
@@ -121,7 +123,7 @@ describe("a notice for a node", () => {
     };
   }
 
-  it("waits for its pods without asking for any of them", async () => {
+  it("waits for its pods without a request for any of them", async () => {
     const { world, end } = await underWay({ exitAfterSeconds: 60 });
     const asked: string[] = [];
     world.afterRequest = ({ method, path }) => {
@@ -135,7 +137,7 @@ describe("a notice for a node", () => {
     await end();
   });
 
-  it("drains one that somebody else has cordoned, too", async () => {
+  it("drains a node that somebody else has cordoned, too", async () => {
     const prepare = (world: ModelWorld) => world.patchNode("n1", { spec: { unschedulable: true } });
     const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
     await world.pass(seconds(5));
@@ -143,7 +145,7 @@ describe("a notice for a node", () => {
     await end();
   });
 
-  it("goes on to the cordon and the drain, however often the cordon is refused at first", async () => {
+  it("retries a refused cordon, and then drains", async () => {
     let refusals = 0;
     const prepare = (world: ModelWorld) => {
       world.api.failNext({
@@ -170,27 +172,30 @@ describe("a notice for a node", () => {
     ["with 500", { status: 500, body: { kind: "Status", status: "Failure", message: "no" } }],
     ["with the page of a proxy", { status: 200, body: "<html>Please log in</html>" }],
     ["with another object", { status: 200, body: { kind: "Status", status: "Success" } }],
-  ])("is not done with a node whose pods are listed %s", async (_, answer) => {
-    const prepare = (world: ModelWorld) => {
-      const { api } = world;
-      const send = api.send.bind(api);
-      api.send = async (request) => {
-        const isHidden = world.clock.now() < dawn + 60_000 && request.path === "/api/v1/pods";
-        if (!isHidden || request.method !== "GET") return send(request);
-        return answer;
+  ])(
+    "does not take the node for drained if the list of its pods is answered %s",
+    async (_, answer) => {
+      const prepare = (world: ModelWorld) => {
+        const { api } = world;
+        const send = api.send.bind(api);
+        api.send = async (request) => {
+          const isHidden = world.clock.now() < dawn + 60_000 && request.path === "/api/v1/pods";
+          if (!isHidden || request.method !== "GET") return send(request);
+          return answer;
+        };
       };
-    };
-    const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
-    await world.pass(seconds(15));
-    expect(world.marksOf("n1")).toContain("unschedulable");
-    expect(world.podsOn("n1")).toHaveLength(2);
-    expect(world.statusOf("n1").phase).not.toBe("Releasing");
-    await world.pass(seconds(30));
-    expect(world.podsOn("n1")).toEqual([]);
-    await end();
-  });
+      const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
+      await world.pass(seconds(15));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      expect(world.podsOn("n1")).toHaveLength(2);
+      expect(world.statusOf("n1").phase).not.toBe("Releasing");
+      await world.pass(seconds(30));
+      expect(world.podsOn("n1")).toEqual([]);
+      await end();
+    },
+  );
 
-  it("leaves the machine to the cloud for as long as the cloud leaves it", async () => {
+  it("leaves the machine to the cloud", async () => {
     const { world, end } = await underWay({ exitAfterSeconds: 3 });
     await world.pass(seconds(115));
     expect(world.podsOn("n1")).toEqual([]);
@@ -201,7 +206,7 @@ describe("a notice for a node", () => {
 });
 
 describe("a burst of notices", () => {
-  it("has every node cordoned and drained at once, though each drain takes a minute", async () => {
+  it("cordons and drains every node at once, though each drain takes a minute", async () => {
     const world = new ModelWorld();
     const names = Array.from({ length: 60 }, (_, index) => `n${index}`);
     for (const name of names) world.addNode(name, "a");
@@ -217,14 +222,14 @@ describe("a burst of notices", () => {
       for (const pod of world.podsOn(name))
         expect(pod.metadata).toHaveProperty("deletionTimestamp");
     }
-    // More than the 120: some replacements come to a node just before its cordon.
+    // More than the 120: some replacements are bound to a node just before its cordon.
     const evictions = world.writes.filter((write) => write.endsWith("/eviction"));
     expect(new Set(evictions).size).toBe(evictions.length);
     stop.abort();
     await running;
   });
 
-  /** How often the drain of n0 thinks in the half minute in which so many others get notices. */
+  /** How often the drain of n0 runs in the half minute in which `others` nodes get notices. */
   async function looksBeside(others: number): Promise<number> {
     const world = new ModelWorld();
     for (let index = 0; index <= 20; index += 1) world.addNode(`n${index}`, "a");
@@ -245,15 +250,15 @@ describe("a burst of notices", () => {
     return looks;
   }
 
-  it("makes no drain think anew of what is not its own", async () => {
+  it("does not wake a drain for pods of other nodes", async () => {
     const alone = await looksBeside(0);
     expect(alone).toBeGreaterThan(0);
     expect(await looksBeside(15)).toBe(alone);
   });
 });
 
-describe("a machine that was taken, and made anew behind the same Node object", () => {
-  it("ends the departure as the cloud's doing, and is put to work at once", async () => {
+describe("a machine that was taken, and recreated behind the same Node object", () => {
+  it("ends the departure as preempted, and is uncordoned at once", async () => {
     const world = fleet();
     await world.pass(seconds(5));
     const stop = new AbortController();
@@ -278,7 +283,7 @@ describe("a policy in dry run", () => {
     ["a notice", (world: ModelWorld) => world.notice("n1", seconds(120))],
     ["a recommendation", (world: ModelWorld) => departureFor(world, "RebalanceRecommendation")],
     ["a person's request", (world: ModelWorld) => departureFor(world, "Manual")],
-  ] as const)("touches neither node nor pods at %s", async (_, ask) => {
+  ] as const)("changes neither node nor pods at %s", async (_, ask) => {
     const world = fleet();
     spotPolicy(world, { lifetime: {}, dryRun: true, onNotice: { rebalance: "Drain" } });
     await world.pass(seconds(5));
@@ -294,7 +299,7 @@ describe("a policy in dry run", () => {
     expect(world.released).toEqual([]);
   });
 
-  it("says at a notice what it would have done", async () => {
+  it("records in Departure and Event what a notice would have done", async () => {
     const world = fleet();
     spotPolicy(world, { lifetime: {}, dryRun: true });
     await world.pass(seconds(5));

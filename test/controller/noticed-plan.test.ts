@@ -24,7 +24,7 @@ interface Shown {
   };
 }
 
-/** Three nodes, of which n1 has a departure by the plan, or by hand. */
+/** Three nodes, of which n1 has a planned departure, or one that a person requested. */
 async function world(how: { byHand?: object; policy?: object; exitAfterSeconds?: number } = {}) {
   const on = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) on.addNode(name, "a");
@@ -64,7 +64,7 @@ function patch(on: ModelWorld, spec: object): void {
   expect(on.api.handle({ method: "PATCH", path, patchType, body: { spec } }).status).toBe(200);
 }
 
-/** As an agent tightens what it finds: the interruption of n1 in two minutes. */
+/** Changes the departure as an agent does: the cloud interrupts n1 in two minutes. */
 function interrupt(on: ModelWorld) {
   const now = on.clock.now();
   const deadlineAt = formatInstant(plus(now, minutes(2)));
@@ -83,8 +83,8 @@ function signsOf(on: ModelWorld) {
   return { taint: taint?.value, condition: conditions.find(({ type }) => type === "Departing") };
 }
 
-describe("a notice for a node that leaves by the plan already", () => {
-  it("has a line of its own in the timeline, one for each deadline that it names", async () => {
+describe("a notice for a node that is leaving already", () => {
+  it("gets an entry in the timeline for each deadline that it names", async () => {
     const { on, end } = await world({ byHand: {}, exitAfterSeconds: 60 });
     expect(shown(on).status.phase).toBe("Draining");
     const first = interrupt(on);
@@ -101,8 +101,8 @@ describe("a notice for a node that leaves by the plan already", () => {
   });
 });
 
-describe("a notice for a node that is planned for hours later", () => {
-  it("shows as what it is, on the node and in the departure, whose plan stays in the ledger", async () => {
+describe("a notice for a node whose departure is hours ahead", () => {
+  it("shows its cause on the node and in the departure, whose timeline keeps the planned time", async () => {
     const { on, end } = await world();
     const plannedAt = String(shown(on).spec.departAt);
     expect(plannedAt > formatInstant(plus(on.clock.now(), hours(10)))).toBe(true);
@@ -126,7 +126,7 @@ describe("a notice for a node that is planned for hours later", () => {
     await end();
   });
 
-  it("that the policy ignores ends that departure, and the node is planned anew", async () => {
+  it("ends that departure if the policy ignores it, and the node is planned again", async () => {
     const { on, end } = await world({ policy: { onNotice: { spotInterruption: "Ignore" } } });
     interrupt(on);
     await on.pass(seconds(5));
@@ -141,8 +141,8 @@ describe("a notice for a node that is planned for hours later", () => {
   });
 });
 
-describe("a notice for a node whose departure is under way", () => {
-  it("shows on the node, though it was marked before", async () => {
+describe("a notice for a node whose departure is running", () => {
+  it("replaces the previous cause on the node", async () => {
     const { on, end } = await world({ byHand: {} });
     expect(signsOf(on)).toMatchObject({ taint: "Manual", condition: { reason: "Manual" } });
     const { deadlineAt } = interrupt(on);
@@ -154,7 +154,7 @@ describe("a notice for a node whose departure is under way", () => {
     await end();
   });
 
-  it("lets its drain go on where the policy would only cordon for it", async () => {
+  it("does not stop its drain if the policy would only cordon", async () => {
     const policy = { onNotice: { spotInterruption: "Cordon" } };
     const { on, end } = await world({ byHand: {}, policy });
     interrupt(on);
@@ -164,7 +164,7 @@ describe("a notice for a node whose departure is under way", () => {
     await end();
   });
 
-  it("begins it anew where it was being rolled back", async () => {
+  it("restarts a departure that is being rolled back", async () => {
     const { on, end } = await world({ byHand: {} });
     const { send } = on.api;
     let isBroken = true;
@@ -184,8 +184,8 @@ describe("a notice for a node whose departure is under way", () => {
   });
 });
 
-describe("a notice that comes as the end of a roll-back is being written", () => {
-  it("begins the departure anew", async () => {
+describe("a notice that arrives while the end of a roll-back is being written", () => {
+  it("restarts the departure", async () => {
     const { on, end } = await world({ byHand: {} });
     let isTold = false;
     on.beforeWrite = ({ path, body }) => {
@@ -203,8 +203,8 @@ describe("a notice that comes as the end of a roll-back is being written", () =>
   });
 });
 
-describe("a person's deadline, after a notice that names none", () => {
-  it("forces no pod past its budget", async () => {
+describe("a person's deadline, after a notice without one", () => {
+  it("deletes no pod regardless of its budget", async () => {
     const by = (span: Millis) => formatInstant(plus(dawn, span));
     const byHand = { departAt: by(minutes(1)), deadlineAt: by(minutes(4)) };
     const { on, end } = await world({ byHand });

@@ -7,11 +7,13 @@ const podsPath = "/api/v1/namespaces/default/pods";
 
 interface Stage {
   readonly world: ModelWorld;
-  /** From now on no change of these is heard of; by default of nodes and Departures. */
+  /**
+   * Hides all further changes under these paths from the watches; by default nodes and Departures.
+   */
   readonly stall: (...paths: readonly string[]) => void;
 }
 
-/** Three nodes, of which the pods of n1 are held by their budget while n1 leaves. */
+/** Three nodes; n1 is to leave while a budget holds its pods. */
 async function stage(
   how: { readonly policy?: object; readonly maxUnavailable?: number } = {},
 ): Promise<Stage> {
@@ -56,8 +58,8 @@ function depart({ world }: Stage): void {
 }
 
 /**
- * The machine goes with its pods, and the group has made another one under its name, with pods of
- * its own.
+ * The machine disappears with its pods, and the group has created another one of the same name,
+ * with pods of its own.
  */
 function replaceMachine({ world }: Stage): void {
   for (const pod of world.podsOn("n1")) {
@@ -69,7 +71,7 @@ function replaceMachine({ world }: Stage): void {
   bind(world, "new-0", "new-1");
 }
 
-/** As a scheduler binds them that has not heard of a cordon, or needs not. */
+/** As a scheduler does that has not seen a cordon, or for pods that tolerate it. */
 function bind(world: ModelWorld, ...names: readonly string[]): void {
   for (const name of names) {
     world.create(podsPath, {
@@ -81,7 +83,7 @@ function bind(world: ModelWorld, ...names: readonly string[]): void {
   }
 }
 
-/** Which of the pods that came with the new machine are there and not leaving. */
+/** The pods of the new machine that are not terminating. */
 function untouched(world: ModelWorld): readonly string[] {
   return world
     .list(podsPath)
@@ -110,7 +112,7 @@ function ending(world: ModelWorld) {
 const replaced = { phase: "Ended", reason: "MachineReplaced" };
 
 describe("a node whose machine was replaced under its name while the watches were stalled", () => {
-  it("keeps the new machine's pods, where its drain goes on", async () => {
+  it("keeps the new machine's pods during a drain", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {
@@ -127,7 +129,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("keeps them under a notice", async () => {
+  it("keeps the new machine's pods at a notice", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {
@@ -142,7 +144,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(ending(world)).toEqual(replaced);
   });
 
-  it("keeps them where room was being made", async () => {
+  it("keeps the new machine's pods while capacity is being reserved", async () => {
     const replacement = { when: "BeforeDrain", timeout: "2m", onTimeout: "Proceed" };
     const one = await stage({ policy: { replacement }, maxUnavailable: 6 });
     const { world } = one;
@@ -158,7 +160,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(ending(world)).toEqual(replaced);
   });
 
-  it("keeps them where the node was cordoned for a recommendation, and is drained for an interruption", async () => {
+  it("keeps the new machine's pods if an interruption follows a recommendation that only cordoned", async () => {
     const one = await stage({ policy: { onNotice: { rebalance: "Cordon" } } });
     const { world } = one;
     await controlled(world, async () => {
@@ -178,7 +180,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(ending(world)).toEqual(replaced);
   });
 
-  it("keeps them, and its machine, where the old one was about to be released", async () => {
+  it("keeps its pods and its machine if the old machine was about to be released", async () => {
     const instance = { loadBalancerDelay: "2m" };
     const one = await stage({ policy: { instance }, maxUnavailable: 6 });
     const { world } = one;
@@ -199,7 +201,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     ["with no pod on its node", 0],
     ["with a pod that was bound to its node late", 1],
   ] as const)(
-    "keeps its machine where its Departure was deleted meanwhile, %s",
+    "keeps its machine if its Departure was deleted during the release, %s",
     async (_, late) => {
       const one = await stage({ maxUnavailable: 6 });
       const { world } = one;
@@ -222,7 +224,7 @@ describe("a node whose machine was replaced under its name while the watches wer
     },
   );
 
-  it("keeps them where another controller takes the drain up from a stale list", async () => {
+  it("keeps the new machine's pods if another controller continues the drain from a stale list", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {
@@ -244,7 +246,7 @@ describe("a node whose machine was replaced under its name while the watches wer
   });
 });
 
-describe("a release that has to be tried again", () => {
+describe("a release that is retried", () => {
   it.each([
     { what: "the Node cannot be removed", method: "DELETE", path: /nodes\/n1$/ },
     {
@@ -254,7 +256,7 @@ describe("a release that has to be tried again", () => {
       silent: true,
     },
   ] as const)(
-    "leaves the machine alone that the group has made meanwhile, where $what",
+    "does not release the group's new machine if $what",
     async ({ method, path, ...how }) => {
       const one = await stage({ maxUnavailable: 6 });
       const { world } = one;
@@ -282,8 +284,8 @@ describe("a release that has to be tried again", () => {
   );
 });
 
-describe("what only a stale view says is looked for afresh", () => {
-  it("a node that is not in the list of a new leader is not gone for that", async () => {
+describe("with a stale view", () => {
+  it("a node that is missing from a new leader's list does not count as gone", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {
@@ -326,8 +328,8 @@ describe("what only a stale view says is looked for afresh", () => {
   });
 });
 
-describe("pods that come to a node while it drains", () => {
-  it("leave as the others do, once the node has been looked at again", async () => {
+describe("pods that are bound to a node while it drains", () => {
+  it("are evicted like the others, once the node was read again", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {
@@ -339,7 +341,7 @@ describe("pods that come to a node while it drains", () => {
     expect(untouched(world)).toEqual([]);
   });
 
-  it("are left alone while the node cannot be read, and the others are not", async () => {
+  it("are left alone while the node cannot be read; the others are evicted", async () => {
     const one = await stage({ maxUnavailable: 6 });
     const { world } = one;
     await controlled(world, async () => {
@@ -359,7 +361,7 @@ describe("pods that come to a node while it drains", () => {
     expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing", drain: { left: 0 } });
   });
 
-  it("are left alone where the Departure is gone by then", async () => {
+  it("are left alone once the Departure is gone", async () => {
     const one = await stage();
     const { world } = one;
     await controlled(world, async () => {

@@ -14,7 +14,7 @@ it.each([
   [0, 60_000, 20],
   [2000, 60_000, 20],
 ])(
-  "After a pass of %i ms of thought that ended %i ms ago a change waits %i ms for others",
+  "After a pass that took %i ms and ended %i ms ago, a change waits %i ms for others",
   (decidingMs, restedMs, waits) => {
     expect(gatherAfter({ decidingMs: millis(decidingMs), restedMs: millis(restedMs) })).toBe(waits);
   },

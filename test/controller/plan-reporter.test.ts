@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, spotPolicy } from "../support/model-world.ts";
 
-/** The model's days begin at midnight UTC: nodes that last twelve hours never see the window. */
+/** The model starts at midnight UTC: nodes with a lifetime of twelve hours never see the window. */
 const never = { name: "late", type: "Allow", timeZone: "UTC", start: "20:00", end: "22:00" };
 
-it("A deadline that beats the windows is said loudly: by a reason, a warning Event and a gauge", async () => {
+it("A deadline outside the windows is reported by a reason, a warning Event and a gauge", async () => {
   const world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
   spotPolicy(world, { lifetime: { max: "12h", reserve: "30m" }, windows: [never] });
@@ -24,7 +24,7 @@ it("A deadline that beats the windows is said loudly: by a reason, a warning Eve
   await running;
 });
 
-it("The plan is shown as gauges: nodes managed, spacing, and departures by reason and phase", async () => {
+it("The plan has gauges: managed nodes, spacing, and departures by reason and phase", async () => {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
   spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" }, spacing: { min: "15m" } });
@@ -42,7 +42,7 @@ it("The plan is shown as gauges: nodes managed, spacing, and departures by reaso
   const series = of("lastcall_plan_spacing_seconds") ?? [];
   const spacing = Object.fromEntries(series.map(({ labels, value }) => [labels.kind, value]));
   expect(spacing).toMatchObject({ wanted: 900, reached: 900 });
-  // Three nodes of one launch time have two gaps in 23.5 hours, less what has passed at the last
+  // Three nodes with one launch time have two gaps in 23.5 hours, less the time until the last
   // plan.
   expect(spacing.best).toBeLessThanOrEqual((23.5 * 3600) / 2);
   expect(spacing.best).toBeGreaterThanOrEqual((23.5 * 3600 - 30) / 2);
@@ -50,7 +50,7 @@ it("The plan is shown as gauges: nodes managed, spacing, and departures by reaso
   await running;
 });
 
-it("A replica that leads no more shows no gauge of the fleet: what it last knew is another's to say", async () => {
+it("A replica that is no longer the leader exports no gauges of the fleet", async () => {
   const world = new ModelWorld();
   world.addNode("n0", "a");
   spotPolicy(world, { lifetime: { max: "24h" } });

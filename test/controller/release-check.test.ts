@@ -22,7 +22,10 @@ afterEach(async () => {
 
 const names = ["n0", "n1", "n2"];
 
-/** Three nodes that live for four hours; at 15 minutes' distance the first leaves after three. */
+/**
+ * Three nodes with a lifetime of four hours; with a spacing of 15 minutes the first leaves after
+ * three.
+ */
 async function fleet(
   releaserFor: (world: ModelWorld) => InstanceReleaser | undefined,
   spec: Readonly<Record<string, unknown>> = {},
@@ -42,7 +45,7 @@ async function fleet(
 
 type Check = InstanceReleaser["check"];
 
-/** A cloud whose answers a test can change; `asked` is one providerID for each question. */
+/** A cloud whose answers a test can change; `asked` has the providerID of each question. */
 function cloudThat(check: Check) {
   const cloud = { check, asked: [] as string[] };
   const releaserFor = (world: ModelWorld): InstanceReleaser => ({
@@ -80,7 +83,7 @@ function feasible(world: ModelWorld): Condition | undefined {
   return status?.conditions?.find(({ type }) => type === "Feasible");
 }
 
-/** `phase reason` of each departure. */
+/** The phase and the reason of each departure. */
 function standings(world: ModelWorld): readonly string[] {
   return world.list(departures).map(({ status }) => {
     const { phase, reason } = status as { phase: string; reason?: string };
@@ -98,8 +101,8 @@ function said(world: ModelWorld, reason: string): readonly string[] {
   );
 }
 
-describe("a fleet whose machines nobody here can release", () => {
-  it("is left alone for 72 hours, and it is said once a node", async () => {
+describe("a fleet whose machines cannot be released", () => {
+  it("is left alone for 72 hours, with one Event per node", async () => {
     const world = await fleet(() => undefined);
     await world.pass(hours(72));
     expect(world.steps).toEqual([]);
@@ -107,7 +110,7 @@ describe("a fleet whose machines nobody here can release", () => {
     expect(said(world, "ReleaseImpossible").toSorted()).toEqual(names);
   });
 
-  it("has it said by its policy before the first departure is due", async () => {
+  it("is reported by its policy before the first departure is due", async () => {
     const world = await fleet(() => undefined);
     await world.pass(minutes(1));
     expect(feasible(world)).toMatchObject({ status: "False", reason: "ReleaseImpossible" });
@@ -116,14 +119,14 @@ describe("a fleet whose machines nobody here can release", () => {
     expect(world.gauges.get("lastcall_plan_unreleasable")).toEqual([{ labels, value: 3 }]);
   });
 
-  it("is drained all the same at a notice", async () => {
+  it("is drained at a notice all the same", async () => {
     const world = await fleet(() => undefined);
     world.notice("n1", seconds(120));
     await world.pass(seconds(30));
     expect(world.stepsOf("n1").slice(0, 2)).toEqual(["cordon", "evict"]);
   });
 
-  it("is drained where the policy says that something else deletes drained machines", async () => {
+  it("is drained if the policy says release None", async () => {
     const world = await fleet(() => undefined, { instance: { release: "None" } });
     await world.pass(hours(4));
     expect(cordons(world)).toBe(3);
@@ -131,8 +134,8 @@ describe("a fleet whose machines nobody here can release", () => {
   });
 });
 
-describe("a permission that is missing", () => {
-  it("is told at the start by one question, before any departure is due", async () => {
+describe("a missing permission", () => {
+  it("is found at startup with one question, before any departure is due", async () => {
     const { cloud, releaserFor } = cloudThat(refused);
     const world = await fleet(releaserFor);
     await world.pass(seconds(10));
@@ -141,7 +144,7 @@ describe("a permission that is missing", () => {
     expect(feasible(world)?.message).toContain("the permission is missing");
   });
 
-  it("holds every departure back until it is granted", async () => {
+  it("holds every departure until it is granted", async () => {
     const { cloud, releaserFor } = cloudThat(refused);
     const world = await fleet(releaserFor);
     await world.pass(hours(5));
@@ -151,7 +154,7 @@ describe("a permission that is missing", () => {
     await world.passUntil(() => world.released.length === 3, hours(1));
   });
 
-  it("holds back what a person asked for as well", async () => {
+  it("holds departures that a person requested, too", async () => {
     const { cloud, releaserFor } = cloudThat(refused);
     const world = await fleet(releaserFor);
     const uid = world.get(`${nodes}/n2`)?.metadata?.uid ?? "";
@@ -169,10 +172,10 @@ describe("a permission that is missing", () => {
     await world.passUntil(() => world.released.length === 1, minutes(5));
   });
 
-  it("is seen by the last look before the cordon where it was withdrawn since", async () => {
+  it("is found by the last check before the cordon if it was withdrawn meanwhile", async () => {
     const { cloud, releaserFor } = cloudThat(granted);
     const world = await fleet(releaserFor);
-    // The departure begins as its status is written; what comes after that is its own last look.
+    // The departure starts with the write of its status; its own last check comes after that.
     world.beforeWrite = ({ method, path, body }) => {
       const phase = (body as { status?: { phase?: string } } | undefined)?.status?.phase;
       if (method !== "GET" && path.endsWith("/status") && phase === "Preparing") {
@@ -191,7 +194,7 @@ describe("a permission that is missing", () => {
     await world.passUntil(() => world.released.length === 3, hours(1));
   });
 
-  it("and that look halts no waves, since nothing has begun", async () => {
+  it("halts no waves if that check finds it, as nothing has started", async () => {
     const { cloud, releaserFor } = cloudThat(granted);
     const world = await fleet(releaserFor, { waves: { sizes: [1] } });
     world.beforeWrite = ({ method, path, body }) => {
@@ -208,7 +211,7 @@ describe("a permission that is missing", () => {
   });
 });
 
-describe("a release that fails after the drain", () => {
+describe("a failed release after the drain", () => {
   async function failing(fault: LastcallError) {
     const cloud: { fault: LastcallError | undefined } = { fault };
     const world = await fleet(({ releaser }) => ({
@@ -219,7 +222,7 @@ describe("a release that fails after the drain", () => {
     return { cloud, world };
   }
 
-  it("is told with its cause by the status, an Event and a metric", async () => {
+  it("is reported with its cause by status, Event and metric", async () => {
     const fault = new LastcallError("CLOUD_REFUSED", "Cannot recreate n0: the quota is used up");
     const { world } = await failing(fault);
     const ended = () =>
@@ -235,7 +238,7 @@ describe("a release that fails after the drain", () => {
     expect(world.counted).toContain("lastcall_errors_total code=CLOUD_REFUSED");
   });
 
-  it("for an outage is told once, and goes on when that is over", async () => {
+  it("is reported once for an outage, and retried until it succeeds", async () => {
     const fault = new LastcallError("CLOUD_UNREACHABLE", "Cannot recreate: no answer");
     const { cloud, world } = await failing(fault);
     const told = () =>
@@ -254,11 +257,11 @@ describe("a release that fails after the drain", () => {
   });
 });
 
-describe("a release that an outage keeps from being asked for", () => {
+describe("a release that never reaches the cloud", () => {
   const fault = new LastcallError("CLOUD_UNREACHABLE", "Cannot recreate: no answer");
   const lost: InstanceReleaser["release"] = () => Promise.reject(fault);
 
-  it("is given up after instance.awaitMachine, and the node put back to work", async () => {
+  it("is given up after instance.awaitMachine, and the node is uncordoned", async () => {
     const spec = { instance: { awaitMachine: "10m" } };
     const world = await fleet(({ releaser }) => ({ ...releaser, release: lost }), spec);
     await world.passUntil(() => cordons(world) === 1, hours(4));
@@ -266,7 +269,7 @@ describe("a release that an outage keeps from being asked for", () => {
     await world.passUntil(() => world.podsOn(cordoned).length === 0, minutes(2));
     await world.pass(minutes(9));
     expect(world.statusOf(cordoned).phase).toBe("Releasing");
-    // A minute of it is for the cloud to show whether it took the last request after all.
+    // One more minute is for the cloud to show whether it took the last request after all.
     await world.pass(minutes(3));
     expect(world.statusOf(cordoned)).toMatchObject({
       ...{ phase: "Ended", outcome: "Failed", reason: "ReleaseFailed" },
@@ -276,7 +279,7 @@ describe("a release that an outage keeps from being asked for", () => {
     expect(world.released).toEqual([]);
   });
 
-  it("is said under a notice, and then the cloud is waited for", async () => {
+  it("is reported at a notice, and the machine is then left to the cloud", async () => {
     const spec = { instance: { awaitMachine: "1m" }, onNotice: { spotInterruption: "Release" } };
     const world = await fleet(({ releaser }) => ({ ...releaser, release: lost }), spec);
     world.notice("n1", minutes(4));
@@ -295,7 +298,7 @@ describe("a cloud that cannot be asked", () => {
   it.each([
     ["does not answer at all", silent, "has not answered within 10 s"],
     ["refuses a token", tokenless, "connection refused"],
-  ])("because it %s holds every departure back until it can", async (_, check, cause) => {
+  ])("because it %s holds every departure until it can", async (_, check, cause) => {
     const { cloud, releaserFor } = cloudThat(check);
     const world = await fleet(releaserFor);
     await world.pass(minutes(1));
@@ -317,11 +320,11 @@ describe("a cloud that cannot be asked", () => {
     const before = cloud.asked.length;
     await world.pass(minutes(10));
     expect(cloud.asked.length - before).toBeGreaterThan(0);
-    // Four at once, at most one round of new ones and one of old ones a minute.
+    // Four in parallel, with at most one round of new ones and one of old ones a minute.
     expect(cloud.asked.length - before).toBeLessThanOrEqual(10 * 8);
   });
 
-  it("does not keep a notice waiting, not even one that comes during the last look", async () => {
+  it("delays no notice, not even one that arrives during the last check", async () => {
     const { cloud, releaserFor } = cloudThat(granted);
     const world = await fleet(releaserFor);
     let begun: string | undefined;

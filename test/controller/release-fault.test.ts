@@ -20,7 +20,7 @@ const unreachable = () =>
 const unauthorized = () =>
   Promise.reject(new LastcallError("CLOUD_CREDENTIALS", "Cannot look: the token has expired"));
 
-/** A cloud that took the first request to let n1 go, of which its answer was lost. */
+/** A cloud that accepts the first request to release n1, but whose answer is lost. */
 function lostAnswer(world: ModelWorld, look: { now: Look }) {
   const asked: string[] = [];
   const release: InstanceReleaser["release"] = async (request, signal) => {
@@ -43,7 +43,7 @@ function start(world: ModelWorld, releaserFor: () => InstanceReleaser | undefine
   running.push({ stop, done: world.startController(stop.signal, { releaserFor }) });
 }
 
-/** Three nodes, one of which a person lets go. */
+/** Three nodes, one of which a person wants to leave. */
 async function fleet(): Promise<ModelWorld> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
@@ -60,7 +60,7 @@ async function fleet(): Promise<ModelWorld> {
   return world;
 }
 
-describe("a machine whose cloud was asked to let it go, and then fails", () => {
+describe("a node whose release was requested from a cloud that then fails", () => {
   it.each([
     ["does not answer", unreachable],
     ["takes no credentials any more", unauthorized],
@@ -70,7 +70,7 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
         return { kind: "Present", id: "n1-1", bornAt: undefined, running: false };
       },
     ],
-  ] as const)("is not put back to work while that %s, however long", async (_, fault) => {
+  ] as const)("stays cordoned while that %s, however long", async (_, fault) => {
     const world = await fleet();
     const look: { now: Look } = { now: fault };
     const { asked, releaser } = lostAnswer(world, look);
@@ -93,7 +93,7 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
     expect(world.released).toHaveLength(1);
   });
 
-  it("is not put back to work by a look that came before the cloud showed what it had taken", async () => {
+  it("stays cordoned although a check ran before the cloud showed the request it had accepted", async () => {
     const world = await fleet();
     let askedAt: number | undefined;
     const isLate = () => world.clock.now() >= (askedAt ?? Number.POSITIVE_INFINITY) + 20_000;
@@ -119,7 +119,7 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
     expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing" });
   });
 
-  it("is put back to work as soon as a look shows that it stays, past the bound", async () => {
+  it("is uncordoned as soon as a check shows that its machine stays, past the limit", async () => {
     const world = await fleet();
     const refuse = () =>
       Promise.reject(
@@ -132,7 +132,7 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("is not put back by the next leader, whose first look fails for good", async () => {
+  it("stays cordoned under the next leader whose first check fails permanently", async () => {
     const world = await fleet();
     const look: { now: Look } = { now: unreachable };
     const { asked, releaser } = lostAnswer(world, look);
@@ -148,8 +148,8 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
   });
 });
 
-describe("a release that a new leader takes up", () => {
-  it("is asked of whom the former one asked, whatever the labels of its Node say by then", async () => {
+describe("a release that a new leader continues", () => {
+  it("uses the mode of the previous leader, even if the labels of its Node have changed", async () => {
     const world = await fleet();
     const label = (value: string | null): void => {
       const patchType = "application/merge-patch+json";

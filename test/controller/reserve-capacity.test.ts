@@ -20,7 +20,7 @@ import {
 
 const isEviction = ({ path }: KubeRequest) => path.endsWith("/eviction");
 
-/** Two pods of two cores on `n0`, and room for two more elsewhere. */
+/** Two pods of two cores each on `n0`, and room for two more elsewhere. */
 async function twoPodsOnFirst(world: ModelWorld): Promise<void> {
   close(world, ["n1", "n2"]);
   workload(world, "web", { replicas: 2, cpu: "2" });
@@ -29,8 +29,8 @@ async function twoPodsOnFirst(world: ModelWorld): Promise<void> {
   expect(world.podsOn("n0")).toHaveLength(2);
 }
 
-describe("a departure with make before break", () => {
-  it("evicts nobody before a placeholder for each pod runs on another node", async () => {
+describe("a departure with a replacement before the drain", () => {
+  it("evicts no pod before a placeholder for each one runs on another node", async () => {
     const world = capacityStory();
     await twoPodsOnFirst(world);
     let atFirstEviction: readonly Placeholder[] | undefined;
@@ -44,7 +44,7 @@ describe("a departure with make before break", () => {
     expect(ledgerOf(world, "n0").outcome).toBe("Planned");
   });
 
-  it("gives the room of a pod up once its eviction is accepted, pod by pod, and keeps none", async () => {
+  it("deletes a pod's placeholder once its eviction is accepted, and leaves none", async () => {
     const world = capacityStory();
     await twoPodsOnFirst(world);
     const uidOf = new Map(world.podsOn("n0").map((pod) => [pod.metadata?.name, pod.metadata?.uid]));
@@ -59,7 +59,7 @@ describe("a departure with make before break", () => {
     expect(placeholdersOf(world)).toEqual([]);
   });
 
-  it("keeps the room of a pod that its budget holds", async () => {
+  it("keeps the placeholder of a pod that its budget holds", async () => {
     const world = capacityStory();
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "2", maxUnavailable: 0 });
@@ -71,7 +71,7 @@ describe("a departure with make before break", () => {
     expect(placeholdersOf(world).map(({ phase }) => phase)).toEqual(["Running", "Running"]);
   });
 
-  it("has the replacements take the room that was kept for them", async () => {
+  it("runs the replacements on the capacity that was reserved for them", async () => {
     const world = capacityStory({ nodes: ["n0", "n1"] });
     close(world, ["n1"]);
     workload(world, "web", { replicas: 2, cpu: "2" });
@@ -84,7 +84,7 @@ describe("a departure with make before break", () => {
     expect(phases).toEqual(["Running", "Running"]);
   });
 
-  it("makes a placeholder anew that came to the node before the scheduler heard of its cordon", async () => {
+  it("recreates a placeholder that was bound to the node before the scheduler saw the cordon", async () => {
     const world = capacityStory();
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
@@ -102,7 +102,7 @@ describe("a departure with make before break", () => {
     expect(atFirstEviction?.map(({ node }) => node)).not.toContain("n0");
   });
 
-  it("makes no placeholder for pods that come back nowhere else", async () => {
+  it("creates no placeholder for a pod that nothing recreates", async () => {
     const world = capacityStory();
     world.create("/api/v1/namespaces/default/pods", {
       apiVersion: "v1",
@@ -116,7 +116,7 @@ describe("a departure with make before break", () => {
   });
 });
 
-/** A scheduler that still has the node as it was binds the first placeholder to it. */
+/** Binds the first placeholder to the node, as a scheduler does that has not seen the cordon. */
 function firstPlaceholderOn(world: ModelWorld, node: string): () => readonly string[] {
   const bound: string[] = [];
   const { api } = world;
@@ -132,8 +132,8 @@ function firstPlaceholderOn(world: ModelWorld, node: string): () => readonly str
   return () => bound;
 }
 
-describe("room that is not to be had", () => {
-  /** Both nodes are full, so that no placeholder finds a place. */
+describe("capacity that is not available", () => {
+  /** Both nodes are full, so no placeholder can be scheduled. */
   async function fullHouse(
     replacement: Readonly<Record<string, string>>,
     more: Omit<StoryOptions, "nodes"> = {},
@@ -144,7 +144,7 @@ describe("room that is not to be had", () => {
     return world;
   }
 
-  it("is waited for as long as the policy says; then the drain goes on, and it is said", async () => {
+  it("is awaited until the policy's timeout; then the drain starts, with an Event", async () => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "7m", onTimeout: "Proceed" });
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
@@ -159,7 +159,7 @@ describe("room that is not to be had", () => {
     expect(placeholdersOf(world)).toEqual([]);
   });
 
-  it("does not use up the time that the drain itself may take", async () => {
+  it("does not use up the drain timeout", async () => {
     const rule = { when: "BeforeDrain", timeout: "7m", onTimeout: "Proceed" };
     const world = await fullHouse(rule, { drain: { timeout: "5m", onTimeout: "RollBack" } });
     depart(world, "n0");
@@ -170,7 +170,7 @@ describe("room that is not to be had", () => {
   it.each<[string, (world: ModelWorld) => string]>([
     ["its node", () => `${nodes}/n0`],
     ["its Departure", (world) => `${departures}/${world.departureOf("n0")?.metadata?.name}`],
-  ])("is given up when %s disappears", async (_, pathIn) => {
+  ])("is no longer reserved when %s disappears", async (_, pathIn) => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "10m", onTimeout: "RollBack" });
     depart(world, "n0");
     const stop = new AbortController();
@@ -183,7 +183,7 @@ describe("room that is not to be had", () => {
     await running;
   });
 
-  it("puts the node back to work where the policy says RollBack", async () => {
+  it("rolls the departure back if the policy says RollBack", async () => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "7m", onTimeout: "RollBack" });
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
@@ -193,7 +193,7 @@ describe("room that is not to be had", () => {
     expect(placeholdersOf(world)).toEqual([]);
   });
 
-  it("is there as soon as a new node brings it", async () => {
+  it("is reserved as soon as a new node provides it", async () => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "10m", onTimeout: "RollBack" });
     depart(world, "n0");
     const waits = () => placeholdersOf(world).length === 2;
@@ -209,7 +209,7 @@ describe("room that is not to be had", () => {
     await running;
   });
 
-  it("is not waited for any longer when the cloud's notice comes", async () => {
+  it("is no longer awaited when a notice arrives", async () => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "10m", onTimeout: "RollBack" });
     depart(world, "n0");
     const stop = new AbortController();
@@ -236,7 +236,7 @@ describe("room that is not to be had", () => {
     await running;
   });
 
-  it("is looked for in vain without the PriorityClass, and the API's words are passed on", async () => {
+  it("cannot be reserved without the PriorityClass, and the Event quotes the API server", async () => {
     const world = await fullHouse(
       { when: "BeforeDrain", timeout: "2m", onTimeout: "RollBack" },
       { withoutPriorityClass: true },
@@ -248,7 +248,7 @@ describe("room that is not to be had", () => {
     expect(event?.message).toContain("no PriorityClass with name lastcall-placeholder was found");
   });
 
-  it("is given up when a person takes the departure back", async () => {
+  it("is no longer reserved when a person cancels the departure", async () => {
     const world = await fullHouse({ when: "BeforeDrain", timeout: "10m", onTimeout: "RollBack" });
     depart(world, "n0");
     const stop = new AbortController();
@@ -263,10 +263,10 @@ describe("room that is not to be had", () => {
   });
 });
 
-describe("a controller that dies while room is made", () => {
+describe("a controller that dies while capacity is being reserved", () => {
   const rule = { when: "BeforeDrain", timeout: "10m", onTimeout: "RollBack" };
 
-  /** One controller waits for room for two minutes and dies. */
+  /** A controller waits for capacity for two minutes and dies. */
   async function orphaned(): Promise<ModelWorld> {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: rule });
     workload(world, "web", { replicas: 4, cpu: "2" });
@@ -282,7 +282,7 @@ describe("a controller that dies while room is made", () => {
     return world;
   }
 
-  it("is succeeded by one that goes on with the same placeholders and the same clock", async () => {
+  it("is succeeded by one that continues with the same placeholders and the same timeout", async () => {
     const world = await orphaned();
     const before = placeholdersOf(world).map(({ name }) => name);
     await world.pass(minutes(1));
@@ -298,7 +298,7 @@ describe("a controller that dies while room is made", () => {
     await running;
   });
 
-  it("is succeeded by one that sweeps what a departure without a record has left", async () => {
+  it("is succeeded by one that deletes the placeholders of a deleted Departure", async () => {
     const world = await orphaned();
     const name = world.departureOf("n0")?.metadata?.name;
     world.api.handle({ method: "DELETE", path: `${departures}/${name}` });

@@ -10,7 +10,7 @@ import {
   webWorkload,
 } from "../support/model-world.ts";
 
-/** Four hours with the controller on it: each of the first nodes has left by then. */
+/** Runs the controller for four hours; each of the first nodes has left by then. */
 async function rotated(world: ModelWorld): Promise<readonly KubeObject[]> {
   const stop = new AbortController();
   const running = world.startController(stop.signal);
@@ -33,7 +33,7 @@ function fleet(names: readonly string[] = ["n0", "n1", "n2", "n3"]): ModelWorld 
 }
 
 describe("a fleet under a policy", () => {
-  it("leaves node by node at the planned instants, drained and released", async () => {
+  it("leaves node by node at the planned times, drained and released", async () => {
     const world = fleet();
     const ended = await rotated(world);
     expect(ended.map((one) => (one.status as { outcome: string }).outcome)).toEqual(
@@ -49,7 +49,7 @@ describe("a fleet under a policy", () => {
     expect(world.released).toHaveLength(4);
   });
 
-  it("keeps a departure that has ended for 72 hours, and no longer", async () => {
+  it("keeps a departure for 72 hours after its end", async () => {
     const world = fleet(["n0"]);
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -57,7 +57,7 @@ describe("a fleet under a policy", () => {
     await world.pass(hours(4));
     const [ended] = world.list(departures).filter(({ status }) => isEnded(status));
     const firstUid = ended?.metadata?.uid;
-    // It has ended within a quarter of an hour after 03:30.
+    // It ended within a quarter of an hour after 03:30.
     await world.pass(hours(71));
     expect(first()).toBe(true);
     await world.pass(hours(1));
@@ -66,7 +66,7 @@ describe("a fleet under a policy", () => {
     await running;
   });
 
-  it("has each node cordoned before its first eviction, and its machine gone before its Node", async () => {
+  it("cordons each node before the first eviction, and releases its machine before it removes the Node", async () => {
     const world = fleet();
     await rotated(world);
     for (const name of ["n0", "n1", "n2", "n3"]) {
@@ -78,7 +78,7 @@ describe("a fleet under a policy", () => {
     }
   });
 
-  it("says in an Event when each departure is scheduled, begins and ends", async () => {
+  it("reports in Events when each departure is scheduled, starts and ends", async () => {
     const world = fleet();
     const uid = world.get(`${nodes}/n0`)?.metadata?.uid;
     await rotated(world);
@@ -92,7 +92,7 @@ describe("a person", () => {
   const draining = (world: ModelWorld) =>
     names.find((name) => world.statusOf(name).phase === "Draining");
 
-  /** Lets a departure come to its drain, acts on its node, and looks five seconds later. */
+  /** Runs a departure until its drain, acts on its node, and waits five seconds. */
   async function afterActing(
     act: (world: ModelWorld, node: string) => void,
   ): Promise<{ world: ModelWorld; node: string }> {
@@ -111,7 +111,7 @@ describe("a person", () => {
     return { world, node };
   }
 
-  it("takes a departure back by uncordoning the node", async () => {
+  it("cancels a departure by uncordoning the node", async () => {
     const { world, node } = await afterActing((it, name) =>
       it.patchNode(name, { spec: { unschedulable: null } }),
     );
@@ -119,7 +119,7 @@ describe("a person", () => {
     expect(world.marksOf(node)).toEqual([]);
   });
 
-  it("takes a departure back by a hold on the node", async () => {
+  it("cancels a departure by putting a hold on the node", async () => {
     const { world, node } = await afterActing((it, name) =>
       it.patchNode(name, { metadata: { annotations: { "lastcall.dev/hold": "true" } } }),
     );
@@ -127,7 +127,7 @@ describe("a person", () => {
     expect(world.marksOf(node)).toEqual([]);
   });
 
-  it("takes departures back by pausing the policy and deleting them", async () => {
+  it("cancels departures by pausing the policy and deleting them", async () => {
     const { world, node } = await afterActing((it, name) => {
       it.patchPolicy({ spec: { paused: true } });
       const departure = it.departureOf(name)?.metadata?.name;
@@ -138,7 +138,7 @@ describe("a person", () => {
 });
 
 describe("a policy that is deleted", () => {
-  it("has the departure under way finished, and the others called off", async () => {
+  it("has its running departure completed, and the others cancelled", async () => {
     const world = fleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -162,7 +162,7 @@ describe("a policy that is deleted", () => {
 });
 
 describe("the status of a policy", () => {
-  it("says how many nodes it matches, how far apart they leave, and when the next one does", async () => {
+  it("says how many nodes match, how far apart they leave, and when the next one does", async () => {
     const world = fleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -172,8 +172,8 @@ describe("the status of a policy", () => {
     expect(world.get(`${policies}/spot`)?.status).toMatchObject({
       matchedNodes: 4,
       departures: { scheduled: 4, underWay: 0, done24h: 0 },
-      // Four nodes of one launch time with 3 h 30 min to leave in: three gaps of 70 minutes at
-      // best.
+      // Four nodes with one launch time and 3 h 30 min to leave in: at best three gaps of 70
+      // minutes.
       spacing: { wantedSeconds: 900, reachedSeconds: 900, bestSeconds: expect.closeTo(4200, -1) },
       forecast: { feasible: true, late: [], widenBySeconds: 0 },
       nextDepartureAt: "2026-11-20T02:45:00.000Z",
@@ -186,7 +186,7 @@ describe("the status of a policy", () => {
 });
 
 describe("a quiet fleet", () => {
-  it("appears to by nobody between two departures", async () => {
+  it("causes no writes between two departures", async () => {
     const world = fleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -218,7 +218,7 @@ describe("a notice", () => {
     return world;
   }
 
-  it("begins at once, marks the node and drains it against the deadline", async () => {
+  it("starts at once, marks the node and drains it before the deadline", async () => {
     const world = await noticed({}, async (it) => {
       await it.pass(seconds(1));
       expect(it.marksOf("n1")).toContain("unschedulable");
@@ -230,7 +230,7 @@ describe("a notice", () => {
     expect(world.statusOf("n1").outcome).toBe("Preempted");
   });
 
-  it("that never comes true puts the node back to work", async () => {
+  it("that never comes true ends with the node uncordoned", async () => {
     const world = await noticed({}, (it) => it.pass(minutes(15)));
     expect(world.statusOf("n1").outcome).toBe("Cancelled");
     expect(world.marksOf("n1")).toEqual([]);
@@ -244,7 +244,7 @@ describe("a notice", () => {
         "Warning Node n1: The cloud has given notice (SpotInterruption): n1 stays, because policy spot ignores such notices.",
       ],
     ],
-  ])("is left alone where the policy says %s, with its Events", async (reaction, wanted) => {
+  ])("is ignored if the policy says %s, with the matching Events", async (reaction, wanted) => {
     const world = await noticed({ spotInterruption: reaction }, (it) => it.pass(seconds(5)));
     expect(world.statusOf("n1").outcome).toBe("Cancelled");
     expect(world.stepsOf("n1")).toEqual([]);
@@ -254,7 +254,7 @@ describe("a notice", () => {
     ).toEqual(wanted);
   });
 
-  it("cordons and evicts nobody where the policy says Cordon", async () => {
+  it("cordons and evicts no pods if the policy says Cordon", async () => {
     const world = await noticed({ spotInterruption: "Cordon" }, (it) => it.pass(seconds(30)));
     expect(world.stepsOf("n1")).toEqual(["cordon"]);
     expect(world.statusOf("n1").phase).toBe("Draining");
@@ -262,7 +262,7 @@ describe("a notice", () => {
 });
 
 describe("a dry run", () => {
-  it("writes nothing and says what it would do", async () => {
+  it("writes nothing, and logs what it would do", async () => {
     const world = fleet();
     await world.pass(seconds(30));
     const stop = new AbortController();

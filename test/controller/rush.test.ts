@@ -14,8 +14,8 @@ interface Leave {
 }
 
 /**
- * Two pods of n1 that want more grace than a notice of 30 s leaves them, and evictions that wait
- * for 8 s before they go out. Three seconds after the notice something more may happen.
+ * Two pods on n1 that ask for more grace than a notice of 30 s leaves, and evictions that are
+ * delayed by 8 s. `happens` runs three seconds after the notice.
  */
 async function rush(happens: (world: ModelWorld) => void = () => {}) {
   const world = new ModelWorld();
@@ -58,17 +58,17 @@ function graceOf({ body }: KubeRequest, verb: Leave["verb"]): number | undefined
   return (options as { gracePeriodSeconds?: number } | undefined)?.gracePeriodSeconds;
 }
 
-describe("evictions that wait for their turn in a rush of notices", () => {
-  it("are no answer of a budget: no pod is deleted past it", async () => {
+describe("evictions that wait in a burst of requests", () => {
+  it("do not count as refused by a budget: no pod is deleted regardless of it", async () => {
     const { left, world } = await rush();
     expect(left.map(({ verb }) => verb)).toEqual(["evict", "evict"]);
     expect(world.statusOf("n1")).toMatchObject({ drain: { evicted: 2, forced: 0 } });
   });
 
-  it("name the grace that is left as they go out", async () => {
+  it("carry the grace that is left when they are sent", async () => {
     const { left } = await rush();
     const [first] = left;
-    // The notice comes 5 s after dawn, its deadline 30 s later.
+    // The notice arrives 5 s after dawn; its deadline is 30 s later.
     const leftSeconds = 35 - (first?.afterSeconds ?? 0);
     expect(left.map(({ graceSeconds }) => graceSeconds)).toEqual([
       Math.floor(leftSeconds),
@@ -76,7 +76,7 @@ describe("evictions that wait for their turn in a rush of notices", () => {
     ]);
   });
 
-  it("are not sent when the notice has been taken back by then", async () => {
+  it("are not sent if the notice has been withdrawn meanwhile", async () => {
     const { left, world } = await rush((world) => {
       const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
       const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
@@ -89,7 +89,7 @@ describe("evictions that wait for their turn in a rush of notices", () => {
   });
 });
 
-describe("an eviction whose turn comes when another may lead", () => {
+describe("a request that waits while the lead is lost", () => {
   const pod = { namespace: "default", name: "web-0", uid: "uid-1" };
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   const telemetry = {

@@ -13,7 +13,8 @@ import {
 } from "./capacity-story.ts";
 
 /**
- * `n0` is to leave with a single pod that its budget keeps and another; there is room elsewhere.
+ * `n0` is to leave with two pods, one of which is a single replica that its budget holds; there is
+ * room elsewhere.
  */
 async function leaving(onSingleReplica: string): Promise<ModelWorld> {
   const drain = { timeout: "5m", onTimeout: "RollBack", onSingleReplica };
@@ -33,8 +34,8 @@ async function single(onSingleReplica: string): Promise<ModelWorld> {
   return world;
 }
 
-describe("a single replica that its budget keeps", () => {
-  it("is moved by one rollout restart of its owner, past no budget, where the policy says so", async () => {
+describe("a single replica that its budget holds", () => {
+  it("is moved by one rollout restart of its owner if the policy says RestartOwner", async () => {
     const world = await single("RestartOwner");
     const asked = world.writes.filter((write) => /deployments|eviction|pods\/db/.test(write));
     expect(asked.toSorted()).toEqual([
@@ -53,7 +54,7 @@ describe("a single replica that its budget keeps", () => {
     ).toEqual(["db", "web"]);
   });
 
-  it("is left alone when its departure is off before the restart has had its turn in a rush", async () => {
+  it("is left alone if its departure is cancelled before the restart is sent", async () => {
     const world = await leaving("RestartOwner");
     const send = world.api.send.bind(world.api);
     let fate: "Asked" | "CalledOff" | "HadItsTurn" | undefined;
@@ -80,11 +81,8 @@ describe("a single replica that its budget keeps", () => {
     expect(JSON.stringify(body)).not.toContain("lastcall.dev/restarted-for");
   });
 
-  describe("with a policy that says RestartOwner, where the right for it is missing", () => {
-    /**
-     * The API server answers as RBAC would where the role of `deploy/restart-owner` is not
-     * installed.
-     */
+  describe("with RestartOwner but without the permission for it", () => {
+    /** The API server answers as RBAC does without the role of `deploy/restart-owner`. */
     async function refused(path: RegExp): Promise<ModelWorld> {
       const world = await leaving("RestartOwner");
       const send = world.api.send.bind(world.api);
@@ -100,7 +98,7 @@ describe("a single replica that its budget keeps", () => {
     it.each([
       ["its workload", deployments],
       ["its ReplicaSet", replicaSets],
-    ])("is waited for as with Wait, and %s is asked about once", async (_, path) => {
+    ])("is handled as with Wait, and %s is requested once", async (_, path) => {
       const world = await refused(path);
       await told(world, hasEnded(world, "n0"), minutes(20));
       expect(ledgerOf(world, "n0").outcome).toBe("RolledBack");
@@ -113,7 +111,7 @@ describe("a single replica that its budget keeps", () => {
       expect(said[0]).toContain('"pod":"default/db-');
     });
 
-    it("is evicted as soon as its budget lets it go", async () => {
+    it("is evicted as soon as its budget allows", async () => {
       const world = await refused(deployments);
       const isRefused = () => world.logged.join().includes("restart-refused");
       const isCounted = () =>
@@ -128,7 +126,7 @@ describe("a single replica that its budget keeps", () => {
     });
   });
 
-  it("is waited for otherwise, and the node goes back to work", async () => {
+  it("is not moved if the policy says Wait, and the departure is rolled back", async () => {
     const world = await single("Wait");
     expect(ledgerOf(world, "n0").outcome).toBe("RolledBack");
     expect(world.writes.filter((write) => write.includes("deployments"))).toEqual([]);

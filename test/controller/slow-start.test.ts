@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, policies, webWorkload } from "../support/model-world.ts";
 
-/** A policy for the nodes of a zone, under one budget for the whole cluster. */
+/** A policy for the nodes of a zone, with one budget for the whole cluster. */
 function zonePolicy(world: ModelWorld, zone: string, max: string): void {
   const term = { key: "topology.kubernetes.io/zone", operator: "In", values: [zone] };
   world.create(policies, {
@@ -23,7 +23,7 @@ function hold(world: ModelWorld, node: string, isHeld: boolean): void {
   world.api.handle({ method: "PATCH", path, patchType, body: { spec: { hold: isHeld } } });
 }
 
-it("a start that is still being written counts in the budgets of the passes after it", async () => {
+it("a start that is being written counts in the budgets of the following passes", async () => {
   const world = new ModelWorld();
   for (const [name, zone] of ["a1", "b1", "b2"].map((name) => [name, name[0]] as const)) {
     world.addNode(name, zone as string);
@@ -32,7 +32,7 @@ it("a start that is still being written counts in the budgets of the passes afte
   // b1 leaves at 01:15 and b2 at 01:30; a1 at 01:20.
   zonePolicy(world, "a", "1h50m");
   zonePolicy(world, "b", "2h");
-  // A server that answers a beginning after twenty seconds.
+  // A server that takes twenty seconds to answer the write of a start.
   const begun: string[] = [];
   const send = world.api.send.bind(world.api);
   world.api.send = async (request) => {
@@ -48,7 +48,7 @@ it("a start that is still being written counts in the budgets of the passes afte
   await world.pass(minutes(1));
   hold(world, "b1", true);
   await world.pass(minutes(79));
-  // The start of a1 is on its way as a person lets b1 go, which was due before it.
+  // The start of a1 is being written when a person releases b1, which was due earlier.
   await world.pass(seconds(5));
   expect(begun).toEqual(["a1"]);
   hold(world, "b1", false);

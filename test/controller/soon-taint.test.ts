@@ -9,7 +9,9 @@ let stop: AbortController;
 let running: Promise<void>;
 let world: ModelWorld;
 
-/** As far apart as may be: one leaves at 02:00, its earliest, the other at 03:30, its deadline. */
+/**
+ * As far apart as possible: one leaves at 02:00, its earliest, the other at 03:30, its deadline.
+ */
 function start(departingSoonMs?: ReturnType<typeof minutes>): void {
   world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
@@ -42,8 +44,8 @@ const soonNodes = () =>
   ["n0", "n1"].filter((name) => taintsOf(name).some((one) => "key" in one && one.key === soon.key));
 const nodeWrites = () => world.writes.filter((one) => one.startsWith(`PATCH ${nodes}/`));
 
-describe("the taint of nodes that leave soon", () => {
-  it("comes so long before the departure, once, and on no other node", async () => {
+describe("the taint for nodes that leave soon", () => {
+  it("is added once, as long before the departure as the option says, to no other node", async () => {
     start(minutes(30));
     await world.pass(minutes(89));
     expect(soonNodes()).toEqual([]);
@@ -53,7 +55,7 @@ describe("the taint of nodes that leave soon", () => {
     expect(nodeWrites()).toHaveLength(1);
   });
 
-  it("goes with the plan, and leaves the taints of others", async () => {
+  it("is removed with the plan, which leaves other taints alone", async () => {
     start(minutes(30));
     const tainted = { op: "add", path: "/spec/taints", value: [foreign] };
     for (const name of ["n0", "n1"]) {
@@ -70,7 +72,7 @@ describe("the taint of nodes that leave soon", () => {
     expect(taintsOf(name)).toEqual([foreign]);
   });
 
-  it("goes where the option is taken away while no controller ran", async () => {
+  it("is removed if the option was removed while no controller ran", async () => {
     start(minutes(30));
     await world.pass(minutes(95));
     expect(soonNodes()).toHaveLength(1);
@@ -80,13 +82,13 @@ describe("the taint of nodes that leave soon", () => {
     expect(soonNodes()).toEqual([]);
   });
 
-  it("is not written without the option", async () => {
+  it("is not added without the option", async () => {
     start();
     await world.pass(minutes(119));
     expect(nodeWrites()).toEqual([]);
   });
 
-  it("stays as it is on a node that departs, and does not keep it from departing", async () => {
+  it("does not prevent the departure of its node", async () => {
     start(minutes(30));
     await world.pass(hours(4));
     const outcomes = world

@@ -27,7 +27,7 @@ function conditionOf(world: ModelWorld, name: string, type: string) {
 const policiesOf = (world: ModelWorld) =>
   world.list(departures).map(({ spec }: KubeObject) => (spec as { policy?: string }).policy);
 
-it("a policy that cannot be read stops its own nodes, and says so in status, Event and log", async () => {
+it("an unreadable policy stops only its own nodes, and is reported in status, Event and log", async () => {
   const world = new ModelWorld();
   for (const [name, zone] of [
     ["a1", "a"],
@@ -59,7 +59,7 @@ it("a policy that cannot be read stops its own nodes, and says so in status, Eve
   ]);
   expect(world.logged.filter((line) => line.includes("policy-invalid"))).toHaveLength(1);
 
-  // Once it can be read its nodes are planned, under it.
+  // Once the policy can be read, its nodes are planned under it.
   const patch = { spec: { windows: null } };
   const patchType = "application/merge-patch+json";
   world.api.handle({ method: "PATCH", path: `${policies}/odd`, patchType, body: patch });
@@ -70,7 +70,7 @@ it("a policy that cannot be read stops its own nodes, and says so in status, Eve
   await running;
 });
 
-it("planned departures go over to a heavier policy, also to one that is paused", async () => {
+it("planned departures move to a policy with a higher weight, even if it is paused", async () => {
   const world = new ModelWorld();
   for (const name of ["a1", "b1"]) world.addNode(name, name.charAt(0));
   policy(world, "spot", {});

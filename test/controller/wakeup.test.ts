@@ -22,7 +22,7 @@ describe("a wake-up", () => {
     expect(clock.now()).toBe(dawn);
   });
 
-  it("between two sleeps counts at the next one, and at no other", async () => {
+  it("between two sleeps ends only the next one", async () => {
     wakeup.wake();
     wakeup.wake();
     expect(await wakeup.sleep(undefined, never)).toBe("Woken");
@@ -33,13 +33,13 @@ describe("a wake-up", () => {
 });
 
 describe("a sleep until an instant", () => {
-  it("ends at it", async () => {
+  it("ends at that instant", async () => {
     const sleeping = wakeup.sleepUntil(plus(dawn, seconds(5)), never);
     await clock.advance(seconds(5));
     expect(await sleeping).toBe("Time");
   });
 
-  it("ends when the wall clock is set to it, which no other sleep does", async () => {
+  it("ends when the wall clock is set past it, unlike any other sleep", async () => {
     const sleeping = wakeup.sleepUntil(plus(dawn, minutes(2)), never);
     const other = new Wakeup(clock);
     let ended: string | undefined;
@@ -55,7 +55,7 @@ describe("a sleep until an instant", () => {
     expect(ended).toBe("Time");
   });
 
-  it("rejects with the reason of an abort, before it and during it", async () => {
+  it("rejects with the reason of an abort, before or during the sleep", async () => {
     const stop = new AbortController();
     const sleeping = wakeup.sleepUntil(undefined, stop.signal);
     stop.abort(new Error("over"));

@@ -8,7 +8,7 @@ import { type Instant, type Millis, millis, plus, seconds } from "../../src/core
 import { aNode } from "../core/fleet-builder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-/** A wall clock that somebody sets while the monotonic one goes on. */
+/** A wall clock that can be set while the monotonic clock continues. */
 class SetClock extends ManualClock {
   setByMs: Millis = millis(0);
 
@@ -51,7 +51,7 @@ function stage() {
 
 describe("a notice whose departure no watch shows", () => {
   it.each([0, 5_000, -5_000])(
-    "is given back to its feed after two seconds, also where the clock is set by %s ms",
+    "is rejected after two seconds, even if the wall clock is set by %s ms",
     async (setByMs) => {
       const { clock, made, ended, handling } = stage();
       await clock.advance(seconds(1));

@@ -4,13 +4,13 @@ import { dawn, ModelWorld, policies, spotPolicy, webWorkload } from "../support/
 
 const names = ["n0", "n1", "n2", "n3"];
 
-/** Four nodes of one launch time, over an hour apart, and a budget that lets no pod go. */
+/** Four nodes with one launch time, over an hour apart, and a budget that allows no eviction. */
 function stuckFleet(): ModelWorld {
   const world = new ModelWorld();
   for (const [index, name] of names.entries()) world.addNode(name, "abc"[index % 3] as string);
   webWorkload(world, { replicas: 6, maxUnavailable: 0 });
   spotPolicy(world, {
-    // The pods are to run, and their budget to count, before the first node leaves.
+    // The pods have to run, and their budget to count them, before the first node leaves.
     lifetime: { min: "10m", max: "4h", reserve: "30m" },
     spacing: { mode: "Even" },
     drain: { timeout: "2m", onTimeout: "RollBack" },
@@ -29,11 +29,11 @@ function conditionOf(world: ModelWorld): unknown {
 }
 
 describe("a canary that cannot be drained", () => {
-  it("halts the waves until a person restarts them, and then all leave", async () => {
+  it("halts the waves until a person restarts them, and then all nodes leave", async () => {
     const world = stuckFleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
-    // The first leaves at 00:10 and the last at 03:30, so that another two are due by 02:30.
+    // The first leaves at 00:10 and the last at 03:30, so another two are due by 02:30.
     await world.pass(hours(2.5));
     expect(starts(world)).toHaveLength(1);
     expect(conditionOf(world)).toMatchObject({ status: "False", reason: "Halted" });

@@ -4,7 +4,7 @@ import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.
 import { stage, toldUntilTaken } from "../support/feed-stage.ts";
 import { departures, type ModelWorld } from "../support/model-world.ts";
 
-/** Says of the departure of a node that its notice is off, as somebody else may at any moment. */
+/** Withdraws the notice of a node's departure, as another client may at any moment. */
 function callOff(world: ModelWorld, node: string): void {
   const path = `${departures}/${world.departureOf(node)?.metadata?.name}`;
   const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
@@ -12,11 +12,11 @@ function callOff(world: ModelWorld, node: string): void {
   world.api.handle({ method: "PATCH", path, patchType, body });
 }
 
-describe("a word of maintenance that is called off", () => {
+describe("a maintenance notice that is withdrawn", () => {
   const soon = (world: ModelWorld) => plus(world.clock.now(), minutes(10));
   const statusOf = (departure: KubeObject) => departure.status as Record<string, unknown>;
 
-  it("puts the node back to work, and stays known", async () => {
+  it("is undone once, even if both messages are delivered again", async () => {
     const { world, word, tell, stop } = await stage();
     const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
     await tell(told);
@@ -38,7 +38,7 @@ describe("a word of maintenance that is called off", () => {
     ["is being marked", "/api/v1/nodes/n1"],
     ["is marked, and nothing else is written", "/api/v1/namespaces/"],
   ])(
-    "puts the node back to work before its departure ends where it comes while that %s",
+    "is undone before its departure ends if the withdrawal arrives while that %s",
     async (...row) => {
       const { world, word, tell, stop } = await stage();
       const [, moment] = row;
@@ -59,7 +59,7 @@ describe("a word of maintenance that is called off", () => {
     },
   );
 
-  it("leaves the cordon of a person", async () => {
+  it("leaves a person's cordon in place", async () => {
     const { world, word, tell, stop } = await stage();
     const patchType = "application/merge-patch+json";
     const body = { spec: { unschedulable: true } };
@@ -76,7 +76,7 @@ describe("a word of maintenance that is called off", () => {
     await stop();
   });
 
-  it("has the node left alone where it comes before the notice that it calls off", async () => {
+  it("has no effect on the node if the withdrawal arrives first", async () => {
     const { world, word, tell, stop } = await stage();
     const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
     expect(await tell({ ...told, notice: { ...told.notice, withdrawn: true } })).toBe("Taken");
@@ -92,7 +92,7 @@ describe("a word of maintenance that is called off", () => {
   it.each([
     ["its departure is undone", true],
     ["it is written down as off", false],
-  ])("costs no other notice that comes while %s", async (_, hasBegun) => {
+  ])("loses no other notice that arrives while %s", async (_, hasBegun) => {
     const { world, feed, word, tell, stop } = await stage();
     const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
     if (hasBegun) await tell(told);
@@ -106,7 +106,7 @@ describe("a word of maintenance that is called off", () => {
     await stop();
   });
 
-  it("costs no other notice that was to be written in the moment of the end", async () => {
+  it("loses no other notice that arrives as its departure ends", async () => {
     const { world, word, tell, stop } = await stage();
     await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) }));
     const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;

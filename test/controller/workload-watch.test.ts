@@ -100,8 +100,8 @@ function start(everyMs: number, dryRun = false): void {
 
 const times = () => asked.map(({ atMs }) => atMs / minute);
 
-describe("the watch over workloads", () => {
-  it("audits ten minutes after it began, and then at its pace", async () => {
+describe("WorkloadWatch", () => {
+  it("audits ten minutes after its start, and then at its interval", async () => {
     start(6 * hour);
     await clock.advance(13 * hour);
 
@@ -119,7 +119,7 @@ describe("the watch over workloads", () => {
     ]);
   });
 
-  it("shows the numbers by policy, and the sentence as a condition", async () => {
+  it("exports the numbers per policy, and writes the summary as a condition", async () => {
     start(hour);
     await clock.advance(11 * minute);
 
@@ -133,7 +133,7 @@ describe("the watch over workloads", () => {
     expect(conditions).toEqual(new Map([["spot", "bad."]]));
   });
 
-  it("in a dry run writes no condition", async () => {
+  it("writes no condition in a dry run", async () => {
     start(hour, true);
     await clock.advance(11 * minute);
 
@@ -141,7 +141,7 @@ describe("the watch over workloads", () => {
     expect(conditions.size).toBe(0);
   });
 
-  it("counts a fault, keeps what it last showed, and goes on at its pace", async () => {
+  it("counts an error, keeps its last gauges, and continues at its interval", async () => {
     start(hour);
     await clock.advance(11 * minute);
     answer = () => {
@@ -155,7 +155,7 @@ describe("the watch over workloads", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("tries again after a quarter of an hour where a fault passes by itself", async () => {
+  it("retries after 15 minutes if the error is temporary", async () => {
     const verdicts = answer();
     answer = () => {
       throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, expected one");
@@ -168,7 +168,7 @@ describe("the watch over workloads", () => {
     expect(times()).toEqual([10, 25, 40, 400]);
   });
 
-  it("judges a new policy before its turn, a quarter of an hour after the last audit at the soonest", async () => {
+  it("judges a new policy early, but no sooner than 15 minutes after the last audit", async () => {
     start(6 * hour);
     await clock.advance(11 * minute);
     change(fleetOf([spotNode], ["spot", "gpu"]));
@@ -179,7 +179,7 @@ describe("the watch over workloads", () => {
     expect(times()).toEqual([10, 25]);
   });
 
-  it("does not mind nodes that come and go under the same policies", async () => {
+  it("does not audit early when nodes come and go under the same policies", async () => {
     start(6 * hour);
     await clock.advance(hour);
     change(fleetOf([spotNode, { ...spotNode, name: "n2" }], ["spot"]));
@@ -188,7 +188,7 @@ describe("the watch over workloads", () => {
     expect(times()).toEqual([10]);
   });
 
-  it("takes its numbers back when it ends, so that a replica without the lead shows none", async () => {
+  it("clears its gauges when it stops, so a replica that loses the lead exports none", async () => {
     start(hour);
     await clock.advance(11 * minute);
     stop.abort();
