@@ -24,8 +24,8 @@ beforeEach(() => {
 });
 afterEach(() => server.stop());
 
-describe("the agent's way to the API server", () => {
-  it("sends the token that stands in the file now, and a patch as what it is", async () => {
+describe("the agent's API client", () => {
+  it("reads the token anew for each request, and sends a patch with its content type", async () => {
     const api = await serve((_, response) => json(response, 200, { kind: "Departure" }));
     await api.send({ method: "GET", path: "/a" });
     const answer = await api.send({
@@ -43,7 +43,7 @@ describe("the agent's way to the API server", () => {
     expect(server.seen[1]?.headers["content-type"]).toBe("application/merge-patch+json");
   });
 
-  it("keeps no connection for the next request: it may have died by then", async () => {
+  it("keeps no idle connection, as it may be dead by the next request", async () => {
     const api = await serve((_, response) => json(response, 200, {}));
     await api.send({ method: "GET", path: "/a" });
     await waitUntil(async () => server.sockets.size === 0, {
@@ -54,7 +54,7 @@ describe("the agent's way to the API server", () => {
     expect(server.seen.map(({ connection }) => connection)).toEqual([1, 2]);
   });
 
-  it("gives an overloaded server's words and its Retry-After back", async () => {
+  it("returns an overloaded server's message and Retry-After", async () => {
     const api = await serve((_, response) => {
       response.writeHead(429, { "retry-after": "1" }).end("Too many requests");
     });
@@ -65,7 +65,7 @@ describe("the agent's way to the API server", () => {
     });
   });
 
-  it("takes the page of a proxy for no word that anything was written", async () => {
+  it("rejects a proxy's page as a response to a write", async () => {
     const api = await serve((_, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html>Please log in</html>");
     });
@@ -75,7 +75,7 @@ describe("the agent's way to the API server", () => {
     });
   });
 
-  it("gives up on a server that is silent for five seconds", async () => {
+  it("gives up on a server after five seconds without a response", async () => {
     const api = await serve(() => {});
     const asked = api.send({ method: "GET", path: "/a" });
     const failed = expect(asked).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe("the agent's way to the API server", () => {
     await failed;
   });
 
-  it("calls a lost connection and a refused one unreachable", async () => {
+  it("reports a lost connection and a refused one as unreachable", async () => {
     const api = await serve((_, response) => void response.destroy());
     await expect(api.send({ method: "GET", path: "/a" })).rejects.toMatchObject({
       code: "API_UNREACHABLE",
@@ -96,7 +96,7 @@ describe("the agent's way to the API server", () => {
     await expect(api.send({ method: "GET", path: "/a" })).rejects.toThrow(/does not answer/);
   });
 
-  it("ends when it is told to", async () => {
+  it("ends when its signal aborts", async () => {
     const api = await serve(() => {});
     const ending = new AbortController();
     const asked = api.send({ method: "GET", path: "/a", signal: ending.signal });

@@ -12,7 +12,7 @@ import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
 
-/** The agent of n1 with its acknowledgement, beside the real controller, on a model cluster. */
+/** The real agent of n1 with its acknowledger, beside the real controller, on a model cluster. */
 let world: ModelWorld;
 let source: ScriptedSource;
 let sent: KubeRequest[];
@@ -79,7 +79,7 @@ async function say(notices: readonly Notice[], count: number): Promise<void> {
 }
 
 describe("an event that may be acknowledged", () => {
-  it("is so once the node is drained, not before, and once", async () => {
+  it("is acknowledged once, when the node is drained", async () => {
     await start({ controller: true, maxUnavailable: 6 });
     const standing = [preempt(600)];
     await say(standing, 1);
@@ -94,21 +94,21 @@ describe("an event that may be acknowledged", () => {
     expect(sent.length).toBe(before);
   });
 
-  it("is so too where the agent itself has drained the node", async () => {
+  it("is acknowledged if the agent itself has drained the node, too", async () => {
     await start({ controller: false, maxUnavailable: 6 });
     await say([preempt(600)], 30);
     expect(world.podsOn("n1")).toEqual([]);
     expect(source.acknowledged).toEqual(["event-1"]);
   });
 
-  it("is left alone while a pod is still there, blocked by a budget", async () => {
+  it("is not acknowledged while a budget keeps a pod on the node", async () => {
     await start({ controller: true, maxUnavailable: 0 });
     await say([preempt(600)], 60);
     expect(world.podsOn("n1")).not.toEqual([]);
     expect(source.acknowledged).toEqual([]);
   });
 
-  it("is told again where the cloud did not answer, and not where it refused outright", async () => {
+  it("is acknowledged again after a temporary error, but not after a refusal", async () => {
     await start({ controller: true, maxUnavailable: 6 });
     source.refusal = new LastcallError("CLOUD_UNREACHABLE", "Cannot acknowledge: no answer");
     await say([preempt(600)], 30);
@@ -122,8 +122,8 @@ describe("an event that may be acknowledged", () => {
   });
 });
 
-describe("an event that takes other machines too, or has begun", () => {
-  it("is not acknowledged, and nothing is asked for it", async () => {
+describe("an event that must not be acknowledged", () => {
+  it("is left alone, without a request to the API server for it", async () => {
     await start({ controller: true, maxUnavailable: 6 });
     const standing = [preempt(600, false)];
     await say(standing, 10);
@@ -131,7 +131,7 @@ describe("an event that takes other machines too, or has begun", () => {
     await say(standing, 60);
     expect(world.podsOn("n1")).toEqual([]);
     expect(source.acknowledged).toEqual([]);
-    // A look or two at whose turn it is, and none for the event.
+    // The agent's regular requests, and none for the event.
     expect(sent.length - before).toBeLessThanOrEqual(3);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AgentMetrics } from "../../src/agent/agent-health.ts";
 
 describe("the agent's metrics", () => {
-  it("are Prometheus' text form, one block a name, with labels escaped", () => {
+  it("are in Prometheus' text format, one block per name, with escaped labels", () => {
     const metrics = new AgentMetrics();
     metrics.count("lastcall_errors_total", { code: "A" });
     metrics.count("lastcall_notices_total", { cloud: "aws", kind: 'q"\\\n' });
@@ -20,7 +20,7 @@ describe("the agent's metrics", () => {
     );
   });
 
-  it("are nothing before anything was counted", () => {
+  it("are empty before anything was counted", () => {
     expect(new AgentMetrics().exposition()).toBe("");
   });
 });

@@ -43,7 +43,7 @@ afterEach(async () => {
   await running.catch(() => {});
 });
 
-/** Starts the agent; its cloud is found at once where `findSource` is not given. */
+/** Starts the agent, whose cloud is found at once unless `findSource` is given. */
 async function start(
   how: {
     dryRun?: boolean;
@@ -87,7 +87,7 @@ async function made(): Promise<readonly Record<string, unknown>[]> {
   return (body as { items: KubeObject[] }).items.map((one) => one.spec as Record<string, unknown>);
 }
 
-/** Both channels say every second that nothing stands, for so many seconds. */
+/** For `count` seconds, both channels report no notice each second. */
 async function quiet(count: number): Promise<void> {
   for (let second = 0; second < count; second += 1) {
     source.say("aws/a", []);
@@ -96,8 +96,8 @@ async function quiet(count: number): Promise<void> {
   }
 }
 
-describe("an agent that hears a notice", () => {
-  it("has it in the cluster before any time has passed", async () => {
+describe("an agent that receives a notice", () => {
+  it("writes it to the cluster at once", async () => {
     await start();
     const notice = spot(120);
     source.say("aws/a", [notice]);
@@ -110,9 +110,9 @@ describe("an agent that hears a notice", () => {
     );
   });
 
-  it("asks nothing more of the API server while the notice only stands", async () => {
+  it("sends no further request while the notice is unchanged", async () => {
     await start();
-    // Right after its start it looks again at what it has told.
+    // Soon after its start the agent checks the Departure that it has written.
     await quiet(130);
     const notice = spot(120);
     source.say("aws/a", [notice]);
@@ -125,7 +125,7 @@ describe("an agent that hears a notice", () => {
     expect(sent.length).toBe(before);
   });
 
-  it("makes one departure of what two channels say, with the earlier deadline", async () => {
+  it("merges the notices of two channels into one departure with the earlier deadline", async () => {
     await start();
     source.say("aws/b", [{ ...spot(600), eventId: "other", source: "aws/b" }]);
     await settle();
@@ -136,7 +136,7 @@ describe("an agent that hears a notice", () => {
     ]);
   });
 
-  it("waits with maintenance that is three hours away until two hours before it", async () => {
+  it("reports maintenance that is three hours away two hours before it", async () => {
     await start();
     const maintenanceAt = plus(clock.now(), minutes(180));
     source.say("aws/a", [
@@ -149,14 +149,15 @@ describe("an agent that hears a notice", () => {
   });
 });
 
-describe("an agent whose API server is away", () => {
-  it("tries until it is back, however long, and then needs no more than a second", async () => {
+describe("an agent without an API server", () => {
+  it("retries until the server is back, and then reports within a second", async () => {
     apiIsAway = true;
     await start();
     source.say("aws/a", [spot(120)]);
     await clock.advance(60_000);
     expect(await made()).toEqual([]);
-    // From 50 ms doubling to a second, each between half and all of it: a try or two a second.
+    // From 50 ms, doubling to a second, each with jitter down to half: one or two attempts a
+    // second.
     expect(sent.length).toBeGreaterThan(60);
     expect(sent.length).toBeLessThan(140);
     apiIsAway = false;
@@ -164,7 +165,7 @@ describe("an agent whose API server is away", () => {
     expect(await made()).toHaveLength(1);
   });
 
-  it("is well and ready all the while, so that nobody restarts it", async () => {
+  it("stays healthy and ready, so nothing restarts it", async () => {
     await start();
     await quiet(15);
     apiIsAway = true;
@@ -178,7 +179,7 @@ describe("an agent whose API server is away", () => {
     expect(health.ready()).toBe(true);
   });
 
-  it("goes on after the deadline, seldom, since a machine may outlive it", async () => {
+  it("continues after the deadline, less often, as a machine may outlive it", async () => {
     apiIsAway = true;
     await start();
     source.say("aws/a", [spot(30)]);
@@ -192,7 +193,7 @@ describe("an agent whose API server is away", () => {
     expect(await made()).toHaveLength(1);
   });
 
-  it("tells what stands when it is back, not what stood when it went", async () => {
+  it("reports the notices of the time when the server is back", async () => {
     apiIsAway = true;
     await start();
     const long = spot(600);
@@ -207,8 +208,8 @@ describe("an agent whose API server is away", () => {
   });
 });
 
-describe("an agent with a defect of its own", () => {
-  it("tells it as a trouble and tries again", async () => {
+describe("an agent with a bug", () => {
+  it("counts it as an error and tries again", async () => {
     const identify = async () => {
       broken -= 1;
       if (broken >= 0) throw new TypeError("undefined is not a function");
@@ -223,8 +224,8 @@ describe("an agent with a defect of its own", () => {
   });
 });
 
-describe("an agent whose metadata service is away", () => {
-  it("handles what is pending as soon as it appears", async () => {
+describe("an agent without a metadata service", () => {
+  it("reports a pending notice as soon as the service appears", async () => {
     let appear: (found: NoticeSource) => void = () => {};
     const found = new Promise<NoticeSource>((resolve) => {
       appear = resolve;
@@ -241,7 +242,7 @@ describe("an agent whose metadata service is away", () => {
     expect(health.ready()).toBe(true);
   });
 
-  it("counts every trouble, and logs one line of it a minute", async () => {
+  it("counts every error, and logs one line a minute", async () => {
     await start();
     for (let second = 0; second < 180; second += 1) {
       source.fail("CLOUD_UNREACHABLE");
@@ -252,8 +253,8 @@ describe("an agent whose metadata service is away", () => {
   });
 });
 
-describe("an agent whose cloud takes a notice back", () => {
-  it("says so once, after ten seconds of answers without it", async () => {
+describe("an agent whose cloud withdraws a notice", () => {
+  it("withdraws it once, after ten seconds of responses without it", async () => {
     await start();
     source.say("aws/a", [spot(120)]);
     await settle();
@@ -266,7 +267,7 @@ describe("an agent whose cloud takes a notice back", () => {
     expect(sent.length).toBe(before);
   });
 
-  it("takes it back as well where a lesser one stands, which is told by itself", async () => {
+  it("withdraws it even if a lesser notice remains, and reports that one on its own", async () => {
     await start();
     const advice: Notice = {
       ...{ noticedAt: clock.now(), source: "aws/b", eventId: "rebalance-1" },
@@ -282,7 +283,7 @@ describe("an agent whose cloud takes a notice back", () => {
     expect(await made()).toMatchObject([{ cause: "ScheduledMaintenance" }]);
     await hear({ withdrawn: true });
     expect((await made())[0]).toHaveProperty("withdrawnAt");
-    // The controller puts the node back.
+    // The controller has uncordoned the node.
     await api.send({
       ...{ method: "PATCH", path: `${departures}/n1-0b1f7a3e/status` },
       ...{ patchType: "application/merge-patch+json", body: { status: { phase: "Ended" } } },
@@ -294,7 +295,7 @@ describe("an agent whose cloud takes a notice back", () => {
     ]);
   });
 
-  it("keeps the notice while the service is away, since no answer is no answer", async () => {
+  it("keeps the notice while the service does not respond", async () => {
     await start();
     source.say("aws/a", [spot(120)]);
     await settle();
@@ -318,7 +319,7 @@ describe("an agent that was restarted", () => {
     sent = [];
   }
 
-  it("finds its own departure and changes nothing while the notice stands", async () => {
+  it("recognizes its own departure, and changes nothing while the notice is unchanged", async () => {
     await leaveBehind();
     await start();
     source.say("aws/a", [{ ...spot(120), noticedAt: clock.now() }]);
@@ -327,14 +328,14 @@ describe("an agent that was restarted", () => {
     expect(sent.some((one) => one.method === "PATCH")).toBe(false);
   });
 
-  it("takes the notice back that was withdrawn while it was away", async () => {
+  it("withdraws a notice that ended while the agent was not running", async () => {
     await leaveBehind();
     await start();
     await quiet(11);
     expect((await made())[0]).toHaveProperty("withdrawnAt");
   });
 
-  it("takes nothing back before every channel has been heard", async () => {
+  it("withdraws nothing before every channel has responded", async () => {
     await leaveBehind();
     await start();
     for (let second = 0; second < 60; second += 1) {
@@ -345,8 +346,8 @@ describe("an agent that was restarted", () => {
   });
 });
 
-describe("an agent that has nothing to do", () => {
-  it("asks the API server once after its start and then never", async () => {
+describe("an agent with nothing to do", () => {
+  it("sends the API server one request after its start and no more", async () => {
     await start();
     await quiet(15);
     const afterStart = sent.length;
@@ -356,7 +357,7 @@ describe("an agent that has nothing to do", () => {
     expect(health.problem()).toBeUndefined();
   });
 
-  it("is not well when a loop of it has not turned for four minutes", async () => {
+  it("is unhealthy when one of its loops is stuck for four minutes", async () => {
     await start();
     await quiet(5);
     await clock.advance(minutes(4) + 1000);
@@ -365,7 +366,7 @@ describe("an agent that has nothing to do", () => {
 });
 
 describe("an agent in a dry run", () => {
-  it("says what it would do and sends nothing", async () => {
+  it("logs what it would do, and sends nothing", async () => {
     await start({ dryRun: true });
     source.say("aws/a", [spot(120)]);
     await settle();
@@ -376,9 +377,9 @@ describe("an agent in a dry run", () => {
 });
 
 describe("an agent whose clock is wrong", () => {
-  it("speaks in the cloud's time", async () => {
+  it("reports times by the cloud's clock", async () => {
     await start();
-    // Ours is an hour ahead.
+    // The node's clock is an hour ahead.
     const skewMs = 3_600_000;
     const cloudAt = instant(clock.now() - skewMs);
     const notice = { ...spot(0), noticedAt: cloudAt, deadlineAt: plus(cloudAt, seconds(120)) };

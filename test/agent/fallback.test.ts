@@ -11,13 +11,13 @@ import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../suppo
 import { unreachable } from "../support/scripted-api.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
 
-/** The real agent of n1 with its fallback, on a model cluster, with a controller or without. */
+/** The real agent of n1 with its fallback, on a model cluster, with or without a controller. */
 let world: ModelWorld;
 let source: ScriptedSource;
 let logged: string[];
 /** Every request of the agent. */
 let sent: KubeRequest[];
-/** What the API server answers the agent instead; undefined: its own answer. */
+/** What the agent gets instead of the API server's response; undefined: that response. */
 let refuse: (request: KubeRequest) => KubeAnswer | Error | undefined;
 let ending: AbortController;
 let running: Promise<unknown>[];
@@ -80,7 +80,7 @@ function notice(leftSeconds: number, cause: NoticeCause = "SpotInterruption"): N
   return { cause, deadlineAt, noticedAt, source: "aws/a", eventId: "event-1" };
 }
 
-/** The cloud says what stands, every second. */
+/** For `count` seconds, the cloud reports `standing` each second. */
 async function pass(count: number): Promise<void> {
   for (let second = 0; second < count; second += 1) {
     source.say("aws/a", standing);
@@ -109,7 +109,7 @@ async function withPods(how: { maxUnavailable: number }): Promise<void> {
 }
 
 describe("an agent with fallback: Drain and no controller", () => {
-  it("leaves the node alone for three seconds, then marks it as a controller does and drains it", async () => {
+  it("waits for three seconds, then marks the node as a controller does and drains it", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     standing = [notice(120)];
@@ -126,7 +126,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(logged).toContain("fallback-drained");
   });
 
-  it("drains a node whose deadline is the moment of the notice", async () => {
+  it("drains a node whose deadline is the time of the notice", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     standing = [notice(0)];
@@ -135,7 +135,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(logged).toContain("fallback-drained");
   });
 
-  it("asks nothing more of the API server once the node is drained", async () => {
+  it("sends no further request once the node is drained", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     standing = [notice(600)];
@@ -145,7 +145,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(sent.length).toBe(before);
   });
 
-  it("waits for what the scheduler had bound before it saw the mark", async () => {
+  it("also evicts a pod that was bound before the scheduler saw the cordon", async () => {
     await startAgent("Drain");
     standing = [notice(120)];
     await pass(4);
@@ -162,13 +162,13 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(logged.filter((event) => event === "fallback-drained")).toHaveLength(1);
   });
 
-  it("deletes what a budget holds while its grace still fits before the deadline", async () => {
+  it("deletes pods that a budget holds while their grace still fits before the deadline", async () => {
     await withPods({ maxUnavailable: 0 });
     await startAgent("Drain");
     standing = [notice(120)];
     await pass(50);
     expect(sent.some(({ method }) => method === "DELETE")).toBe(false);
-    // The budget is kept for half of the time from the agent's beginning.
+    // The budget is respected for half of the time since the agent started.
     await pass(20);
     expect(world.podsOn("n1")).toEqual([]);
     const deleted = sent.filter(({ method }) => method === "DELETE");
@@ -179,7 +179,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     }
   });
 
-  it("asks for what a budget holds until it gives way, where the cloud names no deadline", async () => {
+  it("retries evictions until the budget allows them if the notice has no deadline", async () => {
     await withPods({ maxUnavailable: 0 });
     await startAgent("Drain");
     standing = [{ ...notice(0, "LifecycleHook"), deadlineAt: undefined }];
@@ -190,7 +190,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
-  it("acts where the cluster takes no Departure, since its resources are not installed", async () => {
+  it("drains even if the custom resources are not installed", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     refuse = ({ path }) =>
@@ -204,7 +204,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("is not kept from it by another node's departure that has its node's name", async () => {
+  it("is not stopped by another node's departure under the name of its own", async () => {
     await withPods({ maxUnavailable: 6 });
     const [own = "", other = ""] = ["n1", "n0"].map(
       (name) => world.get(`${nodes}/${name}`)?.metadata?.uid,
@@ -227,7 +227,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
   });
 
-  it("acts as soon as an API server that was away is back", async () => {
+  it("acts as soon as an unreachable API server is back", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     refuse = () => unreachable();
@@ -238,19 +238,19 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
   });
 
-  it("fits the drain into a deadline that moves nearer while it drains", async () => {
+  it("adapts the drain to a deadline that moves forward", async () => {
     await withPods({ maxUnavailable: 0 });
     await startAgent("Drain");
     standing = [notice(3600)];
     await pass(10);
     expect(sent.some(({ method }) => method === "DELETE")).toBe(false);
     standing = [...standing, { ...notice(30), eventId: "event-2" }];
-    // Some 36 s in all since the agent began: half of them, less the margin, are over 10 s later.
+    // Some 36 s in all since the agent started: half of them, less the margin, are over 10 s later.
     await pass(14);
     expect(world.podsOn("n1")).toEqual([]);
   });
 
-  it("leaves a notice alone that policies ignore by default, and handles the one after it", async () => {
+  it("ignores a notice that policies ignore by default, and handles the next one", async () => {
     await startAgent("Drain");
     standing = [notice(3600, "RebalanceRecommendation")];
     await pass(30);
@@ -260,7 +260,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
   });
 
-  it("puts the node back to work when the notice is taken back", async () => {
+  it("uncordons the node when the notice is withdrawn", async () => {
     await startAgent("Drain");
     standing = [notice(600)];
     await pass(10);
@@ -270,7 +270,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("puts the node back as well where only advice stands when the notice is off", async () => {
+  it("uncordons the node when only a recommendation remains", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     const { deadlineAt: _, ...advice } = notice(0, "RebalanceRecommendation");
@@ -283,7 +283,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("puts the node back also when it was restarted in between", async () => {
+  it("uncordons the node even if the agent was restarted meanwhile", async () => {
     const first = new AbortController();
     await startAgent("Drain", first.signal);
     standing = [notice(600)];
@@ -295,7 +295,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("goes on where the run of it before has stopped", async () => {
+  it("continues the drain after a restart of the agent", async () => {
     await withPods({ maxUnavailable: 6 });
     const first = new AbortController();
     await startAgent("Drain", first.signal);
@@ -307,7 +307,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
-  it("lets a person have the last word who deletes the departure", async () => {
+  it("does nothing if a person deletes the departure", async () => {
     await startAgent("Drain");
     standing = [notice(600)];
     await pass(2);
@@ -319,7 +319,7 @@ describe("an agent with fallback: Drain and no controller", () => {
 });
 
 describe("an agent with fallback: Cordon and no controller", () => {
-  it("marks the node and touches no pod", async () => {
+  it("marks the node and leaves its pods alone", async () => {
     await withPods({ maxUnavailable: 6 });
     const before = world.podsOn("n1").length;
     await startAgent("Cordon");
@@ -332,7 +332,7 @@ describe("an agent with fallback: Cordon and no controller", () => {
 });
 
 describe("an agent with fallback: Drain beside a controller", () => {
-  it("does nothing", async () => {
+  it("leaves the node to the controller", async () => {
     await withPods({ maxUnavailable: 6 });
     startController();
     await startAgent("Drain");
@@ -342,7 +342,7 @@ describe("an agent with fallback: Drain beside a controller", () => {
     expect(writesOfAgent()).toEqual([]);
   });
 
-  it("stops as soon as a controller that was away has taken the case", async () => {
+  it("stops as soon as the controller is back and has taken over", async () => {
     await withPods({ maxUnavailable: 0 });
     await startAgent("Drain");
     standing = [notice(600)];
@@ -357,7 +357,7 @@ describe("an agent with fallback: Drain beside a controller", () => {
     expect(world.marksOf("n1").filter((mark) => mark === "unschedulable")).toHaveLength(1);
   });
 
-  it("goes on with a case whose controller died in it, once its Lease has run out", async () => {
+  it("continues a controller's drain once the Lease of that controller has expired", async () => {
     await withPods({ maxUnavailable: 0 });
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
     world.create("/api/v1/namespaces", namespace);
@@ -381,7 +381,7 @@ describe("an agent with fallback: Drain beside a controller", () => {
     expect(writesOfAgent().some((one) => one.includes("/eviction"))).toBe(true);
   });
 
-  it("leaves a taken case alone where no Lease tells whether its controller lives", async () => {
+  it("leaves a controller's drain alone if there is no Lease", async () => {
     await withPods({ maxUnavailable: 0 });
     const alive = new AbortController();
     startController(alive.signal);

@@ -12,11 +12,11 @@ const notice: MachineNotice = {
 };
 const reported = { kind: "Live", name: "n1-0123", event: "Noted" } as never;
 
-describe("a fallback that is loaded late", () => {
+describe("a fallback that is loaded on demand", () => {
   let told: unknown[];
   let troubles: unknown[];
   let loads: number;
-  /** So many times it cannot be loaded. */
+  /** How often the load fails. */
   let failures: number;
   let clock: ManualClock;
   let ending: AbortController;
@@ -54,13 +54,13 @@ describe("a fallback that is loaded late", () => {
     await running;
   }
 
-  it("is not loaded as long as nothing stands against the machine", async () => {
+  it("is not loaded as long as there is no notice", async () => {
     for (let poll = 0; poll < 100; poll += 1) late.handle(undefined, millis(0));
     await end();
     expect([loads, told]).toEqual([0, []]);
   });
 
-  it("is told, once it is there, all that was said before and after, in its order", async () => {
+  it("gets every call, from before and after the load, in order", async () => {
     late.handle(notice, millis(5));
     late.reported(reported);
     late.handle(undefined, millis(5));
@@ -78,13 +78,13 @@ describe("a fallback that is loaded late", () => {
     expect(loads).toBe(1);
   });
 
-  it("is loaded for what an earlier run of the agent has left to take back", async () => {
+  it("is loaded to undo what an earlier run of the agent has left", async () => {
     late.withdrawn("n1-0123");
     await expect.poll(() => told).toEqual([["withdrawn", "n1-0123"], ["run"]]);
     await end();
   });
 
-  it("is loaded again where that fails, until it is there, and loses nothing meanwhile", async () => {
+  it("is loaded again after an error, and gets the latest state of every call", async () => {
     failures = 3;
     late.handle(notice, millis(1));
     late.handle(notice, millis(2));
@@ -104,7 +104,7 @@ describe("a fallback that is loaded late", () => {
     await end();
   });
 
-  it("ends with its agent although it cannot be loaded", async () => {
+  it("does not keep the agent from ending if it cannot be loaded", async () => {
     failures = Number.POSITIVE_INFINITY;
     late.handle(notice, millis(0));
     await expect.poll(() => troubles.length).toBe(1);

@@ -78,7 +78,7 @@ async function names(): Promise<readonly (string | undefined)[]> {
 }
 
 describe("a notice for a node without a departure", () => {
-  it("makes one by a single request, with everything that the controller needs", async () => {
+  it("creates one with a single request and everything that the controller needs", async () => {
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: first });
     expect(sent.map((one) => one.method)).toEqual(["POST"]);
     const made = await read(first);
@@ -93,7 +93,7 @@ describe("a notice for a node without a departure", () => {
   });
 
   it.each(["POST", "PATCH", "GET"])(
-    "is not taken for written where something else answers a %s with 200",
+    "is retried if something other than the API server answers a %s with 200",
     async (method) => {
       if (method !== "POST") {
         const departAt = formatInstant(plus(nowAt, seconds(3600)));
@@ -113,7 +113,7 @@ describe("a notice for a node without a departure", () => {
     },
   );
 
-  it("makes no second one when it is reported again, after a lost answer or a restart", async () => {
+  it("creates no second one when it is reported again after a lost response or a restart", async () => {
     await reporter.report(spot, never);
     expect(await reporter.report(spot, never)).toEqual({ kind: "Known", name: first });
     expect(await names()).toEqual([first]);
@@ -121,7 +121,7 @@ describe("a notice for a node without a departure", () => {
 });
 
 describe("a notice for a node with a planned departure", () => {
-  it("turns that one into a forced one, with the cloud's deadline in place of the plan's", async () => {
+  it("turns it into a forced one, with the cloud's deadline instead of the planned one", async () => {
     const overdue = formatInstant(plus(nowAt, seconds(-3600)));
     await put(first, { cause: "Planned", departAt: overdue, deadlineAt: overdue, policy: "spot" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: first });
@@ -135,7 +135,7 @@ describe("a notice for a node with a planned departure", () => {
     expect(await names()).toEqual([first]);
   });
 
-  it("takes the plan's deadline away where the cloud names none", async () => {
+  it("removes the planned deadline if the cloud names none", async () => {
     const laterAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Planned", deadlineAt: laterAt });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
@@ -149,11 +149,11 @@ describe("a notice for a node with a planned departure", () => {
     ["DrainDone", "LifecycleHook", "Known"],
     ["DrainDone", "NodeShutdown", "Known"],
     ["AwaitingMachine", "LifecycleHook", "Known"],
-    // The cloud takes it, and our own request may come to nothing yet.
+    // The cloud takes the machine, and the planned release may still fail.
     ["DrainDone", "SpotInterruption", "Tightened"],
     ["AwaitingMachine", "SpotInterruption", "Tightened"],
   ] as const)(
-    "in its release (%s) has a %s for its end or its notice: %s",
+    "while it is being released (%s), treats a %s as the release itself or as a notice: %s",
     async (reason, cause, kind) => {
       await put(first, { cause: "Planned", policy: "spot" }, { phase: "Releasing", reason });
       expect(await reporter.report({ ...spot, cause }, never)).toEqual({ kind, name: first });
@@ -161,24 +161,24 @@ describe("a notice for a node with a planned departure", () => {
     },
   );
 
-  it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
+  it("creates another one if a policy may ignore the notice", async () => {
     await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
     const created = { kind: "Created", name: `${first}-2` };
     expect(await reporter.report(rebalance, never)).toEqual(created);
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 
-  it("leaves one that has begun alone where the cloud only recommends to move", async () => {
+  it("creates another one for a recommendation if the planned one has started", async () => {
     await put(first, { cause: "Planned" }, { phase: "Draining" });
     const created = { kind: "Created", name: `${first}-2` };
     expect(await reporter.report(rebalance, never)).toEqual(created);
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
-    // What cannot be ignored goes to the one that is draining.
+    // A notice that no policy may ignore goes to the departure that is draining.
     await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: first });
   });
 
-  it("keeps a person's own deadline where that is earlier", async () => {
+  it("keeps a person's deadline if it is earlier", async () => {
     const earlierAt = formatInstant(plus(nowAt, seconds(30)));
     await put(first, { cause: "Manual", deadlineAt: earlierAt });
     await reporter.report(spot, never);
@@ -186,7 +186,7 @@ describe("a notice for a node with a planned departure", () => {
     expect((await read(first)).spec).toMatchObject(wanted);
   });
 
-  it("leaves a person's deadline the person's where the cloud names none", async () => {
+  it("keeps a person's deadline and cause if the cloud names no deadline", async () => {
     const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Manual", deadlineAt: wantedAt });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
@@ -194,14 +194,14 @@ describe("a notice for a node with a planned departure", () => {
     const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt: formatInstant(nowAt) };
     expect((await read(first)).spec).toMatchObject(persons);
     expect(await reporter.report(hook, never)).toEqual({ kind: "Known", name: first });
-    // From then on it is the cloud's, even where that names a later one.
+    // From now on the cause is the cloud's, even if its deadline is later.
     const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
     expect(await reporter.report(late, never)).toMatchObject({ kind: "Tightened", name: first });
     const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
     expect((await read(first)).spec).toMatchObject(clouds);
   });
 
-  it("gives one that a person wants, by no instant, the cloud's cause", async () => {
+  it("replaces the cause of a person's departure without a deadline", async () => {
     await put(first, { cause: "Manual" });
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
     await reporter.report(hook, never);
@@ -210,7 +210,7 @@ describe("a notice for a node with a planned departure", () => {
 });
 
 describe("a second notice for the same node", () => {
-  it("becomes the cause where its deadline is nearer", async () => {
+  it("becomes the cause if its deadline is earlier", async () => {
     await reporter.report(rebalance, never);
     const both = { ...spot, eventIds: ["rebalance-1", "spot-terminate-1"] };
     expect(await reporter.report(both, never)).toEqual({ kind: "Tightened", name: first });
@@ -224,7 +224,7 @@ describe("a second notice for the same node", () => {
     );
   });
 
-  it("takes the place of one that a policy may ignore, deadline or none", async () => {
+  it("replaces a cause that a policy may ignore, with or without a deadline", async () => {
     await reporter.report(rebalance, never);
     const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
     expect(await reporter.report(hook, never)).toEqual({ kind: "Tightened", name: first });
@@ -234,7 +234,7 @@ describe("a second notice for the same node", () => {
     });
   });
 
-  it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
+  it("does not turn an interruption into a notice that a policy may ignore, however early it is", async () => {
     await reporter.report(spot, never);
     const nearer = plus(nowAt, seconds(60));
     const maintenance: MachineNotice = {
@@ -249,10 +249,10 @@ describe("a second notice for the same node", () => {
     });
   });
 
-  it("never moves a deadline later", async () => {
+  it("never moves the deadline back", async () => {
     await reporter.report(spot, never);
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };
-    // The first is given up ten minutes after its deadline; then the second is to be told again.
+    // The first is given up ten minutes after its deadline; the second is then reported again.
     const outlivedAt = plus(nowAt, seconds(120 + 600));
     expect(await reporter.report(later, never)).toMatchObject({ kind: "Tightened", outlivedAt });
     expect((await read(first)).spec).toMatchObject({
@@ -271,7 +271,7 @@ describe("a second notice for the same node", () => {
 describe("a notice for a node whose departure has ended", () => {
   const ended = { phase: "Ended", outcome: "Cancelled", reason: "CancelledByPerson" };
 
-  it("makes the next one in number, and leaves the record as it is", async () => {
+  it("creates the departure with the next number, and leaves the old one as it is", async () => {
     await put(first, { cause: "Planned" }, ended);
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     await say(`${first}-2`, ended);
@@ -279,19 +279,16 @@ describe("a notice for a node whose departure has ended", () => {
     expect(await reporter.report(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
   });
 
-  it.each([30, 98])(
-    "is never refused for the records of %i departures before it",
-    async (count) => {
-      for (let number = 1; number <= count; number += 1) {
-        await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
-      }
-      const next = `${first}-${count + 1}`;
-      expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: next });
-      expect(await reporter.report(spot, never)).toEqual({ kind: "Known", name: next });
-    },
-  );
+  it.each([30, 98])("is not refused because of %i earlier departures", async (count) => {
+    for (let number = 1; number <= count; number += 1) {
+      await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
+    }
+    const next = `${first}-${count + 1}`;
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: next });
+    expect(await reporter.report(spot, never)).toEqual({ kind: "Known", name: next });
+  });
 
-  it("finds the live one behind many records", async () => {
+  it("finds the live departure behind many that have ended", async () => {
     for (let number = 2; number <= 40; number += 1) {
       await put(`${first}-${number}`, { cause: "Planned" }, ended);
     }
@@ -300,20 +297,20 @@ describe("a notice for a node whose departure has ended", () => {
     expect(await reporter.report(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
   });
 
-  it("is closed where that departure was this very notice's: a person has the last word", async () => {
+  it("is closed if that departure was for this very notice and a person cancelled it", async () => {
     await reporter.report(spot, never);
     await say(first, ended);
     expect(await reporter.report(spot, never)).toEqual({ kind: "Closed", name: first });
     expect(await names()).toEqual([first]);
   });
 
-  it("is not closed where the controller took us for another machine", async () => {
+  it("is not closed if the controller took the machine for another one", async () => {
     await reporter.report(spot, never);
     await say(first, { ...ended, outcome: "Preempted", reason: "MachineReplaced" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 
-  it("is not closed by one that was given up at an earlier deadline", async () => {
+  it("is not closed by a departure that was given up at an earlier deadline", async () => {
     await reporter.report(spot, never);
     await say(first, { phase: "Ended", outcome: "RolledBack", reason: "NoticeWithdrawn" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Closed", name: first });
@@ -323,20 +320,20 @@ describe("a notice for a node whose departure has ended", () => {
     expect(await reporter.report(later, never)).toMatchObject({ kind: "Created" });
   });
 
-  it("is not closed by the same notice of an earlier boot of the machine", async () => {
+  it("is not closed by a departure of an earlier boot of the machine", async () => {
     await put(first, { node: { ...node, bootID: "boot-0" }, cause: "SpotInterruption" }, ended);
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 });
 
-describe("a notice that the cloud takes back", () => {
-  it("is marked as withdrawn on the departure that it made", async () => {
+describe("a notice that the cloud withdraws", () => {
+  it("is marked as withdrawn on the departure that it created", async () => {
     await reporter.report(spot, never);
     expect(await reporter.withdraw(plus(nowAt, seconds(20)), never)).toBe(first);
     expect((await read(first)).spec).toMatchObject({
       withdrawnAt: formatInstant(plus(nowAt, seconds(20))),
     });
-    // Once: the second time there is nothing left to take back.
+    // Once: the second time there is nothing left to withdraw.
     expect(await reporter.withdraw(plus(nowAt, seconds(30)), never)).toBeUndefined();
   });
 
@@ -347,13 +344,13 @@ describe("a notice that the cloud takes back", () => {
       "a queue's",
       { cause: "SpotInterruption", source: "queue/sqs", noticedAt: formatInstant(nowAt) },
     ],
-  ])("touches no departure that an agent did not make: %s", async (_, spec) => {
+  ])("changes no departure that an agent did not create: %s", async (_, spec) => {
     await put(first, spec);
     expect(await reporter.withdraw(nowAt, never)).toBeUndefined();
     expect((await read(first)).spec).not.toHaveProperty("withdrawnAt");
   });
 
-  it("waits with a new notice until the one before has been undone", async () => {
+  it("is followed by a new departure only when the previous one has been undone", async () => {
     await reporter.report(spot, never);
     await reporter.withdraw(nowAt, never);
     await expect(reporter.report(spot, never)).rejects.toMatchObject({
@@ -366,8 +363,8 @@ describe("a notice that the cloud takes back", () => {
 });
 
 describe("the notice reporter", () => {
-  it("touches no departure of another node that has the same name", async () => {
-    // A node of the same name and the same first letters of its uid: a name alone is nobody.
+  it("changes no departure of another node of the same name", async () => {
+    // A node with the same name and the same start of its uid: the name alone does not identify it.
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(await reporter.withdraw(nowAt, never)).toBe(`${first}-2`);
@@ -376,12 +373,12 @@ describe("the notice reporter", () => {
     ]);
   });
 
-  it("does not take another node's departure for its own where it looks one up", async () => {
+  it("does not find another node's departure when it looks up its own", async () => {
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
     expect(await reporter.look(first, never)).toBeUndefined();
   });
 
-  it("says nothing of names that its own node's departures have", async () => {
+  it("logs no taken name if it belongs to a departure of its own node", async () => {
     await put(first, { cause: "Planned" }, { phase: "Ended", outcome: "Cancelled" });
     expect(await reporter.report(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(warned).toEqual([]);
@@ -392,7 +389,7 @@ describe("the notice reporter", () => {
     [403, "RIGHT_MISSING"],
     [404, "CRD_MISSING"],
     [500, "API_REFUSED"],
-  ])("says what a refusal with %d means", async (status, code) => {
+  ])("explains a refusal with %d", async (status, code) => {
     api.failNext({ match: { method: "POST" }, answer: { status, body: { kind: "Status" } } });
     await expect(reporter.report(spot, never)).rejects.toMatchObject({ code });
   });

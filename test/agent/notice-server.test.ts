@@ -30,7 +30,7 @@ function json(): unknown {
   return JSON.parse(answer.text);
 }
 
-/** What one listener has been told, as its raw text. */
+/** The raw text that one client has received. */
 function listen(): { told: string[]; leave: () => void } {
   const told: string[] = [];
   const answer = feed.answer({ accept: "text/event-stream" }) as HttpStream;
@@ -38,12 +38,12 @@ function listen(): { told: string[]; leave: () => void } {
   return { told, leave: answer.open(client) };
 }
 
-describe("what is known about a machine", () => {
-  it("is null while nothing stands", () => {
+describe("the current notice", () => {
+  it("is null while there is none", () => {
     expect(json()).toEqual({ notice: null });
   });
 
-  it("is the cause, the source, the deadline and what is left of it", async () => {
+  it("has the cause, the source, the deadline and the seconds left", async () => {
     feed.show(spot(120), noSkew);
     await clock.advance(20_500);
     expect(json()).toEqual({
@@ -55,12 +55,12 @@ describe("what is known about a machine", () => {
     });
   });
 
-  it("has no id of an event, with which a cloud could be told to begin", () => {
+  it("has no event id, which could be used to acknowledge the event", () => {
     feed.show(spot(120), noSkew);
     expect(JSON.stringify(json())).not.toContain("602d9444");
   });
 
-  it("says null where the cloud names no deadline, and 0 past it", async () => {
+  it("has null without a deadline, and 0 after it", async () => {
     feed.show(spot(), noSkew);
     expect(json()).toMatchObject({ notice: { deadlineAt: null, secondsLeft: null } });
     feed.show(spot(10), noSkew);
@@ -68,7 +68,7 @@ describe("what is known about a machine", () => {
     expect(json()).toMatchObject({ notice: { secondsLeft: 0 } });
   });
 
-  it("counts what is left by the cloud's clock, where ours is wrong", () => {
+  it("counts the seconds left by the cloud's clock if the node's is wrong", () => {
     const hourMs = 3_600_000;
     const deadlineAt = plus(instant(clock.now() - hourMs), seconds(120));
     feed.show({ ...spot(), deadlineAt }, millis(hourMs));
@@ -76,8 +76,8 @@ describe("what is known about a machine", () => {
   });
 });
 
-describe("who listens to it", () => {
-  it("hears the present state first, then each change once, then that it was taken back", () => {
+describe("a client of the event stream", () => {
+  it("receives the current state first, then each change once, and the withdrawal", () => {
     const { told } = listen();
     expect(told).toEqual(['retry: 1000\nevent: notice\ndata: {"notice":null}\n\n']);
     const first = spot(120);
@@ -92,7 +92,7 @@ describe("who listens to it", () => {
     ]);
   });
 
-  it("hears that the stream lives every 15 s", async () => {
+  it("receives a comment every 15 s", async () => {
     const ending = new AbortController();
     const running = feed.run(ending.signal);
     const { told } = listen();
@@ -102,7 +102,7 @@ describe("who listens to it", () => {
     await running;
   });
 
-  it("is told to come again where 64 listen already, until one of them has gone", () => {
+  it("is rejected while 64 others are connected", () => {
     const all = Array.from({ length: 64 }, listen);
     expect(feed.answer({ accept: "text/event-stream" })).toMatchObject({ status: 503 });
     expect(json()).toEqual({ notice: null });

@@ -58,7 +58,7 @@ function notice(cause: NoticeCause, leftSeconds?: number): Notice {
   return { cause, deadlineAt, noticedAt: world.clock.now(), source: "aws/a", eventId: "event-1" };
 }
 
-/** The cloud says this every second on its one channel, and nothing on the other. */
+/** For `count` seconds, the cloud reports these on one channel, and nothing on the other. */
 async function keepSaying(notices: readonly Notice[], count: number): Promise<void> {
   for (let second = 0; second < count; second += 1) {
     source.say("aws/a", notices);
@@ -69,8 +69,8 @@ async function keepSaying(notices: readonly Notice[], count: number): Promise<vo
 
 const departingTaint = "lastcall.dev/departing";
 
-describe("from the cloud's word to a cordoned node", () => {
-  it("no time passes, and its pods are asked to leave", async () => {
+describe("from the cloud's notice to the cordon", () => {
+  it("a notice cordons the node at once and drains it", async () => {
     await start({ lifetime: {} });
     expect(world.podsOn("n1").length).toBeGreaterThan(0);
     source.say("aws/a", [notice("SpotInterruption", 120)]);
@@ -84,7 +84,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.stepsOf("n0")).toEqual([]);
   });
 
-  it("a planned departure becomes the forced one, and there is no other", async () => {
+  it("the planned departure becomes a forced one, and no second one is created", async () => {
     await start({ lifetime: { max: "24h", reserve: "30m" } });
     const before = world.departureOf("n1");
     expect(before).toMatchObject({ spec: { cause: "Planned" } });
@@ -98,8 +98,8 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(ofNode).toHaveLength(1);
   });
 
-  it("an overdue plan's deadline does not push pods out that the cloud leaves two minutes", async () => {
-    // Born at dawn, to leave an hour later at the latest; paused until two hours after that.
+  it("an overdue plan's deadline forces no pod out if the cloud leaves two minutes", async () => {
+    // Created at dawn, to leave an hour later at the latest; paused until two hours after that.
     await start({ lifetime: { max: "1h", reserve: "0s" }, paused: true });
     await world.pass(hours(3));
     source.say("aws/a", [notice("SpotInterruption", 120)]);
@@ -107,7 +107,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.departureOf("n1")?.status).toMatchObject({ drain: { forced: 0, left: 0 } });
   });
 
-  it("a notice that is taken back puts the node back to work, once", async () => {
+  it("a withdrawn notice uncordons the node, once", async () => {
     await start({ lifetime: {} });
     await keepSaying([notice("SpotInterruption", 120)], 5);
     expect(world.marksOf("n1")).toContain("unschedulable");
@@ -119,7 +119,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
   });
 
-  it("an event that stays listed as canceled puts the node back once, and fights no person", async () => {
+  it("an event that stays listed as canceled uncordons the node once, but not after a person's cordon", async () => {
     await start({ lifetime: {} });
     const event = notice("ScheduledMaintenance", 600);
     await keepSaying([event], 5);
@@ -133,16 +133,16 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.marksOf("n1")).toContain("unschedulable");
   });
 
-  it("a node that somebody else had cordoned stays cordoned when the notice is taken back", async () => {
+  it("a node that somebody else had cordoned stays cordoned when the notice is withdrawn", async () => {
     await start({ lifetime: {} });
     world.patchNode("n1", { spec: { unschedulable: true } });
     await keepSaying([notice("SpotInterruption", 120)], 5);
     await keepSaying([], 15);
-    // The second is the cluster's own echo of the first.
+    // The second is the taint that the cluster adds for the first.
     expect(world.marksOf("n1")).toEqual(["unschedulable", "node.kubernetes.io/unschedulable"]);
   });
 
-  it("the same notice again, after it was taken back, takes the node again", async () => {
+  it("the same notice cordons the node again after it was withdrawn", async () => {
     await start({ lifetime: {} });
     const same = notice("SpotInterruption", 600);
     await keepSaying([same], 5);
@@ -165,7 +165,7 @@ describe("from the cloud's word to a cordoned node", () => {
       const late = { ...notice("SpotInterruption", 900), eventId };
       const both = place === "Beside" ? [early, late] : [late];
       source.say("aws/a", both);
-      // The node goes back to work ten minutes after its first deadline.
+      // The node is uncordoned ten minutes after the first deadline.
       await world.pass(minutes(10));
       await keepSaying(both, 90);
       expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
@@ -180,7 +180,7 @@ describe("from the cloud's word to a cordoned node", () => {
     },
   );
 
-  it("an interruption that the machine has outlived is not told anew while it stands", async () => {
+  it("an interruption that the machine has outlived is not reported again while it is unchanged", async () => {
     await start({ lifetime: {} });
     const standing = notice("SpotInterruption", 60);
     await keepSaying([standing], 5);
@@ -191,7 +191,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.list(departures)).toHaveLength(1);
   });
 
-  it("a rebalance recommendation is ignored by default, and what was planned stays planned", async () => {
+  it("a rebalance recommendation is ignored by default, and the planned departure stays planned", async () => {
     await start({ lifetime: { max: "24h", reserve: "30m" } });
     const planned = world.departureOf("n1");
     await keepSaying([notice("RebalanceRecommendation")], 90);
@@ -206,7 +206,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(ignored[0]?.status).toMatchObject({ phase: "Ended", reason: "NoticeIgnored" });
   });
 
-  it("a rebalance recommendation that the policy handles, and the interruption after it, are one case", async () => {
+  it("a rebalance recommendation that the policy handles and the next interruption are one departure", async () => {
     await start({ lifetime: {}, onNotice: { rebalance: "Drain" } });
     const early = notice("RebalanceRecommendation");
     await keepSaying([early], 5);
@@ -229,7 +229,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
-  it("a person who deletes the departure has the last word on this notice", async () => {
+  it("a person who deletes the departure cancels this notice for good", async () => {
     await start({ lifetime: {} });
     const standing = notice("SpotInterruption", 600);
     await keepSaying([standing], 5);
@@ -240,7 +240,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.list(departures)).toEqual([]);
   });
 
-  it("a notice right after a reboot takes the node, though the Node shows the boot before", async () => {
+  it("a notice right after a reboot cordons the node once the Node shows the new boot", async () => {
     await start({ lifetime: {} }, "boot-9");
     const standing = [notice("SpotInterruption", 60)];
     await keepSaying(standing, 5);
@@ -260,13 +260,13 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(taken).toHaveLength(1);
   });
 
-  it("a machine that stays another one for the cluster is told of six times, not for ever", async () => {
+  it("a machine that the Node never matches is reported six times, and no more", async () => {
     await start({ lifetime: {} }, "boot-9");
     await keepSaying([notice("SpotInterruption", 600)], 300);
     expect(world.list(departures)).toHaveLength(6);
   });
 
-  it("a departure under way becomes the forced one, though the record of the node's first is gone", async () => {
+  it("a running departure becomes a forced one even if the node's first departure is deleted", async () => {
     await start({ lifetime: { max: "24h", reserve: "30m" } });
     world.api.handle({
       method: "PATCH",
@@ -274,7 +274,7 @@ describe("from the cloud's word to a cordoned node", () => {
       patchType: "application/merge-patch+json",
       body: { spec: { maxUnavailable: 0 } },
     });
-    // As it is when the first was undone and its record forgotten after three days.
+    // The state after the first departure was undone and deleted three days later.
     const planned = world.departureOf("n1");
     const first = planned?.metadata?.name ?? "";
     const node = (planned?.spec as { node: object } | undefined)?.node;
@@ -299,7 +299,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(live[0]?.spec).toMatchObject({ noticedAt: expect.any(String) });
   });
 
-  it("a mark that is left over from a departure that is no more does not keep a notice back", async () => {
+  it("a mark of a departure that no longer exists does not hold up a notice", async () => {
     await start({ lifetime: {} });
     world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/departure": "gone" } } });
     source.say("aws/a", [notice("SpotInterruption", 120)]);

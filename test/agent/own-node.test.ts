@@ -6,7 +6,7 @@ function tokenOf(claims: unknown): string {
   return `${part({ alg: "RS256" })}.${part(claims)}.signature`;
 }
 
-/** As Kubernetes 1.30 and later issues it to a pod (KEP-4193). */
+/** The claims of a pod's token in Kubernetes 1.30 and later (KEP-4193). */
 const claims = {
   aud: ["https://kubernetes.default.svc"],
   "kubernetes.io": {
@@ -24,13 +24,13 @@ describe("the node of a service account token", () => {
   });
 
   it.each(["", "a.b", "a.!!!.c", tokenOf(null), tokenOf({ "kubernetes.io": { node: "n1" } })])(
-    "is not in %j",
+    "is not found in %j",
     (token) => {
       expect(nodeOfToken(token)).toBeUndefined();
     },
   );
 
-  it("is wanted where the token names none, and must be the one that was named", () => {
+  it("is required, and must be the node that --node-name names", () => {
     expect(() => ownUid(tokenOf({}), "n1")).toThrow(/names no node.*Kubernetes 1\.30/);
     expect(() => ownUid(tokenOf(claims), "n2")).toThrow(/bound to nöde-1, --node-name must be/);
   });

@@ -19,7 +19,7 @@ const waits = rule({
   ],
 });
 
-/** A planned drain whose acts nobody carries out; each step is given the pods that are left. */
+/** A planned drain whose acts are not carried out; each step gets the pods that are left. */
 function drainOf() {
   let now = startAt;
   const driver = new DrainDriver({
@@ -43,16 +43,16 @@ function drainOf() {
 
 const asked = ({ acts }: DrainStep) => acts.map(({ kind, pod: { name } }) => `${kind} ${name}`);
 
-it("a job is waited for no longer because the plan was made anew in between", () => {
+it("the wait for a job is not extended by a new plan", () => {
   const at = drainOf();
   expect(asked(at(0, [job, marked]))).toEqual(["Evict marked"]);
-  // Its mark has gone with it: the plan is another.
+  // The plan changes, as the marked pod is gone.
   at(4, [job]);
   expect(asked(at(9.99, [job]))).toEqual([]);
   expect(asked(at(10, [job]))).toEqual(["Evict job"]);
 });
 
-it("the timeout counts from the end of a wait, also where a newer plan has none", () => {
+it("the timeout counts from the end of a wait, even if a newer plan has no wait", () => {
   const at = drainOf();
   at(0, [job, marked, web]);
   at(9, [web]);
@@ -60,7 +60,7 @@ it("the timeout counts from the end of a wait, also where a newer plan has none"
   expect(at(15, [web]).verdict).toBe("TimedOut");
 });
 
-it("asks a pod that comes back in spite of the cordon once, and is over without it", () => {
+it("a pod that is recreated on the node despite the cordon is not evicted again, nor waited for", () => {
   const at = drainOf();
   const loose = { labels: {}, tolerations: [{ operator: "Exists" as const }] };
   const [first, second] = [pod("first", loose), pod("second", loose)];
