@@ -14,7 +14,7 @@ const order = {
   message: "n1 leaves because the cloud interrupts it.",
 } as const;
 
-/** What the store sends, to a server that has it in another version by now. */
+/** The first request of the store, answered with a conflict. */
 function sentBy(write: (store: KubeDepartureStore) => Promise<unknown>): Promise<KubeRequest> {
   return new Promise((resolve, reject) => {
     const send = async (request: KubeRequest) => {
@@ -28,24 +28,24 @@ function sentBy(write: (store: KubeDepartureStore) => Promise<unknown>): Promise
   });
 }
 
-describe("in a rush, the write", () => {
-  it("that makes a departure of a notice comes first, since its node is not cordoned before", async () => {
+describe("when many requests wait, a write", () => {
+  it("that creates a departure at a notice goes first, as the cordon waits for it", async () => {
     const request = await sentBy((store) => store.create({ ...order, noticedAt }));
     expect(request).toMatchObject({ method: "POST", urgency: "First" });
   });
 
-  it("that forces a departure comes first, too", async () => {
+  it("that turns a departure into a forced one goes first, too", async () => {
     const word = { noticedAt, deadlineAt: plus(noticedAt, seconds(120)), source: order.source };
     const request = await sentBy((store) => store.notice(aDeparture(aNode("n1")), word));
     expect(request).toMatchObject({ method: "PATCH", urgency: "First" });
   });
 
-  it("that plans a departure stands back", async () => {
+  it("that plans a departure goes last", async () => {
     const request = await sentBy((store) => store.create({ ...order, cause: "Planned" }));
     expect(request).toMatchObject({ method: "POST", urgency: "Later" });
   });
 
-  it("of a status stands back until it is told to hurry, and says what is so as it goes out", async () => {
+  it("of a status goes last until it becomes urgent, and has the status of the time it is sent", async () => {
     const departure = aDeparture(aNode("n1"));
     const hurry = new AbortController().signal;
     let message = "as it was made";

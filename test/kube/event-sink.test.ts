@@ -13,7 +13,7 @@ const held: ClusterEvent = {
   about: { kind: "Pod", namespace: "shop", name: "web-0", uid: "p1" },
 };
 
-/** The n-th request gets the n-th answer, and those after the last one the last. */
+/** The nth request gets the nth answer, and later ones get the last. */
 function sinkWith(...answers: readonly (KubeAnswer | Error)[]) {
   const sent: KubeRequest[] = [];
   const lost: string[] = [];
@@ -36,7 +36,7 @@ const made = { status: 201, body: {} };
 const methods = (sent: readonly KubeRequest[]) => sent.map(({ method }) => method);
 
 describe("an Event", () => {
-  it("is written once, and counted up when the same is said again", async () => {
+  it("is written once, and repeated by its count", async () => {
     const { emit, sent } = sinkWith(made);
     await emit(held);
     await emit(held);
@@ -47,7 +47,7 @@ describe("an Event", () => {
   it.each<[string, KubeAnswer | Error]>([
     ["was refused", { status: 503, body: "" }],
     ["had no answer", new LastcallError("API_UNREACHABLE", "it broke")],
-  ])("is written when it is said again where the first %s", async (_, first) => {
+  ])("is written at its repetition if the first write %s", async (_, first) => {
     const { emit, sent, lost } = sinkWith(first, made);
     await emit(held);
     await emit(held);
@@ -55,7 +55,7 @@ describe("an Event", () => {
     expect(lost).toHaveLength(1);
   });
 
-  it("is written anew where somebody has deleted it", async () => {
+  it("is written again if it was deleted", async () => {
     const { emit, sent } = sinkWith(made, { status: 404, body: {} }, made);
     await emit(held);
     await emit(held);
@@ -63,9 +63,9 @@ describe("an Event", () => {
     expect(methods(sent)).toEqual(["POST", "PATCH", "POST"]);
   });
 
-  it("has a name that the API server takes, however long that of its subject is", async () => {
+  it("has a valid name, however long the name of its object is", async () => {
     const { emit, sent } = sinkWith(made);
-    // Wherever the name is cut: a part of it may not end with a dash.
+    // Wherever the name is cut, no part of it may end with a dash.
     const places = Array.from({ length: 20 }, (_, place) => 230 + place);
     for (const place of places) {
       const name = `${"a".repeat(place)}-${"b".repeat(252 - place)}`;

@@ -5,7 +5,7 @@ import { seconds } from "../../src/core/time/time.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 
-/** A fleet on the model, watching. */
+/** A fleet that watches the model. */
 function watching() {
   const world = new ModelWorld();
   const { api, clock } = world;
@@ -22,7 +22,7 @@ function watching() {
   return { world, fleet, end };
 }
 
-it("A fleet finds a machine's node by its whole id and by the last part, and by nothing that only ends alike", async () => {
+it("A fleet finds a machine's node by the whole providerID or its last part, and by no other suffix", async () => {
   const { world, fleet, end } = watching();
   const labels = { "topology.kubernetes.io/zone": "eu-west-1a" };
   const providerID = "aws:///eu-west-1a/i-0abc";
@@ -39,7 +39,7 @@ it("A fleet finds a machine's node by its whole id and by the last part, and by 
   await end();
 });
 
-it("A fleet knows the departures of a node, ended ones too, until they are gone", async () => {
+it("A fleet knows the departures of a node, also those that have ended, until they are deleted", async () => {
   const { world, fleet, end } = watching();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
   world.notice("n0", seconds(60));
@@ -65,7 +65,7 @@ it("A fleet knows the departures of a node, ended ones too, until they are gone"
   await end();
 });
 
-it("A fleet tells which nodes and departures have changed, and whether a policy has", async () => {
+it("A fleet reports which nodes and departures have changed, and whether a policy has", async () => {
   const { world, fleet, end } = watching();
   await world.pass(seconds(1));
   const changes: FleetChange[] = [];
@@ -78,7 +78,7 @@ it("A fleet tells which nodes and departures have changed, and whether a policy 
 
   world.addNode("n0", "a");
   expect(await told()).toContainEqual({ ...nothing, nodes: new Set(["n0"]) });
-  // What a kubelet reports again and again is no news.
+  // A change that no decision depends on is not reported.
   world.patchNode("n0", { metadata: { annotations: { "example.com/seen": "again" } } });
   expect(await told()).toEqual([]);
 

@@ -28,8 +28,8 @@ function scene() {
   return { api, clock, source, troubles };
 }
 
-describe("the pods that hold a policy back", () => {
-  it("are listed once in five seconds, however many policies and passes ask", async () => {
+describe("blocking pods", () => {
+  it("are listed once in five seconds, however many policies and passes need them", async () => {
     const { api, clock, source } = scene();
     const policies = [policy("spot"), policy("preemptible")];
     for (let pass = 0; pass < 50; pass += 1) {
@@ -41,7 +41,7 @@ describe("the pods that hold a policy back", () => {
     expect(api.sent).toHaveLength(2);
   });
 
-  it("are unknown where the API does not answer, which is asked again after five seconds", async () => {
+  it("are unknown for five seconds if the API server cannot be reached", async () => {
     const { api, clock, source, troubles } = scene();
     const { answer } = api;
     api.answer = unreachable;
@@ -55,7 +55,7 @@ describe("the pods that hold a policy back", () => {
     );
   });
 
-  it("are unknown after five seconds without an answer, and hold up no other policy's", async () => {
+  it("are unknown after five seconds without a response, which delays no other policy", async () => {
     const { api, clock, source, troubles } = scene();
     const { answer } = api;
     api.answer = (request) =>

@@ -24,8 +24,8 @@ function release({ providerID, id }: { readonly providerID: string; readonly id:
   return world.pass(world.releaser.release(request, never));
 }
 
-describe("what is asked before a drain", () => {
-  it("names the right that is missing", async () => {
+describe("the check before a drain", () => {
+  it("names the missing permission", async () => {
     const { providerID } = world.addMachine("n1");
     world.mayDelete = false;
     const problem = expect.stringContaining("the right delete on nodeclaims.karpenter.sh");
@@ -33,21 +33,21 @@ describe("what is asked before a drain", () => {
     expect(world.asked()).toBe(0);
   });
 
-  it("names it for a NodeClaim that Karpenter has only chosen: it may let it stay yet", async () => {
+  it("requires it for a NodeClaim that Karpenter has only selected, as it may still keep it", async () => {
     const { providerID } = world.addMachine("n1");
     claimOf(world, providerID).conditions = [{ type: "DisruptionReason", status: "True" }];
     world.mayDelete = false;
     expect(await check(providerID)).toMatchObject({ kind: "Impossible" });
   });
 
-  it("needs no right for one that is being deleted", async () => {
+  it("requires no permission for a NodeClaim that is being deleted", async () => {
     const { providerID } = world.addMachine("n1");
     claimOf(world, providerID).deletedAt = "2026-11-20T00:00:00Z";
     world.mayDelete = false;
     expect(await check(providerID)).toEqual({ kind: "Possible", permission: "Unknown" });
   });
 
-  it("throws for good where Karpenter is not installed", async () => {
+  it("throws a permanent error if Karpenter is not installed", async () => {
     const { providerID } = world.addMachine("n1");
     world.isDefined = false;
     await expect(check(providerID)).rejects.toMatchObject({
@@ -57,7 +57,7 @@ describe("what is asked before a drain", () => {
     });
   });
 
-  it("reads the list once for each machine, and then its NodeClaim alone", async () => {
+  it("lists the NodeClaims once per machine, and then reads only its own", async () => {
     const { providerID } = world.addMachine("n1");
     await check(providerID);
     await check(providerID);
@@ -67,7 +67,7 @@ describe("what is asked before a drain", () => {
 });
 
 describe("a release", () => {
-  it("deletes the one NodeClaim of the machine, by its uid", async () => {
+  it("deletes only the NodeClaim of the machine, by its uid", async () => {
     world.addMachine("n2");
     const machine = world.addMachine("n1");
     await release(machine);
@@ -90,7 +90,7 @@ describe("a release", () => {
         void one.clock.sleep(seconds(5)).then(() => one.take(claim));
       },
     ],
-  ])("asks for nothing where the NodeClaim %s, and waits for its end", async (_, make) => {
+  ])("requests nothing if the NodeClaim %s, and waits for its end", async (_, make) => {
     const machine = world.addMachine("n1");
     make(world, machine.providerID);
     expect(await release(machine)).toEqual({ kind: "Released" });
@@ -98,7 +98,7 @@ describe("a release", () => {
     expect(world.claims.size).toBe(0);
   });
 
-  it("deletes one whose disruption Karpenter calls off meanwhile", async () => {
+  it("deletes a NodeClaim whose disruption Karpenter cancels meanwhile", async () => {
     const machine = world.addMachine("n1");
     const claim = claimOf(world, machine.providerID);
     claim.conditions = [{ type: "DisruptionReason", status: "True", reason: "Underutilized" }];
@@ -110,7 +110,7 @@ describe("a release", () => {
     expect(world.clock.monotonic()).toBeLessThan(minutes(3));
   });
 
-  it("deletes one of which Karpenter has only thought", async () => {
+  it("deletes a NodeClaim that Karpenter only considers for disruption", async () => {
     const machine = world.addMachine("n1");
     claimOf(world, machine.providerID).conditions = [
       { type: "DisruptionReason", status: "False" },
@@ -121,7 +121,7 @@ describe("a release", () => {
     expect(world.asked()).toBe(1);
   });
 
-  it("leaves alone one that has taken the name between the look and the deletion", async () => {
+  it("leaves a NodeClaim alone that got the name between the check and the deletion", async () => {
     const machine = world.addMachine("n1");
     world.nextDelete = { status: 409, body: { message: "the UID in the precondition differs" } };
     const work = release(machine);
@@ -132,7 +132,7 @@ describe("a release", () => {
     expect(world.claims.size).toBe(1);
   });
 
-  it("says where to look if Karpenter does not take it, and that asking again can help", async () => {
+  it("says where to look if Karpenter does not terminate the machine, and can be retried", async () => {
     const machine = world.addMachine("n1");
     const claim = claimOf(world, machine.providerID);
     claim.deletedAt = "2026-11-20T00:00:00Z";

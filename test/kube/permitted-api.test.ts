@@ -29,7 +29,7 @@ function permitted(api: KubeApi) {
   return { clock, told: () => told, seen: new PermittedApi({ api, clock, onMissing }) };
 }
 
-it("shows a collection as empty that may not be listed, and names it", async () => {
+it("shows a collection as empty if it may not be listed, and reports it as missing", async () => {
   const { seen, told } = permitted(apiThat([forbidden]));
   const answer = await seen.send({ method: "GET", path });
   expect(answer).toMatchObject({ status: 200, body: { items: [] } });
@@ -37,7 +37,7 @@ it("shows a collection as empty that may not be listed, and names it", async () 
   expect(told()).toBe(1);
 });
 
-it("forgets what was missing as soon as it can be listed", async () => {
+it("no longer reports it once it can be listed", async () => {
   const { seen, told } = permitted(apiThat([forbidden]));
   await seen.send({ method: "GET", path });
   await seen.send({ method: "GET", path });
@@ -45,14 +45,14 @@ it("forgets what was missing as soon as it can be listed", async () => {
   expect(told()).toBe(2);
 });
 
-it("lets every write through as it was answered", async () => {
+it("passes the response to a write on unchanged", async () => {
   const { seen } = permitted(apiThat([forbidden]));
   const answer = await seen.send({ method: "POST", path, body: {} });
   expect(answer.status).toBe(403);
   expect(seen.missing()).toEqual([]);
 });
 
-it("has a collection listed again after a while whose watch is refused", async () => {
+it("lists a collection again after a while if its watch is refused", async () => {
   const refused = { type: "ERROR", object: forbidden.body } as KubeWatchEvent;
   const { seen, clock } = permitted(apiThat([], [refused]));
   const { signal } = new AbortController();
@@ -64,7 +64,7 @@ it("has a collection listed again after a while whose watch is refused", async (
   expect(seen.missing()).toHaveLength(1);
 });
 
-it("names a definition that is missing, whose path the server does not know", async () => {
+it("reports a custom resource definition that is not installed", async () => {
   const { seen } = permitted(apiThat([{ status: 404, body: "404 page not found\n" }]));
   expect(await seen.send({ method: "GET", path })).toMatchObject({ status: 200 });
   expect(seen.missing()).toEqual([expect.stringMatching(/departures.*lastcall setup crds/s)]);

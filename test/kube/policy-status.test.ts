@@ -52,7 +52,7 @@ function conditionsIn({ body }: KubeRequest) {
 }
 
 describe("the status of a policy", () => {
-  it("says once that no plan can be made, whoever wrote before, and is whole again after it", async () => {
+  it("says once that the plan failed, keeps other conditions, and is complete again after that", async () => {
     const { sink, sent } = sinkOver([earlier("Ready", "True"), earlier("Feasible", "True")]);
     await sink.unplanned(["spot"], "Invalid time value");
     const [said] = sent();
@@ -74,7 +74,7 @@ describe("the status of a policy", () => {
     ["an overloaded server", { status: 500, body: { kind: "Status", status: "Failure" } }],
     ["a missing right", { status: 403, body: { kind: "Status", reason: "Forbidden" } }],
     ["a proxy's page", { status: 200, body: "<html>welcome</html>" }],
-  ])("writes over no condition that %s kept it from reading", async (_what, answer) => {
+  ])("overwrites no condition that %s kept it from reading", async (_what, answer) => {
     const api = new ScriptedApi(() => answer);
     const sink = new KubePolicyStatus(api, new ManualClock());
     await expect(sink.unplanned(["spot"], "Invalid time value")).rejects.toThrow(/spot/);
@@ -82,7 +82,7 @@ describe("the status of a policy", () => {
     expect(api.sent.map(({ method }) => method)).toEqual(["GET", "GET"]);
   });
 
-  it("waits once behind an API server that hangs, not once for each pass that has failed", async () => {
+  it("is read at most twice while the API server hangs, however many passes fail", async () => {
     const hung = Promise.withResolvers<void>();
     const api = new ScriptedApi(async () => {
       await hung.promise;
@@ -97,7 +97,7 @@ describe("the status of a policy", () => {
     expect(api.sent.filter(({ method }) => method === "GET").length).toBeLessThanOrEqual(2);
   });
 
-  it("carries a condition that came at its own pace, and writes it only once", async () => {
+  it("includes a condition from another loop, and writes it only once", async () => {
     const { sink, patches } = sinkOver();
     await sink.write([status]);
     await sink.add("spot", ready);
@@ -109,7 +109,7 @@ describe("the status of a policy", () => {
     ]);
   });
 
-  it("writes such a condition again where only its sentence is another", async () => {
+  it("is written again if only the message of that condition changes", async () => {
     const { sink, patches } = sinkOver();
     await sink.add("spot", ready);
     await sink.write([status]);
@@ -121,7 +121,7 @@ describe("the status of a policy", () => {
     expect(patches()).toHaveLength(2);
   });
 
-  it("keeps what a leader before has said of the workloads, until there is a newer word", async () => {
+  it("keeps the workload condition of a previous leader until there is a newer one", async () => {
     const { sink, patches } = sinkOver([earlier("Ready", "True"), earlier("SpotReady", "True")]);
     await sink.write([status]);
     expect(patches()[0]).toMatchObject([
@@ -136,7 +136,7 @@ describe("the status of a policy", () => {
     ]);
   });
 
-  it("is written anew where the policy was deleted and made again as it was", async () => {
+  it("is written again if the policy was deleted and recreated unchanged", async () => {
     const { sink, sent } = sinkOver();
     await sink.write([{ ...status, uid: "first" }]);
     await sink.write([{ ...status, uid: "first" }]);
@@ -146,7 +146,7 @@ describe("the status of a policy", () => {
     for (const body of bodies) expect(body.status).not.toHaveProperty("uid");
   });
 
-  it("of a policy from a file is not written", async () => {
+  it("is not written for a policy from a file", async () => {
     const { sink, patches } = sinkOver();
     await sink.write([{ ...status, generation: undefined }]);
     await sink.add("spot", ready);
@@ -154,7 +154,7 @@ describe("the status of a policy", () => {
     expect(patches()).toEqual([]);
   });
 
-  it("is the newest in the cluster, though an older one arrives late", async () => {
+  it("is the newest one in the cluster, even if an older write arrives late", async () => {
     const late = Promise.withResolvers<void>();
     const inCluster: unknown[] = [];
     const api = new ScriptedApi(async (request) => {
@@ -177,7 +177,7 @@ describe("the status of a policy", () => {
     expect(inCluster.at(-1)).toMatchObject(unchecked);
   });
 
-  it("comes with the next write where the API server has refused one", async () => {
+  it("is written by the next pass if the API server has refused it", async () => {
     const answers: Record<string, number[]> = { PATCH: [503, 200] };
     const api = new ScriptedApi(({ method }) => ({
       status: answers[method]?.shift() ?? 200,
@@ -188,7 +188,7 @@ describe("the status of a policy", () => {
     expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
   });
 
-  it("is tried once more, not once for each pass that an outage lasted", async () => {
+  it("is retried once, not once for each pass during an outage", async () => {
     const over = Promise.withResolvers<void>();
     const api = new ScriptedApi(async ({ method }) => {
       if (method === "PATCH") await over.promise;

@@ -20,7 +20,7 @@ describe("a Secret of an action", () => {
     return new KubeSecretReader(api, "lastcall").read(ref, signal);
   }
 
-  it("is read from the namespace of Lastcall, by its key", async () => {
+  it("is read by its key from Lastcall's namespace", async () => {
     expect(await read(200, { data: { slack: btoa("xoxb-1"), other: btoa("no") } })).toBe("xoxb-1");
   });
 
@@ -29,20 +29,20 @@ describe("a Secret of an action", () => {
     [403, {}, "it may not be read, grant get on it as docs/actions.md says"],
     [200, { data: { other: "eA==" } }, "the Secret has no such key, add it"],
     [200, {}, "the Secret has no such key, add it"],
-  ])("with an answer of %i and %j is missing", async (status, body, why) => {
+  ])("is missing after a response of %i and %j", async (status, body, why) => {
     await expect(read(status, body)).rejects.toMatchObject({
       code: "SECRET_MISSING",
       message: `Cannot read the key slack of Secret lastcall/lastcall-actions: ${why}`,
     });
   });
 
-  it("that a busy API server does not give may be there later", async () => {
+  it("may be available later if the API server is busy", async () => {
     await expect(read(503)).rejects.toMatchObject({ retryable: true });
   });
 });
 
 describe("the addresses of a machine", () => {
-  it("are its own and those of its pods that have one of their own", async () => {
+  it("are its own and those of its pods, except pods on the host network", async () => {
     const pod = (ips: readonly string[], hostNetwork = false) => ({
       spec: { hostNetwork },
       status: { podIPs: ips.map((ip) => ({ ip })) },
@@ -65,7 +65,7 @@ describe("the addresses of a machine", () => {
     });
   });
 
-  it("of a node that is gone are known to nobody", async () => {
+  it("are unknown if its node is gone", async () => {
     const api = apiOf(() => ({ status: 404, body: {} }) as KubeAnswer);
     await expect(machineAddresses(api, "n1", signal)).rejects.toMatchObject({
       code: "ACTION_TARGET_UNKNOWN",

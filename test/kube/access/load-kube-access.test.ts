@@ -28,7 +28,7 @@ interface Shape {
   readonly namespace?: string;
 }
 
-/** A kubeconfig of one context, cluster and user, all of one name. */
+/** A kubeconfig with one context, cluster and user, all of the same name. */
 function kubeconfig({ name, server, user = "{token: t0}", namespace }: Shape): string {
   return `
 apiVersion: v1
@@ -49,8 +49,8 @@ function serviceAccount(token = "pod-token"): string {
 
 const podEnv = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
-describe("where a cluster is looked for", () => {
-  it("begins with the file that was named, then KUBECONFIG, the pod's account and the home directory", async () => {
+describe("the search for a cluster", () => {
+  it("tries the given file, KUBECONFIG, the pod's service account and the home directory, in this order", async () => {
     const named = write("named", kubeconfig({ name: "named" }));
     const listed = write("listed", kubeconfig({ name: "listed" }));
     write("home/.kube/config", kubeconfig({ name: "home" }));
@@ -78,15 +78,15 @@ describe("where a cluster is looked for", () => {
     });
   });
 
-  it("takes an IPv6 address of the API server", async () => {
+  it("accepts an IPv6 address of the API server", async () => {
     const env = { ...podEnv, KUBERNETES_SERVICE_HOST: "fd00::1" };
     const access = await loadKubeAccess({ env, serviceAccountDir: serviceAccount() });
     expect(access.server).toBe("https://[fd00::1]:443");
   });
 });
 
-describe("the pod's own account", () => {
-  it("reads token and CA again every time, and names the namespace", async () => {
+describe("the pod's service account", () => {
+  it("rereads token and CA each time, and provides the namespace", async () => {
     const access = await loadKubeAccess({
       env: podEnv,
       serviceAccountDir: serviceAccount("one\n"),
@@ -100,7 +100,7 @@ describe("the pod's own account", () => {
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer two" });
   });
 
-  it("says which file cannot be read", async () => {
+  it("names a file that cannot be read", async () => {
     const account = serviceAccount();
     const access = await loadKubeAccess({ env: podEnv, serviceAccountDir: account });
     rmSync(join(account, "ca.crt"));
@@ -112,7 +112,7 @@ describe("the pod's own account", () => {
 });
 
 describe("several files in KUBECONFIG", () => {
-  it("are merged: of two entries of one name the first counts, and files that are not there are passed over", async () => {
+  it("are merged: the first of two entries of one name wins, and missing files are skipped", async () => {
     const first = write(
       "a",
       kubeconfig({ name: "x", server: "https://first:1", namespace: "ns1" }),
@@ -131,7 +131,7 @@ describe("several files in KUBECONFIG", () => {
     expect(other.server).toBe("https://third:3");
   });
 
-  it("of which none exists are named", async () => {
+  it("are named if none of them exists", async () => {
     const KUBECONFIG = join(dir, "absent");
     await expect(loadKubeAccess({ env: { KUBECONFIG } })).rejects.toThrow(
       `KUBECONFIG names ${KUBECONFIG}, which does not exist`,
@@ -139,7 +139,7 @@ describe("several files in KUBECONFIG", () => {
   });
 });
 
-describe("a kubeconfig that cannot be used", () => {
+describe("an unusable kubeconfig", () => {
   it.each([
     ["is not YAML", "clusters: [}", /unexpected|flow/i],
     ["is empty", "", /empty/],
@@ -179,7 +179,7 @@ describe("a kubeconfig that cannot be used", () => {
       kubeconfig({ name: "x", user: "{client-certificate: me.crt}" }),
       /users x: client-certificate names .*me\.crt, which cannot be read/,
     ],
-  ])("because it %s is refused in one sentence with its path", async (_, text, words) => {
+  ])("because it %s is rejected with its path and the reason", async (_, text, words) => {
     const file = write("config", text);
     const failed = loadKubeAccess({ kubeconfig: file, env: {} });
     await expect(failed).rejects.toMatchObject({
@@ -189,7 +189,7 @@ describe("a kubeconfig that cannot be used", () => {
     await expect(failed).rejects.toThrow(`Cannot use the kubeconfig ${file}: `);
   });
 
-  it("because it is not there is refused too", async () => {
+  it("because it does not exist is rejected, too", async () => {
     const file = join(dir, "absent");
     const failed = loadKubeAccess({ kubeconfig: file, env: {} });
     await expect(failed).rejects.toMatchObject({ code: "KUBECONFIG_INVALID" });
@@ -198,7 +198,7 @@ describe("a kubeconfig that cannot be used", () => {
 });
 
 describe("the credentials of a kubeconfig", () => {
-  it("are its token, CA and server name", async () => {
+  it("are token, CA and server name", async () => {
     const ca = Buffer.from("the CA").toString("base64");
     const text = kubeconfig({ name: "x" }).replace(
       "server:",
@@ -211,7 +211,7 @@ describe("the credentials of a kubeconfig", () => {
     expect(tls.servername).toBe("api.example");
   });
 
-  it("keep the CA for a context without a user", async () => {
+  it("include the CA for a context without a user", async () => {
     const text = kubeconfig({ name: "x" })
       .replace(", user: x", "")
       .replace("server:", `certificate-authority-data: ${btoa("the CA")}, server:`);
@@ -221,13 +221,13 @@ describe("the credentials of a kubeconfig", () => {
     expect(tls.ca?.toString()).toBe("the CA");
   });
 
-  it("work for a plain HTTP server", async () => {
+  it("work with a plain HTTP server", async () => {
     const text = kubeconfig({ name: "x", server: "http://127.0.0.1:8001" });
     const access = await loadKubeAccess({ kubeconfig: write("config", text), env: {} });
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
   });
 
-  it("are read from the file again after a reload", async () => {
+  it("are read from the file again by a reload", async () => {
     const file = write("config", kubeconfig({ name: "x" }));
     const access = await loadKubeAccess({ kubeconfig: file, env: {} });
     write("config", kubeconfig({ name: "x", user: "{token: t1}" }));
@@ -241,7 +241,7 @@ describe("the credentials of a kubeconfig", () => {
     return `{exec: {apiVersion: client.authentication.k8s.io/v1, command: ${JSON.stringify(process.execPath)}, args: ${args}}}`;
   }
 
-  it("come from an exec plugin, which is asked anew after a reload", async () => {
+  it("come from an exec plugin, which runs again after a reload", async () => {
     const counter = write("count", "");
     const command = `const fs=require("fs");fs.appendFileSync(${JSON.stringify(counter)},"x");console.log(JSON.stringify({status:{token:"exec-"+fs.readFileSync(${JSON.stringify(counter)},"utf8").length}}))`;
     const text = kubeconfig({ name: "x", user: execUser(command) });
@@ -252,7 +252,7 @@ describe("the credentials of a kubeconfig", () => {
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer exec-2" });
   });
 
-  it("that come from a plugin which is not installed are told with the hint of the kubeconfig", async () => {
+  it("cannot come from a plugin that is not installed: the error has its installHint", async () => {
     const hint = "installHint: Install gke-plugin for use with kubectl";
     const exec = `apiVersion: client.authentication.k8s.io/v1, command: gke-plugin, ${hint}`;
     const file = write("config", kubeconfig({ name: "x", user: `{exec: {${exec}}}` }));
@@ -263,7 +263,7 @@ describe("the credentials of a kubeconfig", () => {
     });
   });
 
-  it("that a plugin does not give are told with the plugin's own words", async () => {
+  it("cannot come from a plugin that fails: the error has its message", async () => {
     const text = kubeconfig({
       name: "x",
       user: execUser('console.error("please log in");process.exit(1)'),

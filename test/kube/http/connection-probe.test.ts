@@ -9,8 +9,9 @@ afterEach(async () => {
 });
 
 /**
- * Each answer after so many milliseconds; `Never`: it hangs until it is given up; `Reconnected`: at
- * once, by a new connection, as the one before is closed.
+ * A number: the response takes this many milliseconds. `Never`: no response until the attempt is
+ * given up. `Reconnected`: an immediate response on a new connection, as the previous one was
+ * closed.
  */
 type Answer = number | "Never" | "Refused" | "Reconnected";
 
@@ -43,7 +44,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
 }
 
 describe("a probe of the connections", () => {
-  it("asks each second where that is no request, and every other second where it is one", async () => {
+  it("is sent every second as a ping, and every other second as a request", async () => {
     const pings = setUp(() => 0);
     await pings.clock.advance(4_500);
     expect(pings.askedAt).toEqual([0, 1_000, 2_000, 3_000, 4_000]);
@@ -52,7 +53,7 @@ describe("a probe of the connections", () => {
     expect(requests.askedAt).toEqual([0, 2_000, 4_000]);
   });
 
-  it("takes two seconds without an answer for a dead connection, where a new one answers", async () => {
+  it("declares a connection dead after two seconds without a response, once a new one responds", async () => {
     const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 20));
     await clock.advance(2_020);
     expect(dead).toEqual([]);
@@ -62,20 +63,20 @@ describe("a probe of the connections", () => {
     expect(dead).toHaveLength(1);
   });
 
-  it("leaves the connections of a server alone that is as slow on a new one", async () => {
+  it("spares the connections if the server is as slow on a new one", async () => {
     const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 1_000));
     await clock.advance(60_000);
     expect(dead).toEqual([]);
   });
 
-  it("does not forget a silent connection for a slow answer of the new one, but asks on", async () => {
+  it("is repeated until a new connection responds fast, however slow the first responses are", async () => {
     const answers: readonly Answer[] = [0, "Never", 1_500, 1_500, 20];
     const { clock, dead } = setUp((place) => answers[place - 1] ?? 20);
     await clock.advance(60_000);
     expect(dead).toEqual([{ atMs: 8_021, silentMs: 2_000, found: "Silent" }]);
   });
 
-  it("waits twice as long for each new one that does not answer, up to 30 s, and tells it once", async () => {
+  it("doubles its timeout for each new connection without a response, up to 30 s, and reports once", async () => {
     const { clock, askedAt, dead } = setUp((place) => (place <= 6 ? "Never" : 20));
     await clock.advance(91_000);
     const limits = askedAt.slice(0, 7).map((at, place) => (askedAt[place + 1] ?? at) - at - 1);
@@ -83,46 +84,46 @@ describe("a probe of the connections", () => {
     expect(dead).toEqual([{ atMs: 90_026, silentMs: 2_000, found: "Silent" }]);
   });
 
-  it("believes no connection any more that is older than its own, where that was lost", async () => {
+  it("declares all connections dead that are older than its own, if that was lost", async () => {
     const { clock, dead } = setUp((place) => (place === 4 ? "Reconnected" : 0));
     await clock.advance(60_000);
     expect(dead).toEqual([{ atMs: 3_000, silentMs: 2_000, found: "Lost" }]);
   });
 
-  it("finds that out from the answer after a fault as well", async () => {
+  it("notices a lost connection even if the first attempt after it fails", async () => {
     const { clock, dead } = setUp((place) => (place === 4 ? "Refused" : 0));
     await clock.advance(60_000);
     expect(dead).toEqual([{ atMs: 4_000, silentMs: 2_000, found: "Lost" }]);
   });
 
-  it("does not go on with that where no connection is ever kept open", async () => {
+  it("declares no more connections dead if the server keeps none open", async () => {
     const { clock, dead } = setUp(() => "Reconnected");
     await clock.advance(60_000);
     expect(dead.map(({ atMs }) => atMs)).toEqual([1_000, 2_000]);
   });
 
-  it("is as quick as before once a new connection has answered at once", async () => {
+  it("has its short timeout back once a new connection has responded at once", async () => {
     const { clock, dead } = setUp((place) => (place % 2 === 1 ? "Never" : 5));
     await clock.advance(20_000);
     expect(dead.length).toBeGreaterThan(2);
     expect(new Set(dead.map(({ silentMs }) => silentMs))).toEqual(new Set([2_000]));
   });
 
-  it("gives a server that is slow twice the time that it last took", async () => {
+  it("allows a slow server twice the time of its last response", async () => {
     const { clock, askedAt } = setUp((place) => (place === 1 ? 1_900 : 3_700));
     await clock.advance(30_000);
-    // None was given up: each is asked for a second after the answer before.
+    // None was given up: each is sent a second after the previous response.
     expect(askedAt.slice(0, 4)).toEqual([0, 2_900, 7_600, 12_300]);
   });
 
-  it("leaves a connection that is refused to those who use it", async () => {
+  it("leaves a refused connection to the requests that use it", async () => {
     const { clock, dead, askedAt } = setUp(() => "Refused");
     await clock.advance(9_500);
     expect(dead).toEqual([]);
     expect(askedAt).toHaveLength(10);
   });
 
-  it("ends with its signal, also while it waits for an answer", async () => {
+  it("ends with its signal, even while it waits for a response", async () => {
     const { clock, dead, stop, run } = setUp(() => "Never");
     await clock.advance(500);
     stop.abort();

@@ -25,16 +25,16 @@ type Spoken = "HTTP/2" | "HTTP/1.1";
 
 interface Server {
   readonly port: number;
-  /** Paths asked for, without the query. */
+  /** Requested paths, without the query. */
   readonly asked: string[];
   /**
-   * Closes connections by HTTP/2 in good order, as an API server does with those that have carried
-   * no request for 90 s. Returns how many.
+   * Closes the HTTP/2 connections gracefully, as an API server does with those without a request
+   * for 90 s. Returns how many.
    */
   closeIdle(): number;
 }
 
-/** Both answer requests by HTTP/1.1, as an API server does; a watch stays open and quiet. */
+/** Answers requests as an API server does; a watch stays open and silent. */
 async function startServer(spoken: Spoken): Promise<Server> {
   const asked: string[] = [];
   const answer = (request: IncomingMessage, response: ServerResponse) => {
@@ -85,7 +85,7 @@ async function setUp(spoken: Spoken) {
 
 type World = Awaited<ReturnType<typeof setUp>>;
 
-/** Opens a watch; how it ended, once it has. */
+/** Opens a watch. The result shows how it ended, once it has. */
 function watch({ api, stop }: World) {
   const ended: { error?: unknown; done?: boolean } = {};
   const query = { allowWatchBookmarks: "true", timeoutSeconds: "1800" };
@@ -102,7 +102,7 @@ function watch({ api, stop }: World) {
   return ended;
 }
 
-/** Lets time pass in steps of 100 ms, and sockets work, until it is so. */
+/** Advances time in steps of 100 ms, and lets sockets work, until `isSo` returns true. */
 async function until({ clock }: World, isSo: () => boolean, mostMs: number): Promise<number> {
   const fromMs = clock.monotonic();
   while (!isSo() && clock.monotonic() - fromMs < mostMs) {
@@ -112,10 +112,10 @@ async function until({ clock }: World, isSo: () => boolean, mostMs: number): Pro
   return clock.monotonic() - fromMs;
 }
 
-describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spoken) => {
+describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("with a server that speaks %s", (spoken) => {
   const mostMs = spoken === "HTTP/2" ? 3_200 : 4_200;
 
-  it("a watch whose connection is dead without a word ends by a fault that says so", async () => {
+  it("a watch on a connection that died silently ends with an error that says so", async () => {
     const world = await setUp(spoken);
     const ended = watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
@@ -127,7 +127,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(String(ended.error)).toContain("a probe of the connections within 2 s");
   });
 
-  it("a request that nobody hurries for is given up with it, and can be tried again", async () => {
+  it("a request that is not urgent ends with it, and can be retried", async () => {
     const world = await setUp(spoken);
     watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
@@ -138,7 +138,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
       fault = error;
     });
     await until(world, () => world.server.asked.includes("/slow/status"), 5_000);
-    // As long as the connections live it has its 30 s.
+    // While the connections live, the request has its 30 s.
     await until(world, () => false, 8_000);
     expect(fault).toBe(undefined);
     world.tunnel.blackHole();
@@ -147,7 +147,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(String(fault)).toContain("Cannot patch /slow/status");
   });
 
-  it("a watch that was opened after all connections were reset, and died before the next probe, is found", async () => {
+  it("a watch that was opened after a reset of all connections, and died before the next probe, ends", async () => {
     const world = await setUp(spoken);
     const first = watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
@@ -162,7 +162,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(second.error).toMatchObject({ code: "API_UNREACHABLE" });
   });
 
-  it("requests that come after it get new connections, and a new watch is not disturbed", async () => {
+  it("later requests use new connections, and a new watch is not disturbed", async () => {
     const world = await setUp(spoken);
     const first = watch(world);
     await world.api.send({ method: "GET", path: "/api/v1/pods" });
@@ -178,7 +178,7 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(second.done).toBe(undefined);
   });
 
-  it("probes cost no request by HTTP/2, and only while a watch is open", async () => {
+  it("probes are no requests with HTTP/2, and are sent only while a watch is open", async () => {
     const world = await setUp(spoken);
     await world.api.send({ method: "GET", path: "/api/v1/pods" });
     await until(world, () => false, 5_000);
@@ -195,8 +195,8 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
   });
 });
 
-describe("where the server closes a connection that has carried no request for a while", () => {
-  it("the watches stay open, and a connection that dies after that is found", async () => {
+describe("with a server that closes connections without recent requests", () => {
+  it("the watches stay open, and end if their connection dies after that", async () => {
     const world = await setUp("HTTP/2");
     const ended = watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
@@ -210,7 +210,7 @@ describe("where the server closes a connection that has carried no request for a
     expect(await until(world, () => ended.done === true, 10_000)).toBeLessThanOrEqual(3_200);
   });
 
-  it("a watch that died as it did so is found", async () => {
+  it("a watch whose connection dies at the same time ends", async () => {
     const world = await setUp("HTTP/2");
     const ended = watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
@@ -220,7 +220,7 @@ describe("where the server closes a connection that has carried no request for a
     expect(await until(world, () => ended.done === true, 20_000)).toBeLessThanOrEqual(4_200);
   });
 
-  it("a watch that dies while a new connection hangs is found, and one connection is left", async () => {
+  it("a watch ends if its connection dies while a new one hangs, and one connection remains", async () => {
     const world = await setUp("HTTP/2");
     const ended = watch(world);
     await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);

@@ -50,7 +50,7 @@ function fixture(name: string): string {
 }
 
 describe("a request", () => {
-  it("carries method, path, query, body and content type, and gives back status and JSON", async () => {
+  it("sends method, path, query, body and content type, and returns status and JSON", async () => {
     const { server, api } = await setUp((_, response) => json(response, 201, { kind: "Status" }));
     const answer = await api.send({
       method: "PATCH",
@@ -69,14 +69,14 @@ describe("a request", () => {
     ]);
   });
 
-  it("asks for metadata alone where nobody reads the answer, and reads a refusal", async () => {
+  it("requests only metadata if the caller ignores the body, and reads the body of an error", async () => {
     const { server, api } = await setUp((_, to, turn) => json(to, 200 * turn, { kind: turn }));
     const ask = () => api.send({ ...post, ignoresBody: true });
     expect([await ask(), await ask()]).toMatchObject([{ body: undefined }, { body: { kind: 2 } }]);
     expect(server.seen[0]?.headers.accept).toMatch(/^application.json;as=PartialObjectMetadata;/);
   });
 
-  it("keeps the path of a server that has one", async () => {
+  it("keeps the path of the server's URL", async () => {
     const server = await new ScriptedServer((_, response) => json(response, 200, {})).start();
     const access = accessTo(`${server.url}/k8s/clusters/c1/`);
     const api = new HttpKubeApi({ access, clock: new ManualClock() });
@@ -85,7 +85,7 @@ describe("a request", () => {
     expect(server.seen[0]?.url).toBe("/k8s/clusters/c1/api/v1/nodes");
   });
 
-  it("gives plain text back as text, with Retry-After in seconds", async () => {
+  it("returns plain text as text, with Retry-After in seconds", async () => {
     const { api } = await setUp((_, response) => {
       response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "7" });
       response.end("Too many requests, please try again later.");
@@ -100,7 +100,7 @@ describe("a request", () => {
   it.each([
     ["Fri, 20 Nov 2026 00:00:07 GMT", Date.UTC(2026, 10, 20, 0, 0, 7)],
     ["yesterday", undefined],
-  ])("gives back the server's own time, where it says one: %s", async (date, serverAt) => {
+  ])("returns the server's time from the Date header: %s", async (date, serverAt) => {
     const { api } = await setUp((_, response) => {
       response.setHeader("date", date);
       json(response, 200, {});
@@ -108,7 +108,7 @@ describe("a request", () => {
     expect((await api.send(get)).serverAt).toBe(serverAt);
   });
 
-  it("says so when the JSON of an answer is none", async () => {
+  it("rejects a response that is not valid JSON", async () => {
     const { api } = await setUp((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       response.end('{"kind":');
@@ -116,14 +116,14 @@ describe("a request", () => {
     await expect(api.send(get)).rejects.toMatchObject({ code: "API_ANSWER_INVALID" });
   });
 
-  it("reuses one socket for requests that follow each other", async () => {
+  it("uses one socket for consecutive requests", async () => {
     const { server, api } = await setUp((_, response) => json(response, 200, {}));
     for (let round = 0; round < 5; round += 1) await api.send(get);
     expect(server.seen.map((seen) => seen.connection)).toEqual([1, 1, 1, 1, 1]);
   });
 });
 
-describe("a refused identity", () => {
+describe("rejected credentials", () => {
   function rotatingAccess() {
     let generation = 0;
     const access: Partial<KubeAccess> = {
@@ -138,7 +138,7 @@ describe("a refused identity", () => {
     return { access, reloads: () => generation };
   }
 
-  it("is renewed once for all requests that were under way, and each is then answered", async () => {
+  it("are renewed once for all requests in flight, and each is then answered", async () => {
     const { access, reloads } = rotatingAccess();
     const { api } = await setUp(
       (seen, response) =>
@@ -150,7 +150,7 @@ describe("a refused identity", () => {
     expect(reloads()).toBe(1);
   });
 
-  it("is an answer when the new one is refused too", async () => {
+  it("are reported as 401 if the new ones are rejected, too", async () => {
     const { access, reloads } = rotatingAccess();
     const { server, api } = await setUp((_, response) => json(response, 401, { code: 401 }), {
       access,
@@ -160,7 +160,7 @@ describe("a refused identity", () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  it("does not read the credentials for every request of a burst, but again after ten seconds", async () => {
+  it("are read once for a burst of requests, and again after ten seconds", async () => {
     let reads = 0;
     const credentials = async () => {
       reads += 1;
@@ -176,7 +176,7 @@ describe("a refused identity", () => {
     expect(reads).toBe(2);
   });
 
-  it("by a plugin that hangs is given up in time", async () => {
+  it("are given up in time if a plugin hangs", async () => {
     const { api, clock } = await setUp((_, response) => json(response, 200, {}), {
       access: { credentials: () => new Promise(() => {}) },
     });
@@ -192,7 +192,7 @@ describe("a lost connection", () => {
     else json(response, 200, { turn });
   };
 
-  it("is not asked again when the request may have been carried out", async () => {
+  it("is not retried if the request may have been carried out", async () => {
     const { server, api } = await setUp((_, response) => void response.destroy());
     await expect(api.send(post)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
@@ -202,21 +202,21 @@ describe("a lost connection", () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it("on a kept-alive socket is asked again for a GET, on a new socket", async () => {
+  it("on a kept-alive socket is retried for a GET, on a new socket", async () => {
     const { server, api } = await setUp(dropSecond);
     await api.send(get);
     expect(await api.send(get)).toMatchObject({ status: 200, body: { turn: 3 } });
     expect(server.seen.map((seen) => seen.connection)).toEqual([1, 1, 2]);
   });
 
-  it("on a kept-alive socket is not asked again for a POST", async () => {
+  it("on a kept-alive socket is not retried for a POST", async () => {
     const { server, api } = await setUp(dropSecond);
     await api.send(get);
     await expect(api.send(post)).rejects.toMatchObject({ code: "API_UNREACHABLE" });
     expect(server.seen).toHaveLength(2);
   });
 
-  it("in the middle of an answer is no answer", async () => {
+  it("in the middle of a response is an error", async () => {
     const { api } = await setUp((_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"items":', () => response.destroy());
@@ -224,7 +224,7 @@ describe("a lost connection", () => {
     await expect(api.send(get)).rejects.toMatchObject({ code: "API_UNREACHABLE" });
   });
 
-  it("heals when the server comes back on the same port", async () => {
+  it("recovers when the server is back on the same port", async () => {
     const { server, api } = await setUp((_, response) => json(response, 200, {}));
     await api.send(get);
     await server.stop();
@@ -234,8 +234,8 @@ describe("a lost connection", () => {
   });
 });
 
-describe("an answer that does not come", () => {
-  it("ends after the time limit, and the socket with it", async () => {
+describe("a missing response", () => {
+  it("ends the request and its socket after the timeout", async () => {
     const arrived = Promise.withResolvers<void>();
     const { server, api, clock } = await setUp(() => arrived.resolve());
     const failed = expect(api.send(get)).rejects.toMatchObject({
@@ -248,7 +248,7 @@ describe("an answer that does not come", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  it("of a request that says when it is due: the limit counts from its turn, which it waits for till then", async () => {
+  it("counts its timeout from when the request is sent, and a request waits for that until it is due", async () => {
     const arrived: string[] = [];
     const script: Script = ({ url }) => void arrived.push(url ?? "");
     const { server, api, clock } = await setUp(script, { maxSockets: 1 });
@@ -270,13 +270,13 @@ describe("an answer that does not come", () => {
     await late;
     await clock.advance(15_000);
     await slow;
-    // Asked once, as its turn came; the third's never came.
+    // The body was built once, when the request was sent; the third was never sent.
     expect(bodies).toEqual([-15_000]);
     expect(server.seen.map(({ url }) => url)).toEqual(["/api/v1/nodes", "/second"]);
     expect(clock.sleeping).toBe(0);
   });
 
-  it("of urgent work is waited for 2.5 s, then twice as long, until a minute has gone well", async () => {
+  it("ends an urgent request after 2.5 s, then after twice as long, until a minute has passed", async () => {
     const arrived: number[] = [];
     const { server, api, clock } = await setUp(({ connection }, response, turn) => {
       arrived.push(connection);
@@ -291,7 +291,7 @@ describe("an answer that does not come", () => {
     }
     expect(await api.send({ ...post, dueAt })).toMatchObject({ status: 200 });
     expect(server.seen).toHaveLength(4);
-    // A minute later the next is waited for as the first was.
+    // A minute later the timeout is that of the first one.
     await clock.advance(60_000);
     const failed = expect(api.send({ ...post, dueAt })).rejects.toThrow("within 2.5 s");
     await waitUntil(async () => arrived.length === 5, { what: "sent", timeoutMs: 5000 });
@@ -299,7 +299,7 @@ describe("an answer that does not come", () => {
     await failed;
   });
 
-  it("makes the requests after it go by new connections: the idle ones may be dead as well", async () => {
+  it("moves later requests to new connections, as the idle ones may be dead as well", async () => {
     const gate = Promise.withResolvers<void>();
     const { server, api, clock } = await setUp(async ({ url }, response) => {
       if (url === "/dead") return;
@@ -343,7 +343,7 @@ describe("TLS", () => {
     return { credentials: async () => ({ headers: {}, tls: { ca } }) };
   }
 
-  it("is spoken to a server whose certificate the CA signed, over one kept socket", async () => {
+  it("connects to a server whose certificate the CA signed, and reuses the socket", async () => {
     const { server, api } = await setUp(ok, { tls: own, access: trusting(own.cert) });
     await api.send(get);
     expect(await api.send(get)).toMatchObject({ status: 200 });
@@ -358,7 +358,7 @@ describe("TLS", () => {
       /is not trusted, its certificate is self-signed, expected one/,
     ],
     ["another name", other, other.cert, /the certificate of https:\S+ is for another name \(/],
-  ])("is refused for a certificate with %s, in words", async (_, tls, ca, words) => {
+  ])("rejects a certificate with %s, and says why", async (_, tls, ca, words) => {
     const { api } = await setUp(ok, { tls, access: trusting(ca) });
     await expect(api.send(get)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
@@ -366,7 +366,7 @@ describe("TLS", () => {
     });
   });
 
-  it("that a plain HTTP server cannot speak is told as such", async () => {
+  it("with a plain HTTP server fails with an error that says so", async () => {
     const server = await new ScriptedServer(ok).start();
     closing.push(() => server.stop());
     const access = accessTo(server.url.replace("http:", "https:"));
@@ -376,7 +376,7 @@ describe("TLS", () => {
     );
   });
 
-  it("with new certificates gets new sockets, while a request on the old ones ends undisturbed", async () => {
+  it("uses new sockets for new certificates, and lets a request on the old ones complete", async () => {
     const held = Promise.withResolvers<void>();
     const both = `${own.cert}\n${other.cert}`;
     let ca = own.cert;

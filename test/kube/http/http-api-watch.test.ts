@@ -49,7 +49,7 @@ const bookmark: KubeWatchEvent = {
   object: { metadata: { resourceVersion: "12" } },
 };
 
-/** How long a watch lives that brings these events as it is opened, and nothing more. */
+/** How many seconds a watch lives that gets these events at first, and then nothing. */
 async function silentSeconds(
   watched: {
     readonly api: HttpKubeApi;
@@ -75,11 +75,11 @@ async function collect(events: AsyncIterable<KubeWatchEvent>): Promise<KubeWatch
 }
 
 describe("a watch", () => {
-  it("asks for a watch with the caller's query and yields events cut anywhere", async () => {
+  it("sends the caller's query, and yields events however the bytes are split", async () => {
     const { server, api, caller } = await setUp(async (_, response) => {
       begin(response);
       for (const byte of Buffer.from(line(added("größe-🚂")) + line(added("b")))) {
-        // Waiting for each write keeps the bytes from being put together again.
+        // Waiting for each write keeps the bytes from being merged.
         await new Promise((resolve) => response.write(Buffer.from([byte]), resolve));
       }
       response.end();
@@ -91,7 +91,7 @@ describe("a watch", () => {
     );
   });
 
-  it("passes bookmarks and an ERROR event with 410 on as they are", async () => {
+  it("passes bookmarks and an ERROR event with 410 on unchanged", async () => {
     const expired: KubeWatchEvent = { type: "ERROR", object: { kind: "Status", code: 410 } };
     const { api, caller } = await setUp((_, response) => {
       begin(response).end(line(bookmark) + line(expired));
@@ -109,16 +109,19 @@ describe("a watch", () => {
     ],
     ["plain text", "text/plain", "Too many requests, please try again later.", 429],
     ["an empty body", "text/plain", "", 503],
-  ])("that is refused with %s is one ERROR event with a code", async (_, type, body, status) => {
-    const { api, caller } = await setUp((_request, response) => {
-      response.writeHead(status, { "content-type": type, "retry-after": "3" }).end(body);
-    });
-    const events = await collect(api.watch({ path, query, signal: caller.signal }));
-    expect(events).toHaveLength(1);
-    expect(events[0]).toMatchObject({ type: "ERROR", object: { kind: "Status", code: status } });
-  });
+  ])(
+    "that is refused with %s yields one ERROR event with the code",
+    async (_, type, body, status) => {
+      const { api, caller } = await setUp((_request, response) => {
+        response.writeHead(status, { "content-type": type, "retry-after": "3" }).end(body);
+      });
+      const events = await collect(api.watch({ path, query, signal: caller.signal }));
+      expect(events).toHaveLength(1);
+      expect(events[0]).toMatchObject({ type: "ERROR", object: { kind: "Status", code: status } });
+    },
+  );
 
-  it("tells the wait that a refusal in plain text asked for", async () => {
+  it("reports the Retry-After of a refusal in plain text", async () => {
     const { api, caller } = await setUp((_, response) => {
       response.writeHead(429, { "content-type": "text/plain", "retry-after": "3" }).end("no");
     });
@@ -126,7 +129,7 @@ describe("a watch", () => {
     expect(event?.object).toMatchObject({ message: "no", details: { retryAfterSeconds: 3 } });
   });
 
-  it("just ends when the connection drops in the middle of a line", async () => {
+  it("ends without an error when the connection drops in the middle of a line", async () => {
     const { api, caller } = await setUp((_, response) => {
       begin(response).write(`${line(added("a"))}{"type":"ADD`, () => response.destroy());
     });
@@ -134,20 +137,20 @@ describe("a watch", () => {
     expect(events).toEqual([added("a")]);
   });
 
-  it("tells of a line that is no event instead of dropping it", async () => {
+  it("yields an ERROR event for a line that is not an event", async () => {
     const { api, caller } = await setUp((_, response) => void begin(response).end("<html>\n"));
     const [event] = await collect(api.watch({ path, query, signal: caller.signal }));
     expect(event).toMatchObject({ type: "ERROR", object: { code: 500 } });
   });
 
-  it("that cannot be opened throws, so that the caller knows why", async () => {
+  it("throws if it cannot be opened", async () => {
     const { server, api, caller } = await setUp(() => {});
     await server.stop();
     const failed = collect(api.watch({ path, query, signal: caller.signal }));
     await expect(failed).rejects.toMatchObject({ code: "API_UNREACHABLE" });
   });
 
-  it("that is not answered is given up after 2.5 s, and then after twice as long", async () => {
+  it("is given up after 2.5 s without a response, and then after twice as long", async () => {
     const { server, clock, api, caller } = await setUp(() => {});
     for (const [asked, limitMs] of [2_500, 5_000].entries()) {
       const failed = collect(api.watch({ path, query, signal: caller.signal }));
@@ -162,7 +165,7 @@ describe("a watch", () => {
     }
   });
 
-  it("ends with the caller's signal, and its connection is closed", async () => {
+  it("ends with the caller's signal and closes its connection", async () => {
     const gone = Promise.withResolvers<void>();
     const { api, caller } = await setUp((_, response) => {
       response.on("close", () => gone.resolve());
@@ -195,7 +198,7 @@ describe("a silent watch", () => {
     ["70 seconds where bookmarks were asked for", query, 70],
     ["its own time and 30 s where not", { timeoutSeconds: "300" }, 330],
     ["an hour and 30 s where it has no time", undefined, 3630],
-  ])("counts as dead after %s", async (_, asked, limitSeconds) => {
+  ])("ends after %s", async (_, asked, limitSeconds) => {
     const { api, caller, clock } = await setUp((_request, response) => {
       begin(response).write(line(added("a")));
     });
@@ -212,7 +215,7 @@ describe("a silent watch", () => {
     expect(ended).toBe(true);
   });
 
-  it("may last 140 seconds once one has hidden nothing, on a server that skips bookmarks", async () => {
+  it("may last 140 seconds after one has missed nothing, on a server that sends no bookmarks", async () => {
     const { api, caller, clock } = await setUp((_request, response) => {
       begin(response).write(line(bookmark));
     });
@@ -222,7 +225,7 @@ describe("a silent watch", () => {
     expect(await silentSeconds(watched, [bookmark])).toBe(140);
   });
 
-  it("lets the others be as patient, also those that are open", async () => {
+  it("gives the longer limit to other watches, also to those that are open", async () => {
     const { api, caller, clock } = await setUp((_request, response) => {
       begin(response).write(line(bookmark));
     });
@@ -242,7 +245,7 @@ describe("a silent watch", () => {
     expect(await newerEnd).toEqual({ done: true, value: undefined });
   });
 
-  it("counts as dead after 70 seconds again once one has hidden a change", async () => {
+  it("ends after 70 seconds again once one has missed a change", async () => {
     let opened = 0;
     const { api, caller, clock } = await setUp((_request, response) => {
       opened += 1;
@@ -254,7 +257,7 @@ describe("a silent watch", () => {
     expect(await silentSeconds(watched, [bookmark])).toBe(140);
   });
 
-  it("is not one whose reader was busy all the time", async () => {
+  it("is not ended while its reader is busy", async () => {
     let server: ServerResponse | undefined;
     const { api, caller, clock } = await setUp((_, response) => {
       server = begin(response);
@@ -287,17 +290,17 @@ describe("a slow reader", () => {
     });
     for await (const _ of api.watch({ path, query, signal: caller.signal })) {
       taken += 1;
-      // Ten events a turn of the loop: less than one read of the socket brings.
+      // Ten events per turn of the event loop: less than one read from the socket returns.
       if (taken % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     expect(taken).toBe(total);
-    // 60 MB in all; what the kernel's buffers of both sockets hold is a few MB.
+    // 60 MB in all; the kernel's buffers of both sockets hold a few MB.
     expect(mostAhead * event.length).toBeLessThan(20_000_000);
   });
 });
 
 describe("many requests beside watches", () => {
-  it("500 at once go over 64 sockets and 5 watches stay open", async () => {
+  it("500 concurrent requests use 64 sockets, and 5 watches stay open", async () => {
     const { server, api, caller } = await setUp((seen, response) => {
       if (seen.url.includes("watch=1")) begin(response).write(line(added("first")));
       else json(response, 200, { url: seen.url });
@@ -316,7 +319,7 @@ describe("many requests beside watches", () => {
     expect(server.seen.filter((seen) => seen.url.includes("watch=1"))).toHaveLength(5);
   });
 
-  it("100 watches keep no request waiting", async () => {
+  it("100 watches delay no request", async () => {
     const { api, caller } = await setUp((seen, response) => {
       if (seen.url.includes("watch=1")) begin(response).write(line(added("first")));
       else json(response, 200, {});

@@ -16,23 +16,23 @@ describe("the line reader", () => {
   const wanted = ['{"name":"größe"}', '{"name":"夜行"}', '{"name":"🚂"}'];
   const bytes = Buffer.from(text);
 
-  it("gives the same lines wherever the bytes are cut in two", async () => {
+  it("yields the same lines wherever the bytes are split in two", async () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       const lines = readLines(stream(bytes.subarray(0, at), bytes.subarray(at)));
       expect(await collect(lines), `cut at ${at}`).toEqual(wanted);
     }
   });
 
-  it("gives the same lines when every byte comes alone", async () => {
+  it("yields the same lines if every byte arrives separately", async () => {
     const single = [...bytes].map((byte) => Buffer.from([byte]));
     expect(await collect(readLines(stream(...single)))).toEqual(wanted);
   });
 
-  it("drops a half line at the end and empty lines between", async () => {
+  it("drops an incomplete line at the end and empty lines", async () => {
     expect(await collect(readLines(stream(Buffer.from("a\n\nb\nhal"))))).toEqual(["a", "b"]);
   });
 
-  it("passes a line of 8 MiB and refuses one over the limit", async () => {
+  it("accepts a line of 8 MiB, and rejects one over the limit", async () => {
     const huge = Buffer.alloc(8 * 1024 * 1024, "x");
     const [line] = await collect(readLines(stream(huge, Buffer.from("\n"))));
     expect(line?.length).toBe(8 * 1024 * 1024);
@@ -40,7 +40,7 @@ describe("the line reader", () => {
     await expect(collect(endless)).rejects.toMatchObject({ code: "API_ANSWER_INVALID" });
   });
 
-  it("asks for the next chunk only when the lines of the last one were taken", async () => {
+  it("reads the next chunk only when the lines of the last one were consumed", async () => {
     let given = 0;
     async function* counted(): AsyncGenerator<Buffer> {
       for (; given < 3; ) {

@@ -18,7 +18,7 @@ function node(name: string, resourceVersion: string): KubeObject {
 }
 
 describe("a reflector over HTTP", () => {
-  it("survives a restart of the server: it goes on from its version, which has expired, and lists anew", async () => {
+  it("survives a restart of the server: its version has expired, and it lists again", async () => {
     let items = [node("a", "1"), node("b", "2")];
     let generation = 1;
     let open: ServerResponse | undefined;
@@ -56,7 +56,7 @@ describe("a reflector over HTTP", () => {
       () => stop.abort(),
     );
 
-    /** Lets time pass in steps of 100 ms, and sockets work, until it is so. */
+    /** Advances time in steps of 100 ms, and lets sockets work, until `isSo` returns true. */
     async function until(isSo: () => boolean): Promise<void> {
       while (!isSo()) await clock.advance(100);
     }
@@ -74,7 +74,7 @@ describe("a reflector over HTTP", () => {
     expect(removed).toEqual(["b"]);
   });
 
-  it("takes an object of a proxy for no write, where nobody reads the answer", async () => {
+  it("does not take a proxy's JSON for the response to a write, even if the caller ignores the body", async () => {
     const server = await new ScriptedServer((_, response) =>
       json(response, 200, { message: "log in" }),
     ).start();
@@ -92,7 +92,7 @@ describe("a reflector over HTTP", () => {
     });
   });
 
-  it("takes the page of a proxy for no list, and for no request that was carried out", async () => {
+  it("does not take a proxy's page for a list or for the response to a write", async () => {
     let isProxy = true;
     const server = await new ScriptedServer((seen, response) => {
       if (isProxy) {

@@ -7,7 +7,7 @@ import { RequestLanes } from "../../../src/kube/http/request-limits.ts";
 const never = new AbortController().signal;
 const now = instant(1_800_000_000_000);
 
-/** Asks for so many at once and tells, whenever asked, how many have been let in. */
+/** Enters `count` requests at once; the result shows how many have been admitted. */
 function crowd(lanes: RequestLanes, urgency: Urgency, count: number) {
   const entered = { count: 0 };
   for (let index = 0; index < count; index += 1) {
@@ -22,15 +22,15 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-describe("request lanes", () => {
-  it("let in as many as there is room for, whoever asks", async () => {
+describe("RequestLanes", () => {
+  it("admits as many requests as there is room for", async () => {
     const lanes = new RequestLanes(8);
     const later = crowd(lanes, "Later", 20);
     await settle();
     expect(later.count).toBe(8);
   });
 
-  it("tell of a rush while one of First or Now has to wait, and not for one of Later", async () => {
+  it("reports a rush when a First or Now request has to wait, but not for a Later request", async () => {
     let rushes = 0;
     const lanes = new RequestLanes(8, () => {
       rushes += 1;
@@ -45,7 +45,7 @@ describe("request lanes", () => {
     expect(rushes).toBe(2);
   });
 
-  it("tell of a rush for as long as one waits, also when no other comes", async () => {
+  it("reports a rush as long as an urgent request waits, even if no other arrives", async () => {
     let rushes = 0;
     const lanes = new RequestLanes(2, () => {
       rushes += 1;
@@ -62,7 +62,7 @@ describe("request lanes", () => {
     expect(told).toEqual([1, 1, 0]);
   });
 
-  it("let four of Later in while one of Now is under way", async () => {
+  it("admits four Later requests while a Now request is in flight", async () => {
     const lanes = new RequestLanes(64);
     const now = crowd(lanes, "Now", 1);
     const later = crowd(lanes, "Later", 20);
@@ -70,7 +70,7 @@ describe("request lanes", () => {
     expect([now.count, later.count]).toEqual([1, 4]);
   });
 
-  it("let eight of Now in, evictions such as these, while a cordon is under way", async () => {
+  it("admits eight Now requests, such as evictions, while a First request, such as a cordon, is in flight", async () => {
     const lanes = new RequestLanes(64);
     const first = crowd(lanes, "First", 20);
     const now = crowd(lanes, "Now", 20);
@@ -82,7 +82,7 @@ describe("request lanes", () => {
     { few: "fifteen", now: 15, first: 0, later: 4 },
     { few: "sixteen", now: 16, first: 0, later: 1 },
     { few: "a cordon and fifteen", now: 15, first: 1, later: 1 },
-  ])("let $later of Later in beside $few of the more urgent", async ({ now, first, later }) => {
+  ])("admits $later Later requests beside $few more urgent ones", async ({ now, first, later }) => {
     const lanes = new RequestLanes(64);
     crowd(lanes, "Now", now);
     crowd(lanes, "First", first);
@@ -91,7 +91,7 @@ describe("request lanes", () => {
     expect(records.count).toBe(later);
   });
 
-  it("admit one of Later for every 32 urgent requests that end beside a crowd", async () => {
+  it("admits one Later request per 32 urgent requests that end in a crowd", async () => {
     const lanes = new RequestLanes(64);
     crowd(lanes, "Now", 20);
     const records = crowd(lanes, "Later", 20);
@@ -109,7 +109,7 @@ describe("request lanes", () => {
     expect(admitted).toEqual([0, 32, 64]);
   });
 
-  it("admit no more of Later while the urgent requests of a crowd hang", async () => {
+  it("admits no further Later request while the urgent requests of a crowd hang", async () => {
     const lanes = new RequestLanes(64);
     const records = crowd(lanes, "Later", 1);
     crowd(lanes, "Now", 64);
@@ -120,7 +120,7 @@ describe("request lanes", () => {
     expect([records.count, later.count]).toEqual([1, 0]);
   });
 
-  it("let the rest of Later in as soon as the last of Now has left", async () => {
+  it("admits the remaining Later requests when the last Now request ends", async () => {
     const lanes = new RequestLanes(64);
     crowd(lanes, "Now", 1);
     const later = crowd(lanes, "Later", 20);
@@ -130,7 +130,7 @@ describe("request lanes", () => {
     expect(later.count).toBe(20);
   });
 
-  it("give a place that gets free to one of Now, though Later asked before", async () => {
+  it("gives a free place to a Now request, even if a Later request has waited longer", async () => {
     const lanes = new RequestLanes(2);
     crowd(lanes, "Later", 2);
     const later = crowd(lanes, "Later", 1);
@@ -141,7 +141,7 @@ describe("request lanes", () => {
     expect([now.count, later.count]).toEqual([1, 0]);
   });
 
-  it("let one of Later over to Now as soon as it is told to hurry, waiting or not", async () => {
+  it("moves a Later request to Now as soon as it becomes urgent, waiting or not", async () => {
     const lanes = new RequestLanes(4);
     const hurry = new AbortController();
     const entered: string[] = [];
@@ -160,7 +160,7 @@ describe("request lanes", () => {
     expect(entered).toEqual(["hurried by Now", "hurried before it came by Now"]);
   });
 
-  it("keep the order within a lane", async () => {
+  it("keeps the order of requests within a lane", async () => {
     const lanes = new RequestLanes(1);
     const order: number[] = [];
     for (const name of [1, 2, 3])
@@ -173,7 +173,7 @@ describe("request lanes", () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
-  it("let in who does not say when it is due, then the soonest due, within a lane", async () => {
+  it("admits requests without a due time first, then the earliest due, within a lane", async () => {
     const lanes = new RequestLanes(1);
     const order: string[] = [];
     const asked = [
@@ -194,7 +194,7 @@ describe("request lanes", () => {
     expect(order).toEqual(["sometime", "in a second", "in a second too", "in a minute"]);
   });
 
-  it("know in a random crowd, some of which give up, who is next", async () => {
+  it("keeps that order in a random crowd of which some give up", async () => {
     const rng = seededRng(7);
     const lanes = new RequestLanes(1);
     crowd(lanes, "Now", 1);
@@ -219,7 +219,7 @@ describe("request lanes", () => {
     expect(entered).toEqual(byDue.map(({ place }) => place));
   });
 
-  it("reject who gives up waiting, and take up no room for them", async () => {
+  it("rejects a request that gives up, which takes no place", async () => {
     const lanes = new RequestLanes(1);
     const stop = new AbortController();
     crowd(lanes, "Now", 1);

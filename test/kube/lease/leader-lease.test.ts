@@ -23,7 +23,7 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 class World {
   readonly server = new LeaseServer();
   readonly clock = new ManualClock();
-  /** What new replicas are refused. */
+  /** The answer that new replicas get instead of the server's. */
   refuse: LeaseClient["refuse"] = () => undefined;
 
   replica(identity: string, more: Partial<LeaderLeaseOptions & LeaderDuty> = {}) {
@@ -61,7 +61,7 @@ class World {
 }
 
 describe("the lead", () => {
-  it("goes to the first replica, which writes a Lease as others read it", async () => {
+  it("goes to the first replica, which writes a Lease as other clients read it", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -80,7 +80,7 @@ describe("the lead", () => {
     });
   });
 
-  it("is renewed every 25 s, for at most 150 requests an hour, and a standby makes five", async () => {
+  it("is renewed every 25 s, with at most 150 requests an hour, and five for a standby", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -98,7 +98,7 @@ describe("the lead", () => {
     expect(b.log).toEqual(["sees a"]);
   });
 
-  it("given up on a clean stop is taken at once", async () => {
+  it("is taken over at once after a clean stop", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -113,7 +113,7 @@ describe("the lead", () => {
     expect(world.server.lease?.spec).toMatchObject({ holderIdentity: "b", leaseTransitions: 1 });
   });
 
-  it("is kept while the duty comes to its end, and given up only then", async () => {
+  it("is held until the duty has ended after a stop", async () => {
     const world = new World();
     const finish = Promise.withResolvers<void>();
     const a = world.replica("a", { onLeading: () => finish.promise });
@@ -129,7 +129,7 @@ describe("the lead", () => {
     expect(b.lease.isLeader()).toBe(true);
   });
 
-  it("is given up when the duty ends by itself, and its fault is passed on", async () => {
+  it("is given up when the duty ends on its own, and an error is passed on", async () => {
     const world = new World();
     const fault = new Error("duty broke");
     const a = world.replica("a", { onLeading: () => Promise.reject(fault) });
@@ -141,8 +141,8 @@ describe("the lead", () => {
   });
 });
 
-describe("a holder that is gone", () => {
-  it("has stopped by its own clock 35 s after its last renewal, and is succeeded after 40 s", async () => {
+describe("a holder of the Lease", () => {
+  it("that is cut off stops leading 35 s after its last renewal, and is succeeded after 40 s", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -160,7 +160,7 @@ describe("a holder that is gone", () => {
     expect(b.lease.isLeader()).toBe(true);
   });
 
-  it("counts its time from when a renewal was sent, not from when the answer came", async () => {
+  it("counts its time from when a renewal was sent, not from when it was answered", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -174,13 +174,13 @@ describe("a holder that is gone", () => {
     expect(a.lease.isLeader()).toBe(false);
   });
 
-  it("is not a leader after a pause of its process, before any timer has run", async () => {
+  it("is not the leader after a pause of its process, even before a timer has run", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
     world.clock.freezeFor(seconds(36));
     expect(a.lease.isLeader()).toBe(false);
-    // The same version is still there, so nobody can have led meanwhile: the renewal holds.
+    // The Lease has the same version, so nobody else can have led meanwhile: the renewal is valid.
     await world.clock.advance(0);
     expect(a.lease.isLeader()).toBe(true);
     a.client.cut();
@@ -189,7 +189,7 @@ describe("a holder that is gone", () => {
     expect(a.log.at(-1)).toBe("lost");
   });
 
-  it("whose writes arrive but whose answers are lost does not write in a hot loop", async () => {
+  it("does not retry in a hot loop if its writes arrive but the responses are lost", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -199,7 +199,7 @@ describe("a holder that is gone", () => {
     expect(a.client.sent.length).toBeLessThan(100);
   });
 
-  it("leads again when its way to the server heals and nobody has taken the lease", async () => {
+  it("leads again when its connection recovers and nobody has taken the Lease", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -212,13 +212,13 @@ describe("a holder that is gone", () => {
     expect(a.log.filter((entry) => entry === "leads")).toHaveLength(2);
   });
 
-  it("is judged by the changes seen here, not by the instants in the lease", async () => {
+  it("is judged by the changes that a standby sees, not by the times in the Lease", async () => {
     const world = new World();
     const a = world.replica("a", { renewEveryMs: seconds(20) });
     await settle();
     const b = world.replica("b");
     await settle();
-    // The holder's clock is an hour slow: its renewals say so, and come in time nevertheless.
+    // The holder's clock is an hour slow, which shows in its renewals; they still arrive in time.
     for (let round = 0; round < 20; round += 1) {
       await world.clock.advance(seconds(10));
       const spec = world.server.lease?.spec as Record<string, unknown>;
@@ -228,7 +228,7 @@ describe("a holder that is gone", () => {
     expect(a.lease.isLeader()).toBe(true);
   });
 
-  it("that is known to have crashed is succeeded at once, and is asked about once", async () => {
+  it("is succeeded at once if it is known to have crashed, which is checked once", async () => {
     const world = new World();
     const a = world.replica("host-1_old");
     await settle();
@@ -241,7 +241,7 @@ describe("a holder that is gone", () => {
     expect(asked).toEqual(["host-1_old"]);
   });
 
-  it("that renews after it was taken for dead is waited for like any other", async () => {
+  it("is not succeeded if it renews after it was taken for dead", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -249,7 +249,7 @@ describe("a holder that is gone", () => {
     b.client.refuse = (request) => {
       if (request.method !== "PUT") return undefined;
       b.client.refuse = () => undefined;
-      // Just before the standby's write comes the holder's own renewal.
+      // The holder's own renewal arrives just before the standby's write.
       world.server.overwrite({ label: "renewed" });
       return { status: 409, body: { kind: "Status", code: 409, message: "modified" } };
     };
@@ -262,7 +262,7 @@ describe("a holder that is gone", () => {
 });
 
 describe("the lead is lost", () => {
-  it("at once when the lease is deleted, and to be had by anybody at once", async () => {
+  it("at once when the Lease is deleted, and free to be taken at once", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -274,7 +274,7 @@ describe("the lead is lost", () => {
     expect([a.lease.isLeader(), b.lease.isLeader()].filter(Boolean)).toHaveLength(1);
   });
 
-  it("at once when another is seen to have taken it", async () => {
+  it("at once when another holder is seen", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -284,7 +284,7 @@ describe("the lead is lost", () => {
     expect(a.log.slice(-2)).toEqual(["sees z", "lost"]);
   });
 
-  it("by a conflict at the next renewal, where the watch is dead", async () => {
+  it("by a conflict at the next renewal if the watch is dead", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -295,7 +295,7 @@ describe("the lead is lost", () => {
     expect(a.log).toContain("lost");
   });
 
-  it("not by a renewal whose answer was lost, nor by somebody who writes a label", async () => {
+  it("neither by a renewal whose response was lost nor by a new label on the Lease", async () => {
     const world = new World();
     const a = world.replica("a");
     await settle();
@@ -310,7 +310,7 @@ describe("the lead is lost", () => {
     expect(world.server.lease?.metadata?.labels).toEqual({ label: "by-hand" });
   });
 
-  it("not by a late event of the watch about the time before this term", async () => {
+  it("not by a late watch event from before this term", async () => {
     const world = new World();
     world.server.handle({
       method: "POST",
@@ -328,7 +328,7 @@ describe("the lead is lost", () => {
   });
 });
 
-describe("what can never be had", () => {
+describe("a Lease that can never be acquired", () => {
   const forbidden = { status: 403, body: { kind: "Status", code: 403, message: "forbidden" } };
   const absent = { status: 404, body: { kind: "Status", code: 404, message: "no such namespace" } };
 
@@ -347,27 +347,30 @@ describe("what can never be had", () => {
   });
 });
 
-describe("any three replicas", () => {
+describe("three replicas", () => {
   const seeds = Array.from({ length: 15 }, (_, at) => at + 1);
 
-  it.each(seeds)("never lead two at a time, whatever lines are cut (seed %i)", async (seed) => {
-    const rng = seededRng(seed);
-    const world = new World();
-    const replicas = ["a", "bb", "ccc"].map((identity) => world.replica(identity));
-    let ledMs = 0;
-    for (let elapsedMs = 0; elapsedMs < minutes(20); elapsedMs += 500) {
-      await world.clock.advance(500);
-      const leaders = replicas.filter((replica) => replica.lease.isLeader());
-      expect(leaders.length, `after ${elapsedMs} ms`).toBeLessThanOrEqual(1);
-      ledMs += leaders.length * 500;
-      if (rng() > 0.02) continue;
-      const client = world.server.clients[Math.floor(rng() * 3)];
-      if (client === undefined) continue;
-      const chance = rng();
-      if (chance < 0.4) client.cut();
-      else if (chance < 0.5) client.line = "AnswersLost";
-      else client.line = "Up";
-    }
-    expect(ledMs).toBeGreaterThan(minutes(5));
-  });
+  it.each(seeds)(
+    "never lead two at a time, whatever connections are cut (seed %i)",
+    async (seed) => {
+      const rng = seededRng(seed);
+      const world = new World();
+      const replicas = ["a", "bb", "ccc"].map((identity) => world.replica(identity));
+      let ledMs = 0;
+      for (let elapsedMs = 0; elapsedMs < minutes(20); elapsedMs += 500) {
+        await world.clock.advance(500);
+        const leaders = replicas.filter((replica) => replica.lease.isLeader());
+        expect(leaders.length, `after ${elapsedMs} ms`).toBeLessThanOrEqual(1);
+        ledMs += leaders.length * 500;
+        if (rng() > 0.02) continue;
+        const client = world.server.clients[Math.floor(rng() * 3)];
+        if (client === undefined) continue;
+        const chance = rng();
+        if (chance < 0.4) client.cut();
+        else if (chance < 0.5) client.line = "AnswersLost";
+        else client.line = "Up";
+      }
+      expect(ledMs).toBeGreaterThan(minutes(5));
+    },
+  );
 });

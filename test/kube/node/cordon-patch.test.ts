@@ -57,14 +57,14 @@ const departingTaint = {
   effect: "NoSchedule",
 };
 
-describe("a mark on a node that the watch has shown", () => {
-  it("is one patch without a look, and the condition after it", async () => {
+describe("the marks on a node that the watch has shown", () => {
+  it("are one patch without a read, and the condition after it", async () => {
     const seen = await createNode();
     expect(await marks.cordon(seen, { ...mark, seen })).toEqual({ kind: "Done" });
     await expect.poll(() => asked).toEqual([`PATCH ${path}`, `PATCH ${path}/status`]);
   });
 
-  it("cordons, taints, names its departure and leaves what is others'", async () => {
+  it("are cordon, taint, annotation and label, and keep those of others", async () => {
     const seen = await createNode({ spec: { taints: [foreignTaint] } });
     await marks.cordon(seen, { ...mark, seen });
     expect(await node()).toMatchObject({
@@ -76,13 +76,13 @@ describe("a mark on a node that the watch has shown", () => {
     });
   });
 
-  it("keeps a foreign value of the load-balancer label", async () => {
+  it("keep somebody else's value of the load-balancer label", async () => {
     const seen = await createNode({ labels: { [label]: "somebody" } });
     await marks.cordon(seen, { ...mark, seen });
     expect((await node()).metadata?.labels).toEqual({ zone: "b", [label]: "somebody" });
   });
 
-  it("remembers that others had cordoned the node", async () => {
+  it("record that somebody else had cordoned the node", async () => {
     const seen = await createNode({ spec: { unschedulable: true } });
     await marks.cordon(seen, { ...mark, seen });
     await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
@@ -111,7 +111,7 @@ describe("a mark on a node that the watch has shown", () => {
       { spec: { unschedulable: true } },
     ],
   ])(
-    "looks again where the node has meanwhile got %s, and keeps that",
+    "are based on a new read if the node has meanwhile got %s, which stays",
     async (_, change, after) => {
       const seen = await createNode();
       await patchNode(change);
@@ -121,21 +121,21 @@ describe("a mark on a node that the watch has shown", () => {
     },
   );
 
-  it("is not written over another departure's", async () => {
+  it("do not replace those of another departure", async () => {
     const seen = await createNode();
     await patchNode({ metadata: { annotations: { "lastcall.dev/departure": "another" } } });
     expect(await marks.cordon(seen, { ...mark, seen })).toMatchObject({ kind: "NotOurs" });
     expect((await node()).spec).not.toHaveProperty("unschedulable");
   });
 
-  it("is not written on another machine that has taken the node over", async () => {
+  it("are not written on another machine that has taken over the node", async () => {
     const seen = await createNode();
     const meant = { ...seen, providerID: "gce://p/europe-west1-b/former" };
     const found = { kind: "Mismatch", found: "OtherMachine" };
     expect(await marks.cordon(meant, { ...mark, seen })).toEqual(found);
   });
 
-  it("is Gone where the node is", async () => {
+  it("are Gone if the node is gone", async () => {
     const seen = await createNode();
     await api.send({ method: "DELETE", path });
     expect(await marks.cordon(seen, { ...mark, seen })).toEqual({ kind: "Gone" });

@@ -194,13 +194,13 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   ],
 ];
 
-describe("the answer to an eviction", () => {
-  it.each(cases)("%s is told apart", async (_, answer, wanted) => {
+describe("the response to an eviction", () => {
+  it.each(cases)("%s is classified", async (_, answer, wanted) => {
     expect(await evictPod(answering(answer).api, pod)).toEqual(wanted);
     expect(await deletePod(answering(answer).api, pod)).toEqual(wanted);
   });
 
-  it("that never came is NoAnswer: it may have happened", async () => {
+  it("is NoAnswer if it never arrived, as the eviction may have happened", async () => {
     const { api } = answering(
       new LastcallError("API_UNREACHABLE", "Cannot POST: lost, expected one"),
     );
@@ -210,7 +210,7 @@ describe("the answer to an eviction", () => {
     });
   });
 
-  it("that the caller did not wait for throws", async () => {
+  it("throws if the caller did not wait for it", async () => {
     const { api } = answering(new LastcallError("INTERRUPTED", "enough"));
     await expect(evictPod(api, pod)).rejects.toMatchObject({ code: "INTERRUPTED" });
   });
@@ -219,7 +219,7 @@ describe("the answer to an eviction", () => {
 describe("an eviction", () => {
   const success: KubeAnswer = { status: 201, body: {} };
 
-  it("names the pod by its uid and leaves the grace to the pod", async () => {
+  it("identifies the pod by its uid, and leaves the grace to the pod", async () => {
     const { api, sent } = answering(success);
     await evictPod(api, pod);
     expect(sent).toEqual([
@@ -237,7 +237,7 @@ describe("an eviction", () => {
     ]);
   });
 
-  it("carries the grace and the dry run", async () => {
+  it("carries grace and dry run", async () => {
     const { api, sent } = answering(success);
     await evictPod(api, pod, { graceSeconds: () => 20, dryRun: true });
     expect(sent[0]?.body).toMatchObject({
@@ -245,7 +245,7 @@ describe("an eviction", () => {
     });
   });
 
-  it("past the budget is a delete with the same precondition", async () => {
+  it("regardless of the budget is a delete with the same precondition", async () => {
     const { api, sent } = answering(success);
     await deletePod(api, pod, { graceSeconds: () => 1 });
     expect(sent[0]).toMatchObject({

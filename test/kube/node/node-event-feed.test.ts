@@ -18,7 +18,7 @@ function nodeOf(providerID: string): NodeFacts {
 let stop = new AbortController();
 afterEach(() => stop.abort());
 
-/** A feed on the model, over a fleet whose one node has this machine. */
+/** A feed on the model, over a fleet of one node with this machine. */
 function listen(providerID = machine, answer: () => NoticeDelivery = () => "Taken") {
   stop = new AbortController();
   const world = new ModelWorld();
@@ -73,7 +73,7 @@ function say(world: ModelWorld, reason: string, more: { message?: string; kind?:
   });
 }
 
-describe("an Event about a Node of AKS", () => {
+describe("an Event about an AKS node", () => {
   it.each([
     ["PreemptScheduled", "SpotInterruption"],
     ["TerminateScheduled", "LifecycleHook"],
@@ -87,7 +87,7 @@ describe("an Event about a Node of AKS", () => {
     expect(words).toMatchObject([{ machine, notice: { cause, source: "azure/node-event" } }]);
   });
 
-  it("of a preemption has the shortest deadline that Azure gives, or the one that it names", async () => {
+  it("of a preemption has the deadline that it names, or else the shortest that Azure gives", async () => {
     const { world, words } = listen();
     const at = world.clock.now();
     say(world, "PreemptScheduled");
@@ -102,7 +102,7 @@ describe("an Event about a Node of AKS", () => {
     ]);
   });
 
-  it("is told once, however often it is renewed", async () => {
+  it("is delivered once, however often it is updated", async () => {
     const { world, words } = listen();
     const said = say(world, "PreemptScheduled");
     await world.pass(seconds(1));
@@ -116,7 +116,7 @@ describe("an Event about a Node of AKS", () => {
     expect(words).toHaveLength(1);
   });
 
-  it("is forgotten with its Event, so that a controller that runs for months keeps none", async () => {
+  it("is forgotten with its Event, so a long-running controller does not grow", async () => {
     const { world, words } = listen();
     for (let life = 1; life <= 2; life += 1) {
       const said = say(world, "PreemptScheduled");
@@ -127,7 +127,7 @@ describe("an Event about a Node of AKS", () => {
     }
   });
 
-  it("is told again until it is taken, and until its time has come", async () => {
+  it("is delivered again until it is taken", async () => {
     let fate: NoticeDelivery = "TooEarly";
     const { world, words } = listen(machine, () => fate);
     say(world, "RebootScheduled");
@@ -140,7 +140,7 @@ describe("an Event about a Node of AKS", () => {
     expect(words).toHaveLength(taken);
   });
 
-  it("of a freeze, or about a pod, is none", async () => {
+  it("is no notice if it is about a freeze or a pod", async () => {
     const { world, words, troubles } = listen();
     say(world, "FreezeScheduled");
     say(world, "PreemptScheduled", { kind: "Pod" });
@@ -149,8 +149,8 @@ describe("an Event about a Node of AKS", () => {
   });
 });
 
-describe("Events of Nodes", () => {
-  it("are not asked for before a node of Azure is seen", async () => {
+describe("Events about nodes", () => {
+  it("are not requested before the fleet has a node on Azure", async () => {
     const { world, words, become } = listen("gce://p/z/n1");
     let asked = 0;
     const { watch } = world.api;
@@ -166,13 +166,13 @@ describe("Events of Nodes", () => {
     expect(words).toHaveLength(1);
   });
 
-  it("cost a look at the node that has changed, not at the fleet, where Azure is not seen", async () => {
+  it("cost a read of the changed node only, not of the fleet, before Azure is seen", async () => {
     const { looks, become } = listen("gce://p/z/n1");
     for (let change = 0; change < 100; change += 1) become("gce://p/z/n1");
     expect(looks).toEqual({ atAll: 1, atOne: 100 });
   });
 
-  it("are asked for again each minute where the right to read them is missing, and heard once it is given", async () => {
+  it("are requested again each minute without the permission, and delivered once it is granted", async () => {
     const { world, words, troubles } = listen();
     const { send } = world.api;
     let refusals = 0;
@@ -183,7 +183,7 @@ describe("Events of Nodes", () => {
     };
     say(world, "PreemptScheduled");
     await world.pass(seconds(150));
-    // Four reasons are followed, each asked for at the start and after one and two minutes.
+    // Four reasons are watched, each requested at the start and after one and two minutes.
     expect(refusals).toBe(12);
     expect(troubles).toHaveLength(12);
     world.api.send = send;
@@ -191,7 +191,7 @@ describe("Events of Nodes", () => {
     expect(words).toHaveLength(1);
   });
 
-  it("end with their signal, also before a node of Azure is seen", async () => {
+  it("are followed until the signal aborts, even before a node on Azure is seen", async () => {
     const { ended } = listen("gce://p/z/n1");
     stop.abort();
     await expect(ended).resolves.toBeUndefined();

@@ -6,7 +6,7 @@ import { ModelWorld, nodes } from "../../support/model-world.ts";
 
 const mark = { departure: "n1-12345678", cause: "Planned", message: "It leaves." } as const;
 
-describe("the marks on a node that leaves", () => {
+describe("the marks on a departing node", () => {
   let world: ModelWorld;
   let marks: KubeNodeMarks;
 
@@ -42,7 +42,7 @@ describe("the marks on a node that leaves", () => {
     ).toBe("lastcall");
   });
 
-  it("of one that leaves soon are a soft taint, which is not written twice", async () => {
+  it("of a node that leaves soon are a soft taint, which is not written twice", async () => {
     const who = await identity();
     const taints = () =>
       (world.get(`${nodes}/n1`)?.spec as { taints?: object[] } | undefined)?.taints;
@@ -60,7 +60,7 @@ describe("the marks on a node that leaves", () => {
     }
   });
 
-  it("of one that leaves soon come on no node that departs, and on no other machine's", async () => {
+  it("of a node that leaves soon are not written on a departing node or another machine", async () => {
     const who = await identity();
     const other = await marks.markSoon({ ...who, bootID: "another" }, "Soon");
     expect(other).toMatchObject({ kind: "Mismatch" });
@@ -72,7 +72,7 @@ describe("the marks on a node that leaves", () => {
     expect(world.writes).toHaveLength(before);
   });
 
-  it("show as the condition Departing with its message", async () => {
+  it("include the condition Departing with its message", async () => {
     await marks.cordon(await identity(), mark);
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
     expect(status?.conditions).toContainEqual(
@@ -80,7 +80,7 @@ describe("the marks on a node that leaves", () => {
     );
   });
 
-  it("are written anew where they stand, and on no node that has none", async () => {
+  it("are renewed where they exist, and not added where they do not", async () => {
     const who = await identity();
     const again = { ...mark, cause: "SpotInterruption", message: "Soon.", renews: true } as const;
     expect(await marks.cordon(who, again)).toEqual({ kind: "Gone" });
@@ -97,7 +97,7 @@ describe("the marks on a node that leaves", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("show as the condition although its first writes fail", async () => {
+  it("include the condition even if its first writes fail", async () => {
     let failures = 3;
     const api: KubeSender = {
       send: (request) => {
@@ -117,7 +117,7 @@ describe("the marks on a node that leaves", () => {
     );
   });
 
-  it("are taken back at once, although the condition cannot be written", async () => {
+  it("are removed at once, even if the condition cannot be written", async () => {
     const statuses: string[] = [];
     let isAway = true;
     const api: KubeSender = {
@@ -135,11 +135,11 @@ describe("the marks on a node that leaves", () => {
     expect(world.marksOf("n1")).toEqual([]);
     isAway = false;
     await world.pass(seconds(5));
-    // What has been overtaken is not written any more.
+    // An outdated condition is not written any more.
     expect(statuses).toEqual(["True", "False"]);
   });
 
-  it("show as no condition of another Node that has taken the name meanwhile", async () => {
+  it("put no condition on another Node that has got the name meanwhile", async () => {
     let isAway = true;
     const api: KubeSender = {
       send: (request) =>
@@ -156,7 +156,7 @@ describe("the marks on a node that leaves", () => {
     expect(status.conditions).not.toContainEqual(expect.objectContaining({ type: "Departing" }));
   });
 
-  it("are gone without a trace after they were taken back", async () => {
+  it("leave no trace when they are removed", async () => {
     const who = await identity();
     const before = world.get(`${nodes}/n1`);
     await marks.cordon(who, mark);
@@ -167,7 +167,7 @@ describe("the marks on a node that leaves", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("leave a cordon of somebody else in place when they are taken back", async () => {
+  it("leave somebody else's cordon in place when they are removed", async () => {
     world.patchNode("n1", { spec: { unschedulable: true } });
     const who = await identity();
     await marks.cordon(who, mark);
@@ -175,7 +175,7 @@ describe("the marks on a node that leaves", () => {
     expect(world.get(`${nodes}/n1`)?.spec).toMatchObject({ unschedulable: true });
   });
 
-  it("leave a foreign load-balancer label alone", async () => {
+  it("leave somebody else's load-balancer label alone", async () => {
     const label = "node.kubernetes.io/exclude-from-external-load-balancers";
     world.patchNode("n1", { metadata: { labels: { [label]: "mine" } } });
     const who = await identity();
@@ -184,7 +184,7 @@ describe("the marks on a node that leaves", () => {
     expect(world.get(`${nodes}/n1`)?.metadata?.labels?.[label]).toBe("mine");
   });
 
-  it("lose no taint that somebody else put there in between", async () => {
+  it("lose no taint that somebody else adds meanwhile", async () => {
     const who = await identity();
     let put = false;
     world.beforeWrite = () => {
@@ -203,13 +203,13 @@ describe("the marks on a node that leaves", () => {
     ["uid", { uid: "another" }, { kind: "Gone" }],
     ["providerID", { providerID: "gce://demo/a/n2" }, { kind: "Mismatch", found: "OtherMachine" }],
     ["bootID", { bootID: "boot-0" }, { kind: "Mismatch", found: "Rebooted" }],
-  ])("are not written where the %s is another", async (_, other, result) => {
+  ])("are not written if the %s differs", async (_, other, result) => {
     const who = { ...(await identity()), ...other };
     expect(await marks.cordon(who, mark)).toEqual(result);
     expect(world.writes).toEqual([]);
   });
 
-  it("take no answer that is no Node for a node that is gone", async () => {
+  it("do not take an unexpected response for a node that is gone", async () => {
     const who = await identity();
     const page = { kind: "Status", metadata: {}, status: "Success" };
     const api: KubeSender = {
@@ -234,7 +234,7 @@ describe("the marks on a node that leaves", () => {
     expect(await marks.uncordon(target)).toMatchObject({ kind: "NotOurs" });
   });
 
-  it("protect the Node object of a machine that came back under its name from removal", async () => {
+  it("are not needed to protect a machine of the same name: its Node is not removed", async () => {
     const who = { ...(await identity()), bootID: "boot-0" };
     expect(await marks.remove(who)).toEqual({ kind: "Mismatch", found: "Rebooted" });
     expect(world.get(`${nodes}/n1`)).toBeDefined();

@@ -23,7 +23,7 @@ describe("the pods of a node", () => {
       how: "followed",
       ask: (pods: KubeNodePods) => void pods.follow("n1", { signal: AbortSignal.timeout(60_000) }),
     },
-  ])("are $how in one answer, since etcd reads all pods for a page", async ({ ask }) => {
+  ])("are $how in one response, since etcd reads all pods for a page", async ({ ask }) => {
     const asked = Promise.withResolvers<KubeRequest>();
     const api = new ScriptedApi((request) => {
       asked.resolve(request);
@@ -55,7 +55,7 @@ describe("the restart of a pod's owner", () => {
     [replicaSet, "/apis/apps/v1/namespaces/shop/deployments/web", "dep-1"],
     [statefulSet, "/apis/apps/v1/namespaces/shop/statefulsets/web", "set-1"],
   ])(
-    "is one annotation of its template, with the uid as a precondition: $kind",
+    "is one annotation on its template, with the uid as a precondition: $kind",
     async (owner, path, uid) => {
       const annotations = { "lastcall.dev/restarted-for": "uid-1" };
       expect(await restarting(owner, { status: 200, body: { spec: { replicas: 1 } } })).toEqual({
@@ -99,14 +99,14 @@ describe("the restart of a pod's owner", () => {
       { status: 200, body: { spec: { updateStrategy: { type: "OnDelete" } } } },
       "StatefulSet web has the updateStrategy OnDelete",
     ],
-  ])("is refused for good where %s", async (_, owner, patched, message) => {
+  ])("is refused permanently if %s", async (_, owner, patched, message) => {
     const { answer } = await restarting(owner, patched);
     expect(answer).toMatchObject({ kind: "Refused", message: expect.stringContaining(message) });
   });
 });
 
 describe("the mark on a pod that is about to be deleted", () => {
-  it("is the condition DisruptionTarget on its status, with the uid as a precondition", async () => {
+  it("is the condition DisruptionTarget in its status, with the uid as a precondition", async () => {
     const sent: KubeRequest[] = [];
     const { marked } = marking((request) => {
       sent.push(request);
@@ -140,7 +140,7 @@ describe("the mark on a pod that is about to be deleted", () => {
     else expect(found).toContain(problem);
   });
 
-  it("is given up after half a second, and its request with it", async () => {
+  it("is given up after half a second, and its request aborted", async () => {
     let signal: AbortSignal | undefined;
     const { clock, marked } = marking((request) => {
       signal = request.signal;

@@ -16,9 +16,9 @@ function statusBody(fields: object = {}): unknown {
   return { kind: "Status", apiVersion: "v1", status: "Failure", message: "said", ...fields };
 }
 
-describe("an answer that is no success", () => {
-  // As an API server, priority and fairness, admission and proxies give them: apimachinery's
-  // `errors.go` names status and reason of each.
+describe("an error response", () => {
+  // As an API server, its priority and fairness, admission or proxies send them: apimachinery's
+  // `errors.go` has the status and reason of each.
   it.each<[status: number, body: unknown, code: string, retryable: boolean]>([
     [400, statusBody({ reason: "BadRequest" }), "API_REFUSED", false],
     [401, statusBody({ reason: "Unauthorized" }), "API_UNAUTHORIZED", false],
@@ -49,7 +49,7 @@ describe("an answer that is no success", () => {
     [503, statusBody({ reason: "ServiceUnavailable" }), "API_OVERLOADED", true],
     [504, statusBody({ reason: "Timeout" }), "API_OVERLOADED", true],
     [302, "", "API_REFUSED", false],
-  ])("with %i %j is %s, worth another try: %s", (status, body, code, retryable) => {
+  ])("with %i %j is %s, retryable: %s", (status, body, code, retryable) => {
     expect(apiError(nodes, { status, body })).toMatchObject({ code, retryable });
   });
 
@@ -152,34 +152,34 @@ describe("an answer that is no success", () => {
       503,
       "Cannot get /version: 503 said, expected a server that is not overloaded",
     ],
-  ])("%j, %i, is one sentence", (call, status, message) => {
+  ])("becomes a message, for %j and %i", (call, status, message) => {
     expect(apiError(call, { status, body: statusBody() }).message).toBe(message);
   });
 
-  it("to a creation in a namespace that does not exist says how to make that", () => {
+  it("to a creation in a missing namespace says how to create the namespace", () => {
     const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases";
-    // As the admission plugin NamespaceLifecycle answers.
+    // The response of the admission plugin NamespaceLifecycle.
     const body = statusBody({ code: 404, message: 'namespaces "lastcall" not found' });
     expect(apiError({ method: "POST", path }, { status: 404, body }).message).toBe(
       "Cannot create leases.coordination.k8s.io in namespace lastcall: the namespace does not exist, create it with: kubectl create namespace lastcall",
     );
   });
 
-  it("without a body says its status", () => {
+  it("without a body has its status in the message", () => {
     expect(apiError(nodes, { status: 500, body: "" }).message).toBe(
       "Cannot list nodes: the API server answered 500, expected a success",
     );
   });
 });
 
-describe("what the server asks for", () => {
+describe("the wait before a retry", () => {
   it.each<[what: string, answer: Omit<KubeAnswer, "status">, waitMs: number | undefined]>([
     ["the header", { retryAfterSeconds: 7, body: "" }, 7000],
     ["the Status", { body: { details: { retryAfterSeconds: 2 } } }, 2000],
     ["neither", { body: {} }, undefined],
     ["a zero", { body: { details: { retryAfterSeconds: 0 } } }, undefined],
     ["an hour, cut to a minute", { retryAfterSeconds: 3600, body: "" }, 60_000],
-  ])("is the wait of %s", (_, answer, waitMs) => {
+  ])("is that of %s", (_, answer, waitMs) => {
     expect(retryAfterMs({ status: 429, ...answer })).toBe(waitMs);
   });
 });
@@ -189,7 +189,7 @@ it.each([
   [500, { reason: "Expired" }, true],
   [400, { reason: "Gone" }, true],
   [500, {}, false],
-])("an answer of %i %o means an expired version: %s", (status, body, expired) => {
+])("a response of %i %o means an expired version: %s", (status, body, expired) => {
   expect(isExpired({ status, body })).toBe(expired);
 });
 
@@ -201,6 +201,6 @@ it.each([
   [429, true],
   [500, true],
   [503, true],
-])("the same request after %i may have another answer in a while: %s", (status, passing) => {
+])("a request answered with %i may succeed later: %s", (status, passing) => {
   expect(isPassing({ status })).toBe(passing);
 });

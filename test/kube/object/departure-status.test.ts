@@ -3,7 +3,7 @@ import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
 import { statusObject, translateDeparture } from "../../../src/kube/object/translate-departure.ts";
 import { aDeparture, aNode, at } from "../../core/fleet-builder.ts";
 
-/** Every field that there is: a new one does not compile without its place here. */
+/** Every field: without a new one here, the test does not compile. */
 const status: Required<DepartureStatus> = {
   phase: "Ended",
   outcome: "Forced",
@@ -26,7 +26,7 @@ const status: Required<DepartureStatus> = {
 };
 
 describe("the status of a departure", () => {
-  it("is read back as it was written, by whoever leads next", () => {
+  it("is read back by the next leader as it was written", () => {
     const { name, uid } = aDeparture(aNode("n1"));
     const written = JSON.parse(JSON.stringify(statusObject(status)));
     const spec = { node: { name: "n1", uid: "u1" }, cause: "Planned" };

@@ -10,7 +10,7 @@ const at = instant(Date.UTC(2026, 7, 1, 5, 40));
 const deadlineAt = Date.UTC(2026, 7, 1, 5, 41, 2);
 const providerID = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/aks-1";
 
-describe("a Departure of any form whatever", () => {
+describe("a malformed Departure", () => {
   const spec = {
     node: { name: "aks-1", uid: "0b1f7a3e-7f0e", providerID, bootID: "boot-1" },
     cause: "SpotInterruption",
@@ -37,7 +37,7 @@ describe("a Departure of any form whatever", () => {
     ...{ spec, status },
   } as KubeObject;
 
-  it("is read without a throw, with texts and instants that are such or none", () => {
+  it("is read without throwing, with valid texts and times or none", () => {
     let read = 0;
     fc.assert(
       fc.property(foreignObject([departure]), (object) => {
@@ -67,7 +67,7 @@ describe("a Departure of any form whatever", () => {
     expect(read).toBeGreaterThan(1000);
   });
 
-  it("keeps every word of it that can be read", () => {
+  it("keeps every field that can be read", () => {
     const odd = { hold: [], policy: 7, departAt: ["2026-08-01T05:40:00Z"], node: spec.node };
     const found = translateDeparture({
       ...departure,

@@ -1,4 +1,4 @@
-/** Nodes and Events are written by many ports: what is odd in one costs no other its notice. */
+/** Many programs write Nodes and Events: a malformed one does not cost another its notice. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
@@ -20,7 +20,7 @@ const eventId = "602d9444-d2cd-49c7-8624-8643e7171297";
 const message = `Preempt Scheduled: Sat, 01 Aug 2026 05:41:02 GMT. DurationInSeconds: -1. EventId: ${eventId}`;
 const providerID = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/aks-1";
 
-/** Such as the cluster takes: a Departure is refused whose source is longer. */
+/** Within the limits of the API: a Departure with a longer source is refused. */
 function expectSound({ cause, deadlineAt: due, noticedAt, source, eventId: id }: Notice): void {
   const causes = ["SpotInterruption", "LifecycleHook", "ScheduledMaintenance", "NodeShutdown"];
   expect([...causes, "RebalanceRecommendation"]).toContain(cause);
@@ -29,7 +29,7 @@ function expectSound({ cause, deadlineAt: due, noticedAt, source, eventId: id }:
   expect(`${source}/${id}`).toMatch(/^[\x21-\x7e]{1,253}$/);
 }
 
-describe("a Node of any form whatever", () => {
+describe("a malformed Node", () => {
   const shuttingDown = { type: "Ready", status: "False", message: "node is shutting down" };
   const evicted = {
     ...{ type: "PreemptionScheduled", status: "True", reason: "SpotEvictionIncoming", message },
@@ -56,7 +56,7 @@ describe("a Node of any form whatever", () => {
 
   const samples = [nodeWith(shuttingDown), nodeWith(evicted), nodeWith(rebooted)];
 
-  it("is read without a throw, as a notice that can be written down or as none", () => {
+  it("is read without throwing, as a valid notice or none", () => {
     let notices = 0;
     fc.assert(
       fc.property(foreignObject(samples), (object) => {
@@ -76,7 +76,7 @@ describe("a Node of any form whatever", () => {
     expect(notices).toBeGreaterThan(300);
   });
 
-  /** Parts that say nothing of a notice. */
+  /** Parts that do not indicate a notice. */
   const idle = fc.record({
     metadata: fc.record({ labels: foreignValue, annotations: foreignValue }),
     spec: fc.record({ taints: foreignValue, unschedulable: foreignValue }),
@@ -110,7 +110,7 @@ describe("a Node of any form whatever", () => {
       shuttingDown,
       { cause: "NodeShutdown", source: "node/Ready", eventId: "shutdown-boot-1" },
     ],
-  ])("says %s, whatever stands beside it", (_, condition, wanted) => {
+  ])("still says %s, whatever else it contains", (_, condition, wanted) => {
     const around = fc.array(idleCondition, { maxLength: 4 });
     fc.assert(
       fc.property(idle, around, around, (odd, before, after) => {
@@ -127,7 +127,7 @@ describe("a Node of any form whatever", () => {
   });
 });
 
-describe("Events of any form whatever", () => {
+describe("malformed Events", () => {
   function event(uid: string, more: object = {}): KubeObject {
     return {
       metadata: { name: `aks-1.${uid}`, namespace: "default", uid, resourceVersion: "7" },
@@ -138,7 +138,7 @@ describe("Events of any form whatever", () => {
     } as KubeObject;
   }
 
-  /** The words that are heard of a list, and of what the watch brings after it. */
+  /** The notices from a list of Events, and from the watch after it. */
   async function heard(listed: readonly KubeObject[], watched: readonly KubeObject[]) {
     const clock = new ManualClock(at);
     const api = new ScriptedApi(({ query }) => {
@@ -175,7 +175,7 @@ describe("Events of any form whatever", () => {
     return { words, troubles };
   }
 
-  it("end no listening, and cost no other its notice", async () => {
+  it("do not end the feed, and cost no other Event its notice", async () => {
     const odd = fc.array(foreignObject([event("odd")]), { maxLength: 3 });
     const late = "0c1f7a3e-0000-0000-0000-000000000001";
     await fc.assert(
@@ -197,7 +197,7 @@ describe("Events of any form whatever", () => {
     );
   });
 
-  it("are said to be unreadable where one has no time", async () => {
+  it("are reported as unreadable if they have no time", async () => {
     const { words, troubles } = await heard([event("odd", { lastTimestamp: 5, series: [] })], []);
     expect(words).toEqual([]);
     expect(troubles).toMatchObject([{ code: "NOTICE_UNREADABLE" }]);

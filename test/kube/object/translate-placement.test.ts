@@ -5,7 +5,7 @@ const asks = (cpu: string) => ({ resources: { requests: { cpu } } });
 const sidecar = (cpu: string) => ({ ...asks(cpu), restartPolicy: "Always" });
 
 // Expected values by hand, from the rule in k8s.io/component-helpers resource/helpers.go.
-describe("what a pod counts for on its node", () => {
+describe("a pod's requests", () => {
   it.each<[string, object, number]>([
     ["its containers together", { containers: [asks("1"), asks("500m")] }, 1.5],
     [
@@ -30,16 +30,16 @@ describe("what a pod counts for on its node", () => {
       1.25,
     ],
     ["nothing, where it asks for nothing", { containers: [{ name: "c" }] }, 0],
-  ])("is %s", (_, spec, cpu) => {
+  ])("are %s", (_, spec, cpu) => {
     expect(podRequests(spec as Readonly<Record<string, unknown>>).cpu ?? 0).toBeCloseTo(cpu, 9);
   });
 });
 
-describe("what a pod asks of a place", () => {
+describe("a pod's placement", () => {
   const required = "requiredDuringSchedulingIgnoredDuringExecution";
   const term = { topologyKey: "zone", labelSelector: { matchLabels: { app: "web" } } };
 
-  it("is what must hold, without what is only wished for", () => {
+  it("has the required terms, without the preferred ones", () => {
     const wish = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1 }] };
     const found = translatePlacement({
       nodeSelector: { disk: "ssd" },
@@ -74,7 +74,7 @@ describe("what a pod asks of a place", () => {
     });
   });
 
-  it("selects nothing by an operator that is unknown", () => {
+  it("matches no node by an unknown operator", () => {
     const nodeSelectorTerms = [{ matchExpressions: [{ key: "zone", operator: "Like" }] }];
     const affinity = { nodeAffinity: { [required]: { nodeSelectorTerms } } };
     const [only] = translatePlacement({ affinity }).requiredNodes?.nodeSelectorTerms ?? [];

@@ -38,7 +38,7 @@ describe("the facts of a node", () => {
     },
   };
 
-  it("are what a decision reads, with only the annotations that it reads", () => {
+  it("are what decisions need, with only the annotations that they need", () => {
     expect(translateNode(node)).toEqual({
       name: "n1",
       uid: "u1",
@@ -60,7 +60,7 @@ describe("the facts of a node", () => {
     });
   });
 
-  describe("of who holds it", () => {
+  describe("about who holds it", () => {
     const entry = (manager: string, time: string, mark: string) => ({
       ...{ manager, time, operation: "Update", fieldsType: "FieldsV1" },
       fieldsV1: { "f:metadata": { "f:annotations": { ".": {}, [`f:${mark}`]: {} } } },
@@ -92,7 +92,7 @@ describe("the facts of a node", () => {
   });
 
   it.each([["garbage"], [undefined], [17], ["2026-02-30T00:00:00Z"]])(
-    "have no launch time where the creation is %s",
+    "have no creation time if the object's is %s",
     (creationTimestamp) => {
       const odd = { metadata: { name: "n", creationTimestamp } } as unknown as KubeObject;
       expect(translateNode(odd).createdAt).toBeUndefined();
@@ -133,7 +133,7 @@ describe("the facts of a pod", () => {
     },
   };
 
-  it("are what a drain reads", () => {
+  it("are what a drain needs", () => {
     expect(translatePod(pod)).toEqual({
       namespace: "shop",
       name: "web-0",
@@ -175,7 +175,7 @@ describe("the facts of a pod", () => {
     [0, 0, "Set"],
     [-5, 1, "Set"],
     [30, 30, "Set"],
-  ])("take the grace %s for %i s, %s", (value, graceSeconds, graceSource) => {
+  ])("take a grace period of %s as %i s, %s", (value, graceSeconds, graceSource) => {
     const odd = { spec: { terminationGracePeriodSeconds: value } };
     expect(translatePod(odd)).toMatchObject({ graceSeconds, graceSource });
   });
@@ -189,7 +189,7 @@ describe("the facts of a pod", () => {
       why: "it has another",
     },
     { volume: { name: "v", later: {} }, emptyDir: false, why: "later versions may know it" },
-  ])("take $volume for an emptyDir: $emptyDir, as $why", ({ volume, emptyDir }) => {
+  ])("take $volume for an emptyDir: $emptyDir, because $why", ({ volume, emptyDir }) => {
     expect(translatePod({ spec: { volumes: [volume] } })).toMatchObject({ emptyDir });
   });
 
@@ -209,7 +209,7 @@ describe("the facts of a pod", () => {
     });
   });
 
-  it("tell one that was created with its node's name from one that a scheduler has bound", () => {
+  it("distinguish a pod that was created with its node's name from one that a scheduler has bound", () => {
     const created = (spec: object) => {
       const fieldsV1 = { "f:metadata": { "f:labels": {} }, "f:spec": spec };
       const kubelet = { manager: "kubelet", fieldsV1: { "f:status": { "f:phase": {} } } };
@@ -220,7 +220,7 @@ describe("the facts of a pod", () => {
     expect(created({ "f:containers": {} }).bypassesScheduler).toBeUndefined();
   });
 
-  it("of a bare object are defaults", () => {
+  it("have defaults for a bare object", () => {
     expect(translatePod({ metadata: { name: "p" } })).toMatchObject({
       namespace: "default",
       phase: "Unknown",
@@ -256,7 +256,7 @@ describe("the facts of a budget", () => {
     },
   };
 
-  it("are what a drain reads", () => {
+  it("are what a drain needs", () => {
     expect(translateBudget(budget)).toEqual({
       namespace: "shop",
       name: "web",
@@ -292,14 +292,14 @@ describe("the facts of a budget", () => {
     expect(translateBudget({ spec: { selector } }).selector).toEqual(wanted);
   });
 
-  it("allow nothing and are not observed without a status", () => {
+  it("allow nothing and are unobserved without a status", () => {
     const { status: _, ...fresh } = budget;
     expect(translateBudget(fresh)).toMatchObject({ disruptionsAllowed: 0, observed: false });
   });
 });
 
 describe("every translation", () => {
-  it("takes any JSON without throwing", () => {
+  it("accepts any JSON without throwing", () => {
     const parts = fc.dictionary(
       fc.constantFrom(
         ...["metadata", "spec", "status", "conditions", "taints", "volumes", "tolerations"],

@@ -7,8 +7,8 @@ interface Item {
   readonly keys: readonly string[];
 }
 
-describe("an index by key", () => {
-  it("says after any changes what going through all items would say, in the order in which they came", () => {
+describe("KeyIndex", () => {
+  it("finds after any changes what a scan of all items would find", () => {
     const rng = seededRng(7);
     const pick = (most: number) => Math.floor(rng() * most);
     const index = new KeyIndex<Item>(({ keys }) => keys);
@@ -31,7 +31,7 @@ describe("an index by key", () => {
     }
   });
 
-  it("leaves what has changed in its place, so that the first under a key stays the first", () => {
+  it("keeps the place of an item that changes", () => {
     const index = new KeyIndex<Item>(({ keys }) => keys);
     const [a, b, anew] = [1, 2, 3].map((id): Item => ({ id, keys: ["k"] }));
     index.change(undefined, a);

@@ -68,7 +68,7 @@ function names(reflector: Reflector<Fact>): string[] {
   return [...reflector.items().values()].map((fact) => `${fact.name}@${fact.version}`);
 }
 
-/** What a change was, in short. */
+/** The changes in short form. */
 function shortly(changes: readonly ObjectChange<Fact>[]): string[] {
   return changes.map((change) =>
     change.kind === "Set"
@@ -102,7 +102,7 @@ describe("a reflector", () => {
     expect(shortly(changes)).toEqual(["set a@4", "set b@5", "set a@11", "set c@12", "removed b"]);
   });
 
-  it("keeps what it has where something answers that is no list, and lists again", async () => {
+  it("keeps its objects if a response is not a list, and lists again", async () => {
     const answers = [page("10", [object("a", "4")]), { status: 200, body: "<html>" }];
     const again = { status: 200, body: { kind: "NodeList", items: null, metadata: {} } };
     const { api, clock, reflector, troubles } = setUp(() => answers.shift() ?? again);
@@ -117,7 +117,7 @@ describe("a reflector", () => {
     expect(names(reflector)).toEqual([]);
   });
 
-  it("asks for watches of 30 to 50 minutes, so that an hour costs a handful of requests", async () => {
+  it("requests watches of 30 to 50 minutes, so an hour costs a handful of requests", async () => {
     const { api, clock, reflector } = setUp(() => page("1", []));
     await reflector.synced;
     api.onWatch = (watch) => {
@@ -131,13 +131,13 @@ describe("a reflector", () => {
     expect(Math.min(...spans)).toBeGreaterThanOrEqual(1800);
     expect(Math.max(...spans)).toBeLessThan(3000);
     expect(new Set(spans).size).toBeGreaterThan(10);
-    // A day of watches of half an hour to fifty minutes: 29 to 48, beside the one cut short above.
+    // A day of watches of 30 to 50 minutes: 29 to 48, and the one that was cut short above.
     expect(api.watches.length).toBeGreaterThanOrEqual(30);
     expect(api.watches.length).toBeLessThanOrEqual(50);
     expect(api.sent).toHaveLength(1);
   });
 
-  it("goes on from the last version, a bookmark's too, when a watch ends", async () => {
+  it("continues from the last version, also that of a bookmark, when a watch ends", async () => {
     const { api, clock, reflector } = setUp(() => page("10", []));
     await reflector.synced;
     await settle();
@@ -150,7 +150,7 @@ describe("a reflector", () => {
     expect(api.sent).toHaveLength(1);
   });
 
-  it("keys by uid, so that a new object of an old name is a new one", async () => {
+  it("keys by uid, so a recreated object of the same name is a new one", async () => {
     const { api, reflector, changes } = setUp(() => page("1", [object("a", "1")]));
     await reflector.synced;
     await settle();
@@ -161,14 +161,14 @@ describe("a reflector", () => {
     expect(shortly(changes)).toEqual(["set a@1", "set a@3", "removed a"]);
   });
 
-  it("keys by namespace and name where that is asked for", async () => {
+  it("keys by namespace and name if requested", async () => {
     const pod = { metadata: { namespace: "shop", name: "p", uid: "u", resourceVersion: "1" } };
     const { reflector } = setUp(() => page("1", [pod]), { keyBy: "name" });
     await reflector.synced;
     expect([...reflector.items().keys()]).toEqual(["shop/p"]);
   });
 
-  it("ends when its signal aborts, whatever it is at, and leaves no sleeper", async () => {
+  it("ends when its signal aborts, and leaves no timer", async () => {
     const { api, clock, reflector, stop, run } = setUp(() => page("1", []));
     await reflector.synced;
     await settle();
@@ -178,7 +178,7 @@ describe("a reflector", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  it("that ends before its first list says so to those who wait", async () => {
+  it("rejects `synced` if it ends before its first list", async () => {
     const { reflector, stop, run } = setUp(() => new Promise(() => {}));
     stop.abort();
     await run;
@@ -186,29 +186,32 @@ describe("a reflector", () => {
   });
 });
 
-describe("a version that expired", () => {
+describe("an expired version", () => {
   const both = [
     ["as an ERROR event with 410", errorEvent(410, { reason: "Expired" })],
     ["as an answer with 410 to the watch", errorEvent(410)],
     ["as an ERROR event of the reason alone", { type: "ERROR", object: { reason: "Expired" } }],
   ] as const;
 
-  it.each(both)("%s is listed anew, and only true differences are told", async (_, expired) => {
-    let list = page("10", [object("a", "4"), object("b", "5"), object("c", "6")]);
-    const { api, clock, reflector, changes } = setUp(() => list);
-    await reflector.synced;
-    await settle();
-    const before = reflector.items().get("uid-a");
-    changes.length = 0;
-    list = page("30", [object("a", "4"), object("b", "25"), object("d", "26")]);
-    api.watching.push(expired as KubeWatchEvent);
-    await clock.advance(100);
-    expect(shortly(changes)).toEqual(["set b@25", "set d@26", "removed c"]);
-    expect(reflector.items().get("uid-a")).toBe(before);
-    expect(api.watching.request.query?.resourceVersion).toBe("30");
-  });
+  it.each(both)(
+    "%s leads to a new list, of which only the differences are reported",
+    async (_, expired) => {
+      let list = page("10", [object("a", "4"), object("b", "5"), object("c", "6")]);
+      const { api, clock, reflector, changes } = setUp(() => list);
+      await reflector.synced;
+      await settle();
+      const before = reflector.items().get("uid-a");
+      changes.length = 0;
+      list = page("30", [object("a", "4"), object("b", "25"), object("d", "26")]);
+      api.watching.push(expired as KubeWatchEvent);
+      await clock.advance(100);
+      expect(shortly(changes)).toEqual(["set b@25", "set d@26", "removed c"]);
+      expect(reflector.items().get("uid-a")).toBe(before);
+      expect(api.watching.request.query?.resourceVersion).toBe("30");
+    },
+  );
 
-  it("while pages are read makes it list whole", async () => {
+  it("while pages are read leads to a list in one page", async () => {
     const { api, clock, reflector } = setUp(({ query }) => {
       if (query?.continue) return refused(410, { reason: "Expired" });
       return query?.limit ? page("1", [object("a", "1")], "t1") : page("2", [object("b", "2")]);
@@ -219,19 +222,19 @@ describe("a version that expired", () => {
     expect(names(reflector)).toEqual(["b@2"]);
   });
 
-  it("again and again is not listed in a hot loop", async () => {
+  it("at every watch does not lead to lists in a hot loop", async () => {
     const { api, clock } = setUp(() => page("1", []));
     api.onWatch = (watch) => watch.push(errorEvent(410));
     await clock.advance(60_000);
-    // Waits of 0.05 to 0.1, 0.1 to 0.2, … 5 to 10 s: seven of them take at most 12.7 s, the rest at
-    // least 5 s each.
+    // Waits of 0.05 to 0.1, 0.1 to 0.2, … 5 to 10 s: seven of them take at most 12.7 s, the others
+    // at least 5 s each.
     expect(api.sent.length).toBeGreaterThan(7);
     expect(api.sent.length).toBeLessThan(20);
   });
 });
 
-describe("trouble", () => {
-  it("of the connection is waited out, and the watch goes on from the last version", async () => {
+describe("an error", () => {
+  it("of the connection is waited out, and the watch continues from the last version", async () => {
     const { api, clock, reflector, troubles } = setUp(() => page("10", []));
     await reflector.synced;
     await settle();
@@ -251,7 +254,7 @@ describe("trouble", () => {
   it.each([
     ["500", errorEvent(500)],
     ["429", errorEvent(429, { details: { retryAfterSeconds: 1 } })],
-  ])("in an ERROR event with %s goes on from the last version", async (_, error) => {
+  ])("in an ERROR event with %s continues from the last version", async (_, error) => {
     const { api, clock, reflector } = setUp(() => page("10", []));
     await reflector.synced;
     await settle();
@@ -261,7 +264,7 @@ describe("trouble", () => {
     expect(api.watching.request.query?.resourceVersion).toBe("10");
   });
 
-  it("that one version always meets ends in a list anew", async () => {
+  it("that one version always causes leads to a new list", async () => {
     const { api, clock, reflector } = setUp(() => page("10", []));
     api.onWatch = (watch) => {
       if (watch.request.query?.resourceVersion === "10") watch.push(errorEvent(500));
@@ -273,7 +276,7 @@ describe("trouble", () => {
     expect(api.sent).toHaveLength(2);
   });
 
-  it("of a definition just made (429) is waited out as long as the server asks", async () => {
+  it("of a new definition (429) is waited out as long as the server requests", async () => {
     let busy = true;
     const { api, clock, reflector, troubles } = setUp(() =>
       busy
@@ -291,14 +294,14 @@ describe("trouble", () => {
     expect(troubles).toEqual(["API_OVERLOADED"]);
   });
 
-  it("of a server that ends every watch at once is not met in a hot loop", async () => {
+  it("of a server that ends every watch at once does not cause a hot loop", async () => {
     const { api, clock } = setUp(() => page("1", []));
     api.onWatch = (watch) => watch.end();
     await clock.advance(60_000);
     expect(api.watches.length).toBeLessThan(20);
   });
 
-  it("of one object does not stop the stream, and what was known of it stays", async () => {
+  it("in one object does not stop the stream, and keeps the last known state of the object", async () => {
     const { api, reflector, skipped } = setUp(() =>
       page("1", [object("a", "1"), object("x", "2", { spec: "odd" }), object("b", "3")]),
     );
@@ -316,10 +319,10 @@ describe("trouble", () => {
   });
 });
 
-describe("a missing right or definition", () => {
+describe("a missing permission or definition", () => {
   const crd = { path: "/apis/lastcall.dev/v1alpha1/departures" };
 
-  it("to list ends it with the verb and the resource named", async () => {
+  it("to list ends the reflector, with verb and resource in the error", async () => {
     const { reflector, run } = setUp(() => refused(403));
     await expect(run).rejects.toMatchObject({
       code: "RIGHT_MISSING",
@@ -328,7 +331,7 @@ describe("a missing right or definition", () => {
     await expect(reflector.synced).rejects.toMatchObject({ code: "RIGHT_MISSING" });
   });
 
-  it("to watch ends it too", async () => {
+  it("to watch ends the reflector, too", async () => {
     const { api, run } = setUp(() => page("1", []));
     api.onWatch = (watch) => watch.push(errorEvent(403));
     await expect(run).rejects.toMatchObject({
@@ -337,12 +340,12 @@ describe("a missing right or definition", () => {
     });
   });
 
-  it("of the CRD ends it", async () => {
+  it("of the CRD ends the reflector", async () => {
     const { run } = setUp(() => refused(404), crd);
     await expect(run).rejects.toMatchObject({ code: "CRD_MISSING" });
   });
 
-  it("that was there before is taken for a server that starts", async () => {
+  it("that existed before is retried, as for a server that is starting", async () => {
     const { api, clock, reflector, troubles } = setUp(() => page("1", [object("a", "1")]), crd);
     await reflector.synced;
     await settle();
@@ -360,7 +363,7 @@ describe("a missing right or definition", () => {
 });
 
 describe("freshness", () => {
-  it("is not there before the first answer, and ends with silence", async () => {
+  it("starts with the first response, and ends after ten minutes of silence", async () => {
     const { api, clock, reflector } = setUp(() => page("1", []));
     expect(reflector.isFresh()).toBe(false);
     expect(reflector.lastHeardAt).toBeUndefined();
