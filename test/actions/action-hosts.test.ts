@@ -18,12 +18,12 @@ describe("--action-hosts", () => {
     ["[::1]:9093", "::1", 9093, true],
     ["a.example, b.example:1 ,", "b.example", 1, true],
     ["", "hooks.example", 443, false],
-  ])("of %j: %s on port %i is allowed: %s", (rules, host, port, allowed) => {
+  ])("with %j: %s on port %i is allowed: %s", (rules, host, port, allowed) => {
     expect(isNamed(parseActionHosts(rules), { host, port })).toBe(allowed);
   });
 
   it.each(["https://hooks.example", "hooks.example/x", "*", "*example", "a:0", "a:70000", "a b"])(
-    "refuses %j",
+    "rejects %j",
     (entry) => {
       expect(() => parseActionHosts(entry)).toThrow(
         `Cannot use --action-hosts: found ${JSON.stringify(entry)}, expected host, host:port or *.domain`,
@@ -39,7 +39,7 @@ describe("--action-hosts", () => {
     ...["::127.0.0.1", "::ffff:0:a9fe:a9fe", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
     ...["64:ff9b:1::a9fe:a9fe", "64:ff9b::7f00:1", "fec0::1", "2001:db8::5efe:a9fe:a9fe"],
     "2001:db8::200:5efe:a9fe:a9fe",
-  ])("keeps a name from %s, unless that is named itself", (address) => {
+  ])("keeps a host name from resolving to %s, unless the address itself is allowed", (address) => {
     const to = { host: "hooks.example", port: 443, address };
     expect(mayReach(parseActionHosts("hooks.example,*.example"), to)).toBe(false);
     const named = address.includes(":") ? `[${address}]` : address;
@@ -47,7 +47,7 @@ describe("--action-hosts", () => {
     expect(mayReach(parseActionHosts(`hooks.example,${named}:80`), to)).toBe(false);
   });
 
-  it("keeps a name from a link-local address with its zone, which nobody can name", () => {
+  it("keeps a host name from resolving to a link-local address with a zone, which cannot be allowed", () => {
     const to = { host: "hooks.example", port: 443, address: "fe80::1%eth0" };
     expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(false);
   });
@@ -60,12 +60,12 @@ describe("--action-hosts", () => {
     "fd12::1",
     "2600::1",
     "64:ff9b::8.8.8.8",
-  ])("lets a name stand for %s", (address) => {
+  ])("lets a host name resolve to %s", (address) => {
     const to = { host: "hooks.example", port: 443, address };
     expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(true);
   });
 
-  it("takes localhost for the name of the loopback addresses, and of no other", () => {
+  it("lets localhost resolve to the loopback addresses, and to no others", () => {
     const rules = parseActionHosts("localhost");
     const at = (address: string) => mayReach(rules, { host: "localhost", port: 80, address });
     expect([at("127.0.0.1"), at("::1"), at("169.254.169.254")]).toEqual([true, true, false]);

@@ -13,7 +13,9 @@ interface Silence {
   status: { state: string };
 }
 
-/** As Alertmanager filters silences: by the text of a matcher's value, be it a pattern or not. */
+/**
+ * Filters silences as Alertmanager does: by the text of a matcher's value, even if it is a pattern.
+ */
 function isFound({ matchers }: Silence, filter: string | null): boolean {
   if (filter === null) return true;
   const [, name, value = ""] = /^(\w+)="(.*)"$/s.exec(filter) ?? [];
@@ -21,7 +23,7 @@ function isFound({ matchers }: Silence, filter: string | null): boolean {
   return found?.value === value.replace(/\\(["\\])/g, "$1");
 }
 
-/** The silences of Alertmanager's API v2, as far as they are used. */
+/** The part of Alertmanager's API v2 for silences that Lastcall uses. */
 function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: Silence[] } {
   const silences: Silence[] = [
     {
@@ -68,7 +70,7 @@ describe("a silence in Alertmanager", () => {
   });
   afterEach(() => world.close());
 
-  it("has the matchers as the API has them, its duration, and the key by which it is found", async () => {
+  it("has matchers in the API's form, its duration, and the key by which it is found", async () => {
     const task = aTask(world.how);
     const done = await world.runner.apply({ ...task, undo: { key: task.key } }, signal);
     expect(done.reference).toBe("silence-1");
@@ -86,21 +88,21 @@ describe("a silence in Alertmanager", () => {
     expect(world.requests.at(-1)?.headers.authorization).toBe(`Bearer ${secret}`);
   });
 
-  it("has the escapes of its matchers read as Alertmanager reads them", async () => {
+  it("reads the escapes of its matchers as Alertmanager does", async () => {
     const matchers = [
       ...['instance=~"n1\\.example:[0-9]+"', 'a="x\\ny"', 'b="x\\\\\\"y"'],
       ...["c=~n1\\.example", "d=x\\\\y", "e=", "f=x\\"],
     ];
     await world.runner.apply({ ...aTask({ ...world.how, matchers }), undo: {} }, signal);
     const sent = receiver.silences[1]?.matchers as readonly { readonly value: string }[];
-    // As in github.com/prometheus/alertmanager/pkg/labels: what is no escape stays as it stands.
+    // As in github.com/prometheus/alertmanager/pkg/labels: what is no escape is kept as it is.
     expect(sent.map(({ value }) => value)).toEqual([
       ...["n1\\.example:[0-9]+", "x\ny", 'x\\"y'],
       ...["n1\\.example", "x\\y", "", "x\\"],
     ]);
   });
 
-  it("is kept by a repeat, and created again where it has ended", async () => {
+  it("is not created twice, unless it has expired", async () => {
     const task = { ...aTask(world.how), undo: {} };
     await world.runner.apply(task, signal);
     expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-1" });
@@ -108,7 +110,7 @@ describe("a silence in Alertmanager", () => {
     expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-2" });
   });
 
-  it("is looked for among those of its machine alone, however many there are", async () => {
+  it("is looked up only among the silences of its machine", async () => {
     const matchers = ['instance=~"n1\\.a:\\"x"', "team=web"];
     const task = aTask({ ...world.how, matchers });
     const undo = await world.runner.prepare(task, signal);
@@ -121,7 +123,7 @@ describe("a silence in Alertmanager", () => {
     expect(receiver.silences[1]?.status.state).toBe("expired");
   });
 
-  it("is ended though its matchers have become others since", async () => {
+  it("is expired even if its matchers have changed since", async () => {
     const task = aTask(world.how);
     const undo = await world.runner.prepare(task, signal);
     const other = aTask({ ...world.how, matchers: ["instance=n1-SpotInterruption"] });
@@ -130,7 +132,7 @@ describe("a silence in Alertmanager", () => {
     expect(receiver.silences[1]?.status.state).toBe("expired");
   });
 
-  it("of another departure, or of a person, is not ended with it", async () => {
+  it("of another departure or a person is not expired with it", async () => {
     await world.runner.apply({ ...aTask(world.how), undo: {} }, signal);
     const other = aTask(world.how, { key: "other/act" });
     await world.runner.apply({ ...other, undo: {} }, signal);

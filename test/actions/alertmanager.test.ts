@@ -32,7 +32,7 @@ async function ask(
   const { matchers = [], prefix = "" } = about;
   const question = { url: `${server.url}${prefix}`, matchers };
   const answer = firingAlerts(question, { fetch, clock }, stop.signal);
-  // Whoever awaits it later sees its end all the same.
+  // A test that awaits it later still gets the rejection.
   answer.catch(() => undefined);
   return { answer, server, clock, stop };
 }
@@ -44,14 +44,14 @@ const answering =
     response.end(body);
   };
 
-/** Answers what Alertmanager has answered to the very same question, and nothing else. */
+/** Replies only to the requests that were recorded, with what Alertmanager answered to them. */
 const asRecorded: Script = ({ url }, response) => {
   const found = recorded.find(({ path }) => path === url);
   response.writeHead(found?.status ?? 404, { "content-type": "application/json" });
   response.end(JSON.stringify(found?.body ?? `nothing recorded for ${url}`));
 };
 
-describe("the alerts that fire, as a real Alertmanager has told them", () => {
+describe("the firing alerts, as recorded from a real Alertmanager", () => {
   it.each([
     { matchers: [], fire: ["ClusterDown", "NightJob", "QueueLong"] },
     { matchers: ['severity="critical"'], fire: ["ClusterDown", "NightJob"] },
@@ -65,7 +65,7 @@ describe("the alerts that fire, as a real Alertmanager has told them", () => {
     expect(await answer).toEqual(fire);
   });
 
-  it("are not known where it cannot read a matcher, and it says why", async () => {
+  it("are unknown if Alertmanager rejects a matcher, and the error says why", async () => {
     const { answer } = await ask(asRecorded, { matchers: ["severity"] });
     await expect(answer).rejects.toThrow(
       'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), expected a list of alerts',
@@ -73,8 +73,8 @@ describe("the alerts that fire, as a real Alertmanager has told them", () => {
   });
 });
 
-describe("an Alertmanager", () => {
-  it("is asked under the path that it is served at", async () => {
+describe("a request to Alertmanager", () => {
+  it("keeps the path of the configured URL", async () => {
     const { answer, server } = await ask(answering(200, "[]"), { prefix: "/alertmanager/" });
     expect(await answer).toEqual([]);
     expect(server.seen[0]?.url).toMatch(/^\/alertmanager\/api\/v2\/alerts\?/);
@@ -85,7 +85,7 @@ describe("an Alertmanager", () => {
     { answers: "a page", status: 200, body: "<html>", says: "Unexpected token" },
     { answers: "nothing", status: 200, body: "", says: "Unexpected end of JSON input" },
     { answers: "an object", status: 200, body: '{"status":"success"}', says: "no list" },
-  ])("that answers $answers is not taken for one without alerts", async (odd) => {
+  ])("that returns $answers is an error, not an empty list", async (odd) => {
     const { answer } = await ask(answering(odd.status, odd.body));
     await expect(answer).rejects.toMatchObject({
       code: "API_UNREACHABLE",
@@ -93,7 +93,7 @@ describe("an Alertmanager", () => {
     });
   });
 
-  it("that answers without end is read up to 8 MiB and no further", async () => {
+  it("reads at most 8 MiB of an endless response", async () => {
     const part = Buffer.alloc(256 * 1024, " ");
     let sent = 0;
     let isOver = false;
@@ -111,28 +111,28 @@ describe("an Alertmanager", () => {
     });
     await expect(answer).rejects.toThrow("its answer is over 8 MiB");
     await waitUntil(async () => isOver, { what: "the connection is closed", timeoutMs: 5000 });
-    // What was on its way by then is a little more: far from the 128 MiB that were there to send.
+    // A little more was in flight by then, far less than the 128 MiB that would have been sent.
     expect(sent).toBeLessThan(128);
   });
 
-  it("in letters of several bytes is read as it was written", async () => {
+  it("reads multi-byte characters correctly", async () => {
     const { answer } = await ask(answering(200, '[{"labels": {"alertname": "Überlast 高負荷"}}]'));
     expect(await answer).toEqual(["Überlast 高負荷"]);
   });
 
-  it("counts an alert whose name cannot be read", async () => {
+  it("counts an alert without a readable name", async () => {
     const { answer } = await ask(answering(200, '[null, {}, {"labels": {"alertname": "A"}}]'));
     expect(await answer).toEqual(["A", "unnamed"]);
   });
 
-  it("has five seconds to answer", async () => {
+  it("times out after five seconds", async () => {
     const { answer, server, clock } = await ask(() => undefined);
     await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
     await clock.advance(seconds(5));
     await expect(answer).rejects.toThrow("Cannot ask Alertmanager: no answer within 5 s");
   });
 
-  it("is not waited for once the controller ends", async () => {
+  it("ends with the controller", async () => {
     const { answer, server, stop } = await ask(() => undefined);
     await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
     stop.abort(new Error("the end"));

@@ -37,7 +37,7 @@ function datadog(host = { name: "n1", aliases: ["i-0abc"], is_muted: false }) {
 actionRunnerContract("a host muted in Datadog", () => sinkWorld(datadog().receiver));
 
 describe("a host in Datadog", () => {
-  it("that somebody had muted before stays muted", async () => {
+  it("stays muted if somebody had muted it before", async () => {
     const { receiver, host } = datadog({ name: "n1", aliases: ["i-0abc"], is_muted: true });
     const world = await sinkWorld(receiver);
     const task = aTask(world.how);
@@ -50,7 +50,7 @@ describe("a host in Datadog", () => {
     await world.close();
   });
 
-  it("that is not there is said by its name", async () => {
+  it("that does not exist is named in the error", async () => {
     const world = await sinkWorld(datadog().receiver);
     const task = aTask({ ...world.how, host: "n2" });
     await expect(world.runner.prepare(task, signal)).rejects.toMatchObject({
@@ -84,7 +84,7 @@ function mackerel(host = { id: "3yAYEDLXKL5", name: "n1", status: "working" }) {
 actionRunnerContract("a host's status in Mackerel", () => sinkWorld(mackerel().receiver));
 
 describe("a host in Mackerel", () => {
-  it("is found by its custom identifier, and gets the status back that it had", async () => {
+  it("is found by its custom identifier, and gets its previous status back", async () => {
     const { receiver, host } = mackerel({ id: "3yAYEDLXKL5", name: "x", status: "standby" });
     const world = await sinkWorld(receiver);
     const task = aTask({ ...world.how, host: "i-0abc" });

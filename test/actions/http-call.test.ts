@@ -32,8 +32,8 @@ function inventory(): Receiver<"http"> {
 
 actionRunnerContract("a request by template", () => sinkWorld(inventory()));
 
-describe("a request by template", () => {
-  it("has its headers, its body, and the key by which a receiver tells a repeat", async () => {
+describe("an http action", () => {
+  it("sends its headers, its body, and a key by which the receiver recognizes a repetition", async () => {
     const world = await sinkWorld(inventory());
     const task = aTask(world.how);
     await world.runner.apply({ ...task, undo: {} }, signal);
@@ -48,7 +48,7 @@ describe("a request by template", () => {
     await world.close();
   });
 
-  it("without a request that undoes it is a message", async () => {
+  it("without an undo request is handled as a message", async () => {
     const world = await sinkWorld(inventory());
     const { undo: _, ...how } = world.how;
     expect(await world.runner.prepare(aTask(how), signal)).toBeUndefined();
@@ -56,8 +56,8 @@ describe("a request by template", () => {
   });
 });
 
-describe("what can be known before a departure", () => {
-  it("is a host that is not allowed, wherever it stands", async () => {
+describe("the check before a departure", () => {
+  it("finds a host that is not allowed, in any field", async () => {
     const server = await startActionServer(() => ({ status: 200 }));
     const tools = sinkTools(server.host, { "lastcall-actions/token": "https://other.example/x" });
     const check = (how: Readonly<Record<string, unknown>>) =>
@@ -74,7 +74,7 @@ describe("what can be known before a departure", () => {
       ...forbidden,
       field: "http.undo.url",
     });
-    // The address that a Secret holds is judged, and not shown beyond its host.
+    // The address in a Secret is checked, but only its host is shown.
     expect(await check({ kind: "slack", message: "", secretRef })).toEqual({
       ...forbidden,
       field: "slack.secretRef",
@@ -84,7 +84,7 @@ describe("what can be known before a departure", () => {
     await server.close();
   });
 
-  it("is a Secret that is missing", async () => {
+  it("finds a missing Secret", async () => {
     const tools = sinkTools("other.example");
     const how = { kind: "telegram", url: "https://other.example", chatId: "1", message: "" };
     expect(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { faultOfAnswer } from "../../src/actions/http-fault.ts";
 
-describe("an answer that is no success", () => {
+describe("an error response", () => {
   it.each([
     [400, "ACTION_REFUSED", false],
     [401, "ACTION_RIGHT_MISSING", false],
@@ -26,19 +26,19 @@ describe("an answer that is no success", () => {
     [503, 7000],
     [500, undefined],
     [403, undefined],
-  ])("of status %i says when to come back: %s", (status, retryAfterMs) => {
+  ])("of status %i has a time to retry after: %s", (status, retryAfterMs) => {
     const fault = faultOfAnswer("send to Slack", { status, body: "", retryAfterMs: 7000 });
     expect(fault.retryAfterMs).toBe(retryAfterMs);
   });
 
-  it("says the beginning of what was answered, on one line", () => {
+  it("is quoted in the message, shortened and on one line", () => {
     const body = `<html>\n${"x".repeat(1000)}`;
     expect(faultOfAnswer("send to Slack", { status: 500, body }).message).toBe(
       `Cannot send to Slack: found 500 ("<html> ${"x".repeat(53)}…")`,
     );
   });
 
-  it("names the host of a redirect, and not the rest, which may be a secret", () => {
+  it("names only the host of a redirect, as the rest may contain a secret", () => {
     const location = "https://login.example/oauth?token=s3cret";
     expect(faultOfAnswer("send to Slack", { status: 302, body: "", location }).message).toBe(
       "Cannot send to Slack: it redirects to login.example (302), write the address that it redirects to",

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** A sender for which every name stands for these addresses. */
+/** A sender for which every name resolves to these addresses. */
 function senderOf(
   hosts: string,
   addresses: readonly string[] = ["127.0.0.1"],
@@ -36,11 +36,11 @@ function send(sender: HttpSender, url: string, signal = new AbortController().si
 const port = () => new URL(server.url).port;
 
 describe("a request of an action", () => {
-  it("goes to a host that is named, and to the address that was looked at", async () => {
+  it("is sent to an allowed host, at the address that was checked", async () => {
     const sender = senderOf("hooks.test,127.0.0.1");
     const answer = await send(sender, `http://hooks.test:${port()}/x`);
     expect(answer).toMatchObject({ status: 200, body: '{"ok":true}' });
-    // Asked once: no second answer could lead elsewhere.
+    // Resolved once: a second answer cannot lead elsewhere.
     expect(asked).toEqual(["hooks.test"]);
     expect(server.requests[0]?.headers.host).toBe(`hooks.test:${port()}`);
   });
@@ -74,7 +74,7 @@ describe("a request of an action", () => {
     expect(answer).toMatchObject({ status: 307, location: "http://169.254.169.254/latest" });
   });
 
-  /** What is left of an answer that repeats a secret in some form. */
+  /** What is left of a response that repeats a secret in some form. */
   async function shown(hidden: string, ...forms: readonly string[]): Promise<string> {
     server.override = (response) => {
       response.writeHead(400);
@@ -85,7 +85,7 @@ describe("a request of an action", () => {
     return (await send(sender, server.url)).body;
   }
 
-  it("is answered without its secret, whatever the receiver has made of that", async () => {
+  it("gets a response without its secret, whatever form the receiver has given it", async () => {
     const hidden = 'k+y/"&=s3cret';
     const forms = [
       hidden,
@@ -95,7 +95,7 @@ describe("a request of an action", () => {
       "k+y/&quot;&amp;=s3cret",
       Buffer.from(hidden).toString("base64"),
       Buffer.from(hidden).toString("base64url"),
-      // As a part of a longer text: the credentials of HTTP's Basic, for one.
+      // As part of a longer text, such as the credentials of HTTP Basic authentication.
       ...["u:", "me:", "you:"].map((user) => Buffer.from(`${user}${hidden}`).toString("base64")),
     ];
     const body = await shown(hidden, ...forms);
@@ -103,31 +103,31 @@ describe("a request of an action", () => {
     expect(body.split("***")).toHaveLength(forms.length + 1);
   });
 
-  it("is answered without what a Basic credential stands for", async () => {
+  it("gets a response without the password that a Basic credential contains", async () => {
     const hidden = Buffer.from("me:s3cret!").toString("base64");
     expect(await shown(hidden, "me:s3cret!", "bad password s3cret! of me")).toBe(
       "<***> <bad password *** of me>",
     );
   });
 
-  it("is answered without a short secret where that is a word of its own", async () => {
+  it("gets a response without a short secret where that is a separate word", async () => {
     expect(await shown("a1", "a1", "token=a1", "ba1d")).toBe("<***> <token=***> <ba1d>");
   });
 
-  it("keeps the words of an answer that is a success, though a short secret is one of them", async () => {
+  it("gets the unchanged body of a success, even if a short secret is in it", async () => {
     const sender = senderOf("127.0.0.1");
     sender.conceal("ok");
     expect((await send(sender, server.url)).body).toBe('{"ok":true}');
   });
 
-  it("is answered without the whole of a secret that another one begins", async () => {
+  it("gets a response without the whole of a secret that starts with another one", async () => {
     server.override = (response) => response.end("abcdef123456");
     const sender = senderOf("127.0.0.1");
     for (const one of ["abcdef", "abcdef123456"]) sender.conceal(one);
     expect((await send(sender, server.url)).body).toBe("***");
   });
 
-  it("gives when it may be asked again, where the answer says it", async () => {
+  it("gets the time to retry after, if the response has one", async () => {
     const asked = async (value: string, date = "Tue, 24 Nov 2026 11:59:30 GMT") => {
       server.override = (response) => {
         response.writeHead(429, { "retry-after": value, date });
@@ -137,7 +137,7 @@ describe("a request of an action", () => {
     };
     expect(await asked("7")).toBe(7000);
     expect(await asked("1.5")).toBe(1500);
-    // By the receiver's own clock, wherever ours may stand.
+    // By the receiver's clock, whatever the local one shows.
     expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT")).toBe(30_000);
     expect(await asked("Tue, 24 Nov 2026 11:00:00 GMT")).toBeUndefined();
     expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT", "now")).toBeUndefined();
@@ -145,7 +145,7 @@ describe("a request of an action", () => {
     expect(await asked("-1")).toBeUndefined();
   });
 
-  it("reads no more of an answer than it has to", async () => {
+  it("reads no more than 4 MiB of a response", async () => {
     server.override = (response) => {
       response.writeHead(200);
       const part = "x".repeat(1024 * 1024);
@@ -161,7 +161,7 @@ describe("a request of an action", () => {
     });
   });
 
-  it("ends with its signal, whether nothing is answered or only the beginning", async () => {
+  it("ends with its signal, before a response or during one", async () => {
     for (const begins of [false, true]) {
       const over = new AbortController();
       const reason = new Error("its time is up");
@@ -176,16 +176,19 @@ describe("a request of an action", () => {
   it.each([
     ["refuses the connection", ["127.0.0.1"], "hooks.test,127.0.0.1"],
     ["has a name that nobody knows", [], "hooks.test"],
-  ])("to a host that %s may work later, and names no secret", async (_, addresses, hosts) => {
-    await server.close();
-    const url = `http://hooks.test:${port()}/services/${secret}`;
-    const fault = await send(senderOf(hosts, addresses), url).catch((error: unknown) => error);
-    expect(fault).toMatchObject({ code: "ACTION_UNREACHABLE", retryable: true });
-    expect((fault as Error).message).toContain("hooks.test");
-    expect((fault as Error).message).not.toContain(secret);
-  });
+  ])(
+    "to a host that %s can be retried, and its error shows no secret",
+    async (_, addresses, hosts) => {
+      await server.close();
+      const url = `http://hooks.test:${port()}/services/${secret}`;
+      const fault = await send(senderOf(hosts, addresses), url).catch((error: unknown) => error);
+      expect(fault).toMatchObject({ code: "ACTION_UNREACHABLE", retryable: true });
+      expect((fault as Error).message).toContain("hooks.test");
+      expect((fault as Error).message).not.toContain(secret);
+    },
+  );
 
-  it("goes by the proxy of the environment, unless NO_PROXY names its host", async () => {
+  it("uses the proxy of the environment, unless NO_PROXY names its host", async () => {
     const proxied: string[] = [];
     const proxy = createServer((request, response) => {
       proxied.push(request.url ?? "");
@@ -204,7 +207,7 @@ describe("a request of an action", () => {
     const env = { HTTP_PROXY: address, NO_PROXY: "inside.test" };
     await send(senderOf("hooks.test", ["10.0.0.1"], env), "http://hooks.test/x");
     expect(proxied).toEqual([expect.stringContaining("hooks.test")]);
-    // What only the proxy can resolve is left to it; what we can is looked at all the same.
+    // A name that only the proxy can resolve is left to the proxy; others are still checked.
     await send(senderOf("hooks.test", [], env), "http://hooks.test/x");
     expect(proxied).toHaveLength(2);
     const metadata = send(senderOf("hooks.test", ["169.254.169.254"], env), "http://hooks.test/x");

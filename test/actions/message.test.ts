@@ -84,7 +84,7 @@ async function sent<Kind extends ActionKind>(
 }
 
 describe("a message", () => {
-  it("of Slack's bot begins a thread, and a later one of the same channel answers it", async () => {
+  it("of Slack's bot starts a thread, and a later one in the same channel replies to it", async () => {
     const first = await sent(slackBot());
     expect(first.body).toEqual({ channel: "C012", text: message });
     expect(first.done.reference).toBe("C012/1700000000.000001");
@@ -106,13 +106,13 @@ describe("a message", () => {
     ["internal_error", "ACTION_UNREACHABLE", true],
     ["msg_too_long", "ACTION_REFUSED", false],
   ])(
-    "that Slack refuses with %s is %s, though its status is 200",
+    "that Slack rejects with %s is %s, although its status is 200",
     async (error, code, retryable) => {
       await expect(sent(slackBot(error))).rejects.toMatchObject({ code, retryable });
     },
   );
 
-  it("of Teams is a card whose lines stay lines", async () => {
+  it("of Teams is a card that keeps its lines", async () => {
     const { body } = await sent(teams);
     expect(body).toMatchObject({
       type: "message",
@@ -128,7 +128,7 @@ describe("a message", () => {
     });
   });
 
-  it("of Telegram answers the first one", async () => {
+  it("of Telegram replies to the first one", async () => {
     const { body, done } = await sent(telegram, [{ kind: "telegram", reference: "-1001/41" }]);
     expect(body).toMatchObject({ chat_id: "-1001", reply_parameters: { message_id: 41 } });
     expect(done.reference).toBe("-1001/42");
@@ -145,7 +145,7 @@ describe("a message", () => {
     ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 28_000],
     ["a CloudEvent", cloudEvents, /"message":(".*")}}$/, undefined, 64 * 1024],
   ] as const)(
-    "of %s is as long as it takes, and says what is left out",
+    "of %s is as long as the receiver allows, and says how much is left out",
     async (_, receiver, field, sizeOf, most) => {
       const { how } = receiver as Receiver<"telegram">;
       const given = { ...receiver, how: (url: string) => ({ ...how(url), message: long }) };
@@ -161,7 +161,7 @@ describe("a message", () => {
     },
   );
 
-  it("as a CloudEvent has the attributes of one, and a signature of Standard Webhooks", async () => {
+  it("as a CloudEvent has the required attributes, and a signature of Standard Webhooks", async () => {
     const { body, request } = await sent(cloudEvents);
     expect(request?.headers["content-type"]).toMatch(/^application\/cloudevents\+json/);
     expect(body).toEqual({
@@ -173,13 +173,13 @@ describe("a message", () => {
       data: { node: "n1", cause: "SpotInterruption", action: "act", message },
     });
     const { "webhook-id": id, "webhook-timestamp": at } = request?.headers ?? {};
-    // The time of the clock above, in seconds: 2026-11-24T12:00:00Z.
+    // The time of the clock above in seconds: 2026-11-24T12:00:00Z.
     expect(at).toBe("1795521600");
     const hmac = createHmac("sha256", secret).update(`${id}.${at}.${request?.body}`);
     expect(request?.headers["webhook-signature"]).toBe(`v1,${hmac.digest("base64")}`);
   });
 
-  it("whose key is written as Standard Webhooks has it is signed with what that stands for", async () => {
+  it("with a key in the form of Standard Webhooks is signed with the decoded key", async () => {
     const key = Buffer.from("0123456789abcdef");
     const receiver = { ...cloudEvents, secret: () => `whsec_${key.toString("base64")}` };
     const { request } = await sent(receiver);
@@ -193,7 +193,7 @@ describe("a message", () => {
     ["its address", slackWebhook, secret],
     ["a part of its address", teams, secret],
   ] as const)(
-    "that fails shows nobody %s, though the receiver repeats it",
+    "that fails does not show %s, even if the receiver repeats it",
     async (_, receiver, hidden) => {
       const world = await sinkWorld<ActionKind>({
         ...(receiver as unknown as Receiver<ActionKind>),

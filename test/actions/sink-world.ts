@@ -12,14 +12,14 @@ import {
 export const secretRef = { name: "lastcall-actions", key: "token" };
 export const secret = "s3cret-t0ken";
 
-/** A receiver for the contract suite: how it answers, and what it holds. */
+/** A receiver for the contract suite: its responses and its state. */
 export interface Receiver<Kind extends ActionKind> {
   readonly how: (url: string) => ActionOf<Kind>;
   readonly sort: ActionWorld<Kind>["sort"];
   readonly reply: (request: ReceivedRequest) => Reply;
-  /** Absent: the bodies of what was sent. */
+  /** Default: the bodies of the received requests. */
   readonly state?: () => unknown;
-  /** What the secret is, by the receiver's address. */
+  /** The secret, given the receiver's address. */
   readonly secret?: (url: string) => string;
 }
 
@@ -38,7 +38,7 @@ export async function sinkWorld<Kind extends ActionKind>(
     secrets: [secret, value],
     state: () => structuredClone(receiver.state?.() ?? server.requests.map(({ body }) => body)),
     fail: (fault) => {
-      // As some gateways do: what was asked stands in the answer.
+      // As some gateways do: the response contains the request.
       server.override = (response, request) => {
         response.writeHead(fault === "Unreachable" ? 503 : 403);
         response.end(`${request.path} ${request.query} ${JSON.stringify(request.headers)} not now`);

@@ -4,7 +4,7 @@ import { instant } from "../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 9));
 
-it("a departure's line has its times only where there are any", () => {
+it("the command of a departure has times only if they are set", () => {
   const act = { kind: "Depart", node: "n1", uid: "u", at: null, by: null } as const;
   expect(commandOf(act)).toBe("lastcall depart n1");
   expect(commandOf({ ...act, at, by: at })).toBe(
@@ -12,14 +12,14 @@ it("a departure's line has its times only where there are any", () => {
   );
 });
 
-it("a name is one word of the shell, whatever is in it", () => {
+it("a name is one word of the shell, whatever it contains", () => {
   const named = (node: string) => commandOf({ kind: "ReleaseHold", node, uid: "u" });
   expect(named("n1")).toBe("kubectl annotate node n1 lastcall.dev/hold-");
   expect(named("$(reboot)")).toBe("kubectl annotate node '$(reboot)' lastcall.dev/hold-");
   expect(named("it's; rm")).toBe(`kubectl annotate node 'it'\\''s; rm' lastcall.dev/hold-`);
 });
 
-it("a line names the cluster of the board, whatever the current context is where it is typed", () => {
+it("a command names the cluster of the board, whatever the current context is", () => {
   const act = { kind: "Freeze", policy: "spot", until: null } as const;
   expect(commandOf(act, { context: "prod" })).toMatch(/ --context prod$/);
   expect(commandOf(act, { kubeconfig: "/home/ann/my config", context: "a;b" })).toMatch(

@@ -12,10 +12,10 @@ boardContract("a model cluster", async () => {
   return { api, close: () => Promise.resolve() };
 });
 
-/** A fleet without nodes, of which looks take the time that they are told to. */
+/** A fleet without nodes whose view takes `looks.tookMs` to build. */
 function slowFeed() {
   const clock = new ManualClock();
-  /** That passed while nobody slept. */
+  /** The time that building views has taken. */
   let lookedMs = 0;
   const view: FleetView = { nodes: [], departures: [], policies: [], badPolicies: [] };
   const looks = { tookMs: 0, count: 0 };
@@ -49,7 +49,7 @@ function slowFeed() {
   };
   const heard: StreamMessage[] = [];
   feed.subscribe((message) => heard.push(message));
-  /** How many looks there are within a span, while something changes all the time. */
+  /** How often the view is built within a span in which something changes all the time. */
   const looksWithin = async (spanMs: number): Promise<number> => {
     const before = looks.count;
     const untilMs = clock.monotonic() + spanMs;
@@ -62,7 +62,7 @@ function slowFeed() {
   return { looks, looksWithin, stop };
 }
 
-it("A fleet that takes long to look at is looked at less often", async () => {
+it("A fleet whose view takes long to build is viewed less often", async () => {
   const { looks, looksWithin, stop } = slowFeed();
   expect(await looksWithin(10_000)).toBeGreaterThan(30);
   looks.tookMs = 500;
@@ -71,7 +71,7 @@ it("A fleet that takes long to look at is looked at less often", async () => {
   await stop();
 });
 
-it("A machine that stands still during one look is not waited for again", async () => {
+it("A single slow view delays only the next one", async () => {
   const { looks, looksWithin, stop } = slowFeed();
   await looksWithin(1000);
   looks.tookMs = 20_000;

@@ -10,7 +10,7 @@ import { formatInstant, instant, type Millis } from "../../src/core/time/time.ts
 const midnight = Date.UTC(2026, 10, 20);
 const dayMs = 86_400_000;
 
-it("asks for thirty days, each at its end, and for today as far as it is", () => {
+it("asks for thirty days, each at its end, and for the part of today so far", () => {
   const [days, today] = outcomeQuestions(instant(midnight + 3_600_000));
   expect(formatInstant(days?.endAt ?? instant(0))).toBe("2026-11-20T00:00:00.000Z");
   expect(((days?.endAt ?? 0) - (days?.startAt ?? 0)) / dayMs + 1).toBe(29);
@@ -19,7 +19,7 @@ it("asks for thirty days, each at its end, and for today as far as it is", () =>
   expect(today?.startAt).toBe(today?.endAt);
 });
 
-it("lays each count to the day that ends then, rounded, and leaves out what is none", () => {
+it("assigns each count to the day that ends then, rounded, and drops what is not an outcome", () => {
   const point = (at: number, value: number) => [at, value] as const;
   const { days } = countedOutcomes([
     {
@@ -53,17 +53,17 @@ it.each([
   ["a number", { status: "success", data: { resultType: "scalar", result: [1, "2"] } }],
   ["a page", "<html>"],
   ["nothing", undefined],
-])("takes %s for no series", (_, answer) => {
+])("does not take %s for series", (_, answer) => {
   expect(seriesIn(answer)).toBeUndefined();
 });
 
-it("skips what is no point of a series", () => {
+it("skips invalid points of a series", () => {
   const values = [[1, "2"], [1], null, ["x", "1"], [2, "NaN"]];
   const data = { resultType: "matrix", result: [{ metric: {}, values }, null, { metric: 1 }] };
   expect(seriesIn({ status: "success", data })).toEqual([{ labels: {}, points: [[1000, 2]] }]);
 });
 
-it("asks how much of the notices of thirty days was used, and leaves out what nobody answered", () => {
+it("asks about the notices of thirty days, and drops figures without notices", () => {
   const asked = outcomeQuestions(instant(midnight)).filter(({ what }) => typeof what !== "string");
   expect(asked.map(({ query }) => query)).toContain(
     "1000 * histogram_quantile(0.05, sum by (le) (increase(lastcall_deadline_left_seconds_bucket[30d])))",
@@ -74,14 +74,14 @@ it("asks how much of the notices of thirty days was used, and leaves out what no
     answer({ figure: "toCordon", part: "notices" }, 19.8),
     answer({ figure: "toCordon", part: "medianMs" }, 300),
     answer({ figure: "toCordon", part: "worstMs" }, 900),
-    // A controller that has heard of no notice yet.
+    // A controller that has received no notice yet.
     answer({ figure: "timeLeft", part: "notices" }, 0),
   ]);
   const toCordon = { notices: 20, medianMs: 300, worstMs: 900 };
   expect(notices).toEqual({ toCordon, timeLeft: null });
 });
 
-it("reads the same of departures: the middle one, and what 95 % did not fall short of", () => {
+it("computes the same figures from departures: the median, and the worst of the best 95 %", () => {
   const past = Array.from({ length: 40 }, (_, index) => {
     return { noticeToCordonMs: (index + 1) as Millis, timeLeftMs: (1000 - index) as Millis };
   });

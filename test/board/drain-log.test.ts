@@ -81,7 +81,7 @@ async function turn(next: string): Promise<void> {
   await Promise.resolve().then(() => Promise.resolve());
 }
 
-it("keeps the plan of a drain as it was before it, and when each pod was told and gone", async () => {
+it("keeps the plan from the start of a drain, and when each pod was terminated and gone", async () => {
   await turn("Scheduled");
   expect(follows).toEqual([]);
   await turn("Draining");
@@ -99,7 +99,7 @@ it("keeps the plan of a drain as it was before it, and when each pod was told an
   ]);
 });
 
-it("plans for a pod that was told to end before it was first seen as if it had not been", async () => {
+it("plans a pod that was terminating when first seen as if it had not been", async () => {
   here = [podOf("a", { deletionAt: after(60) })];
   await turn("Draining");
   expect(log.of("d1")?.plan.pods[0]).toMatchObject({ action: "Evict", graceSeconds: 60 });
@@ -107,7 +107,7 @@ it("plans for a pod that was told to end before it was first seen as if it had n
 
 it.each([
   ["SpotInterruption", 40],
-  // A person has named it, and a notice without an end came to that.
+  // A deadline that a person has set, and a notice without one.
   ["Manual", null],
 ] as const)("plans until the cloud's deadline, and no other: %s", async (cause, noticeSeconds) => {
   fields = { cause, noticedAt: beganAt, deadlineAt: after(40) };
@@ -115,7 +115,7 @@ it.each([
   expect(log.of("d1")?.plan).toMatchObject({ noticeSeconds });
 });
 
-it("watches the pods of a node for as long as it leaves, and once", async () => {
+it("watches the pods of a node once, for as long as it departs", async () => {
   for (const next of ["Preparing", "Draining", "Draining", "Releasing"]) await turn(next);
   expect(follows).toEqual(["follow n1"]);
   await turn("Ended");
@@ -123,7 +123,7 @@ it("watches the pods of a node for as long as it leaves, and once", async () => 
   expect(log.of("d1")).toBeDefined();
 });
 
-it("follows no drain that has gone on for a while when it is first heard of", async () => {
+it("follows no drain that started long before it is first seen", async () => {
   at = after(61);
   await turn("Draining");
   expect(follows).toEqual([]);
@@ -131,7 +131,7 @@ it("follows no drain that has gone on for a while when it is first heard of", as
   expect(follows).toEqual(["follow n1"]);
 });
 
-it("has no record where the pods may not be seen", async () => {
+it("has no record if the pods may not be listed", async () => {
   budgets = () => Promise.reject(new LastcallError("RIGHT_MISSING", "Cannot list budgets"));
   await turn("Draining");
   await clock.advance(seconds(30));
@@ -139,7 +139,7 @@ it("has no record where the pods may not be seen", async () => {
   expect(follows).toEqual(["follow n1", "leave n1"]);
 });
 
-it("begins again after a fault of the API server, while the drain is young", async () => {
+it("starts again after an error of the API server while the drain is young", async () => {
   let faults = 2;
   budgets = async () => {
     if (faults-- > 0) throw new LastcallError("API_UNREACHABLE", "Cannot list budgets: refused");

@@ -20,7 +20,7 @@ function ended(place: number, fields: Partial<PastDeparture> = {}): PastDepartur
   };
 }
 
-it("counts each departure once, however often it is seen", () => {
+it("counts each departure once, however often it is added", () => {
   const told: string[] = [];
   const all = new EndedDepartures([ended(1)], ({ id }) => told.push(id));
   for (const place of [1, 2, 2, 3]) all.add(ended(place));
@@ -28,7 +28,7 @@ it("counts each departure once, however often it is seen", () => {
   expect(told).toEqual(["uid-2", "uid-3"]);
 });
 
-it("sums up by day and policy, the newest day first", () => {
+it("sums up by day and policy, newest day first", () => {
   const pods = {
     ...{ total: 9, left: 0, evicted: 8, waiting: 0, blocked: 0 },
     ...{ forced: 1, cut: 2, killed: 3, leftBehind: 4 },
@@ -47,7 +47,7 @@ it("sums up by day and policy, the newest day first", () => {
   expect(all.days()[0]).toMatchObject({ podsCut: 2, podsForced: 1, podsLost: 7 });
 });
 
-it("shows the newest five hundred of a hundred thousand, and counts them all", () => {
+it("shows the newest 500 of 100,000 departures, and counts all of them", () => {
   const all = new EndedDepartures();
   for (let place = 0; place < 100_000; place += 1) all.add(ended(place));
   const newest = all.newest();
@@ -59,7 +59,7 @@ it("shows the newest five hundred of a hundred thousand, and counts them all", (
 
 const whole = { total: 9, left: 0, evicted: 8, forced: 1, waiting: 0, blocked: 0 };
 
-it("reads its own lines back, and says how many are none of them", () => {
+it("reads back the lines it has written, and counts the others", () => {
   const all = [
     ended(1),
     ended(2, {
@@ -80,12 +80,12 @@ it.each([
   ["an instant of no year", { endedAt: 1e300 }],
   ["an outcome that there is not", { outcome: "Vanished" }],
   ["no node", { node: 7 }],
-])("a line with %s is no departure", (_, fields) => {
+])("a line with %s is not a departure", (_, fields) => {
   const { departures, foreign } = readHistory(JSON.stringify({ ...ended(3), ...fields }));
   expect([departures, foreign]).toEqual([[], 1]);
 });
 
-it("of a line that another version or a person wrote, what is missing is not there", () => {
+it("a line of another version or a person is read with defaults for what is missing", () => {
   const { id, node, outcome, endedAt } = ended(1);
   const least = readHistory(JSON.stringify({ id, node, outcome, endedAt })).departures;
   expect(least).toEqual([{ ...ended(1), name: node, policy: null, reason: null }]);

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { eventParts, jsonParts } from "../../src/board/board-routes.ts";
 import { noRights, type StreamMessage } from "../../src/board/stream.ts";
 
-it("the parts of a message are the JSON of the whole, whatever is in it", () => {
+it("the parts of a message are its JSON, whatever it contains", () => {
   const list = fc.array(fc.jsonValue(), { maxLength: 100 });
   const some = fc.oneof(fc.jsonValue(), list, fc.constant(undefined));
   const data = fc.dictionary(fc.string(), fc.oneof(some, fc.dictionary(fc.string(), some)));
@@ -14,7 +14,7 @@ it("the parts of a message are the JSON of the whole, whatever is in it", () => 
   );
 });
 
-it("a picture of thousands of nodes is nowhere in one piece", () => {
+it("a picture of thousands of nodes is sent in small parts", () => {
   const rows = Array.from({ length: 5000 }, (_, place) => ({
     id: `n${place}`,
     says: "x".repeat(500),

@@ -36,7 +36,7 @@ const viewOf = (departures: readonly Departure[]): FleetView => {
   return { nodes: [node], policies: [], badPolicies: [], departures };
 };
 
-it("has the plan of a planned drain and of each notice, which leaves a pod what it leaves", () => {
+it("has the plan of a planned drain and of each notice, with the grace that each leaves a pod", () => {
   const page = nodePage("n1", { view: viewOf([]), pods: [pod], budgets: [], now });
   expect(page?.drains.map(({ kind, plan }) => [kind, plan.pods[0]?.graceSeconds])).toEqual([
     ["Planned", 60],
@@ -45,32 +45,32 @@ it("has the plan of a planned drain and of each notice, which leaves a pod what 
   ]);
 });
 
-it("has the notice that runs in front, with what is left of it", () => {
+it("has the running notice first, with the time left", () => {
   const at = plus(now, seconds(50));
   const page = nodePage("n1", { view: viewOf([departure]), pods: [pod], budgets: [], now: at });
   expect(page?.drains[0]).toMatchObject({ kind: "Running", plan: { noticeSeconds: 40 } });
   expect(page?.departures[0]).toMatchObject({ isLive: true, steps: [{ step: "Draining" }] });
 });
 
-it("takes no instant that a person has named for the cloud's", () => {
+it("does not take a person's deadline for the cloud's", () => {
   const asked: Departure = { ...departure, cause: "Manual" };
   const page = nodePage("n1", { view: viewOf([asked]), pods: [pod], budgets: [], now });
   expect(page?.drains.map(({ kind }) => kind)).toEqual(["Planned", "Notice", "Notice"]);
 });
 
-it("shows what was done around a departure, but not what it takes to undo it", () => {
+it("shows the actions of a departure, but not their undo records", () => {
   const page = nodePage("n1", { view: viewOf([departure]), pods: [], budgets: [], now });
   const [action] = page?.departures[0]?.actions ?? [];
   expect(action).toMatchObject({ name: "quarantine", state: "Done", seconds: 1.2 });
   expect(action).not.toHaveProperty("undo");
 });
 
-it("says why there is no plan where the pods may not be listed", () => {
+it("says why there is no plan if the pods may not be listed", () => {
   const page = nodePage("n1", { view: viewOf([]), problem: "pods is forbidden", now });
   expect(page).toMatchObject({ drains: [], problem: "pods is forbidden" });
 });
 
-it("remembers a node that is gone by its departures, and knows no others", () => {
+it("shows a node that is gone by its departures, and no unknown node", () => {
   const view = { ...viewOf([departure]), nodes: [] };
   expect(nodePage("n1", { view, now: plus(now, minutes(9)) })?.drains).toEqual([]);
   expect(nodePage("n2", { view, now })).toBeUndefined();

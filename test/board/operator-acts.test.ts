@@ -67,10 +67,10 @@ afterEach(() => {
   for (const text of said) expect([text, englishIn(text)]).toEqual([text, []]);
 });
 
-/** All that was said to a person, but for what the API server says itself. */
+/** Everything said to a person, except the API server's own messages. */
 let said: string[];
 
-/** What is left of a sentence in Japanese that is no name and no time. */
+/** The English words left in a Japanese sentence, apart from names and times. */
 function englishIn(text: string): readonly string[] {
   const kept = /n\d[\w-]*|lastcall\.dev\/hold|cordon|"4h"|none|[\d-]+T[\d:.]+Z|spot\b|Pod/g;
   return (
@@ -110,7 +110,7 @@ const depart = (name: string, by: Instant | null = null): BoardAct => {
 };
 
 let keys = 0;
-/** As a person does it who has seen the preview. */
+/** Performs an act as a person does who has seen the preview. */
 async function perform(act: BoardAct) {
   const { seen } = await acts.preview(act);
   keys += 1;
@@ -120,12 +120,12 @@ async function perform(act: BoardAct) {
 }
 
 describe("an act", () => {
-  it("writes nothing while it is previewed", async () => {
+  it("writes nothing in a preview", async () => {
     for (const act of [hold("n1"), depart("n1")]) await acts.preview(act);
     expect(writes).toEqual([]);
   });
 
-  it("puts a hold on a node and takes it away again, against the version that was read", async () => {
+  it("puts a hold on a node and removes it", async () => {
     const until = plus(dawn, hours(30));
     expect((await acts.preview(hold("n1", until))).command).toBe(
       "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00Z",
@@ -137,7 +137,7 @@ describe("an act", () => {
     expect(holdOn("n1")).toBeUndefined();
   });
 
-  it("is done once, however often its request comes", async () => {
+  it("is performed once, however often its request arrives", async () => {
     const act = depart("n1");
     const { seen } = await acts.preview(act);
     const request = { act, seen, key: "one-key-of-one-act" };
@@ -148,7 +148,7 @@ describe("an act", () => {
     expect(world.list(departures)).toHaveLength(1);
   });
 
-  it("is refused where another person has done something else since it was shown", async () => {
+  it("is rejected if somebody else has changed the object since the preview", async () => {
     const act = hold("n1");
     const { seen } = await acts.preview(act);
     world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/hold": "4h" } } });
@@ -164,7 +164,7 @@ describe("an act", () => {
     expect(writes).toEqual([]);
   });
 
-  it("makes one departure where two people ask for it at once", async () => {
+  it("creates one departure if two people request it at once", async () => {
     const act = depart("n1");
     const { seen } = await acts.preview(act);
     const answers = await Promise.all(
@@ -174,7 +174,7 @@ describe("an act", () => {
     expect(world.list(departures)).toHaveLength(1);
   });
 
-  it("says that a request goes past a hold and a freeze, as it does, also where they are new", async () => {
+  it("says that a request overrides a hold or a freeze, and is rejected if that is new", async () => {
     const act = depart("n1");
     const { seen } = await acts.preview(act);
     expect(await perform(hold("n1"))).toMatchObject({ kind: "Done" });
@@ -195,7 +195,7 @@ describe("an act", () => {
     const done = await acts.perform({ act, seen: again.seen, key: "it-leaves-all-the-same" });
     expect(done.kind).toBe("Done");
     await world.pass(hours(0));
-    // What the controller decides about it.
+    // The controller's decision about it.
     const snapshot = { ...fleet.view(), gateAnswers: {}, releaseAnswers: everyMachine };
     const { decisions } = decide(snapshot, world.clock.now());
     expect(decisions).toContainEqual(
@@ -206,7 +206,7 @@ describe("an act", () => {
     expect(says).toContain("n2 leaves although it is held until 2026-11-20T02:00:00Z");
   });
 
-  it("says that a request waits for budgets, and that of a dry run nothing leaves", async () => {
+  it("says that a request waits for budgets, and that nothing leaves in a dry run", async () => {
     world.patchPolicy({ spec: { budgets: [{ nodes: 1 }] } });
     await world.pass(hours(0));
     expect((await acts.preview(depart("n1"))).says).toContain(
@@ -224,7 +224,7 @@ describe("an act", () => {
     );
   });
 
-  it("says that a freeze would end sooner than the one that there is", async () => {
+  it("says that a freeze would end sooner than the current one", async () => {
     const freeze = (count: number): BoardAct => {
       return { kind: "Freeze", policy: "spot", until: plus(dawn, hours(count)) };
     };
@@ -235,7 +235,7 @@ describe("an act", () => {
     expect((await acts.preview(freeze(96))).says).toHaveLength(1);
   });
 
-  it("never meets another node that has the name now", async () => {
+  it("never applies to another node of the same name", async () => {
     const act = hold("n1");
     const { seen } = await acts.preview(act);
     world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
@@ -245,7 +245,7 @@ describe("an act", () => {
     expect(holdOn("n1")).toBeUndefined();
   });
 
-  it("shows which pods leave and how long that takes, before a node is made to depart", async () => {
+  it("shows which pods leave and how long that takes before a node departs", async () => {
     world.create("/api/v1/namespaces/default/pods", {
       ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "web" } },
       spec: {
@@ -260,22 +260,22 @@ describe("an act", () => {
     expect(says[0]).toBe("n1 leaves now");
     expect(drain?.pods).toMatchObject([{ name: "web", graceSeconds: 45, cut: false }]);
     const hurried = await acts.preview(depart("n1", plus(dawn, 30_000 as never)));
-    // It is a person's request, and no notice: nobody is cut or forced for it.
+    // A person's request is not a notice: no pod is cut or forced.
     expect(hurried.drain).toMatchObject({ noticeSeconds: null });
     expect(hurried.drain?.pods).toMatchObject([
       { name: "web", graceSeconds: 45, cut: false, forceAtSeconds: null },
     ]);
   });
 
-  it("says before a node is made to depart that it would be after its deadline", async () => {
+  it("warns of a departure after the node's deadline", async () => {
     const at = (count: number) => ({ ...depart("n1"), at: plus(dawn, hours(count)) }) as BoardAct;
     const said = async (act: BoardAct) => (await acts.preview(act)).says.join("\n");
-    // Its lifetime of 24 hours less the half hour that is kept in reserve.
+    // Its lifetime of 24 hours, less the reserve of half an hour.
     expect(await said(at(24))).toContain("That is after its deadline 2026-11-20T23:30:00Z");
     expect(await said(at(23))).not.toContain("deadline");
   });
 
-  it("freezes a policy until an instant, and ends the freeze", async () => {
+  it("freezes a policy until a given time, and ends the freeze", async () => {
     const until = plus(dawn, hours(72));
     const act: BoardAct = { kind: "Freeze", policy: "spot", until };
     expect((await acts.preview(act)).command).toBe(
@@ -290,7 +290,7 @@ describe("an act", () => {
     expect(world.get(`${policies}/spot`)?.spec).not.toHaveProperty("gates.freezeUntil");
   });
 
-  it("cancels a departure that a person asked for, but none that the cloud wants", async () => {
+  it("cancels a departure that a person requested, but not one that the cloud demands", async () => {
     await perform(depart("n1"));
     world.notice("n2", hours(1));
     await world.pass(hours(0));
@@ -303,14 +303,14 @@ describe("an act", () => {
     expect(writes.at(-1)).toBe(`DELETE ${departures}/${ours?.name}`);
   });
 
-  it("gives the API server's own answer where that refuses it", async () => {
+  it("passes on the API server's message if that rejects the act", async () => {
     refuse = ({ method }) => method === "PATCH";
     const answer = await perform(hold("n1"));
     expect(answer.kind).toBe("Refused");
     expect(answer.says).toContain("eve may not do that");
   });
 
-  it("is refused for what is not there to be taken away, frozen or cancelled", async () => {
+  it("is rejected if there is no such hold, policy or departure", async () => {
     const release: BoardAct = { kind: "ReleaseHold", node: "n1", uid: uidOf("n1") };
     const freeze: BoardAct = { kind: "Freeze", policy: "none", until: plus(dawn, hours(1)) };
     const withdraw: BoardAct = { kind: "Withdraw", departure: "n1-x", uid: "no" };
@@ -320,7 +320,7 @@ describe("an act", () => {
     expect(writes).toEqual([]);
   });
 
-  it("is refused for a time that has passed, and for a node that is not there", async () => {
+  it("is rejected for a time in the past, and for a node that does not exist", async () => {
     expect(await perform(hold("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
     expect(await perform(depart("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
     const yesterday = { ...depart("n1"), at: instant(dawn - 1) } as BoardAct;
@@ -330,8 +330,8 @@ describe("an act", () => {
   });
 });
 
-describe("what a page sends", () => {
-  it("is no act unless every field of it is", () => {
+describe("an act sent by a page", () => {
+  it("is ignored unless each of its fields is valid", () => {
     const good = { kind: "Hold", node: "n1", uid: "u", until: null };
     expect(readAct(good)).toEqual(good);
     for (const bad of [

@@ -22,7 +22,7 @@ function ended(outcome: Outcome, drain?: Counts) {
   } as unknown as Departure;
 }
 
-describe("how a departure ended", () => {
+describe("the end of a departure", () => {
   it.each([
     ["Preempted", { left: 0, total: 4 }, "n1 is gone; all 4 pods were drained before."],
     ["Preempted", { left: 0, total: 1 }, "n1 is gone; its pod was drained before."],
@@ -46,14 +46,14 @@ describe("how a departure ended", () => {
       { left: 2, total: 5, killed: 1 },
       "n1 is gone; 1 of 5 pods was killed and 2 were not drained before.",
     ],
-    // Nobody has drained it, or nobody took it: the ledger has the last word.
+    // Not drained, or not taken by the cloud: the message of the status counts.
     ["Preempted", undefined, message],
     ["Planned", { left: 0, total: 4 }, message],
   ] as const)("as %s of %j: %s", (outcome, drain, expected) => {
     expect(endSentence(ended(outcome, drain))).toBe(expected);
   });
 
-  it("is told in the same words by the demo's news, the page and the terminal", () => {
+  it("has the same words in the demo's news, on the page and in the terminal", () => {
     const departure = ended("Preempted", { left: 0, total: 4 });
     const news = new FleetNews();
     news.seeDepartures([departure], endedAt, () => {});
@@ -79,7 +79,7 @@ describe("how a departure ended", () => {
       "n1 is gone; 1 of 5 pods was killed and 2 were not drained before.",
       /n1 .*5 個中 1 個.*2 個は/,
     ],
-  ])("is said in Japanese, too: %s", (english, expected) => {
+  ])("is translated to Japanese: %s", (english, expected) => {
     const text = translated(english, "ja");
     expect(text).toMatch(expected);
     expect(text.replaceAll(/n1|Pod/g, "")).not.toMatch(/[A-Za-z]/);

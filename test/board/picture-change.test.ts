@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { PictureChanges } from "../../src/board/board-feed.ts";
 import { type BoardPicture, noRights, withChange } from "../../src/board/stream.ts";
 
-/** Rows as far as a change looks at them: an id, and anything else. */
+/** Rows as far as a change compares them: an id, and one more field. */
 function pictureOf(rows: ReadonlyMap<string, number>, cluster: string): BoardPicture {
   return {
     fleet: {
@@ -30,7 +30,7 @@ function sorted({ fleet, rows }: BoardPicture) {
   return { fleet, rows: rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
-it("changes lead from any picture to any other, row by row", () => {
+it("changes lead from any picture to the next, row by row", () => {
   fc.assert(
     fc.property(pictures, (steps) => {
       const changes = new PictureChanges();
@@ -46,7 +46,7 @@ it("changes lead from any picture to any other, row by row", () => {
   );
 });
 
-it("a page that comes back is told what has changed since any picture, as it is now", () => {
+it("a page that reconnects gets the changes since any picture", () => {
   fc.assert(
     fc.property(pictures, (steps) => {
       const changes = new PictureChanges();
@@ -65,7 +65,7 @@ it("a page that comes back is told what has changed since any picture, as it is 
   );
 });
 
-it("tells of a fleet that is gone at once, and forgets what has been gone for long", () => {
+it("reports at once that a fleet is gone, and forgets rows that have been gone for long", () => {
   const changes = new PictureChanges();
   const fleet = (name: string): ReadonlyMap<string, number> =>
     new Map(Array.from({ length: 600 }, (_, place) => [`${name}-${place}`, 1]));
@@ -79,14 +79,14 @@ it("tells of a fleet that is gone at once, and forgets what has been gone for lo
   expect(changes.since(second)?.rows).toEqual({ set: [{ id: "b", departAt: 1 }], gone: [] });
 });
 
-it("of a picture that is as it was nothing is told", () => {
+it("an unchanged picture is not reported", () => {
   const changes = new PictureChanges();
   const rows = new Map([["a", 1]]);
   changes.of(pictureOf(rows, "x"));
   expect(changes.of(pictureOf(rows, "x"))).toBeUndefined();
 });
 
-it("what has just departed comes first, and not after what a page knew before", () => {
+it("a new past departure is put first, before those that a page already has", () => {
   const picture = (...endedAts: readonly number[]): BoardPicture => ({
     ...pictureOf(new Map(), "x"),
     past: endedAts.map((endedAt) => ({ id: `at-${endedAt}`, endedAt }) as never),

@@ -25,7 +25,9 @@ const policy: Policy = {
   lifetime: { minMs: minutes(0), maxMs: hours(24), reserveMs: minutes(30) },
 };
 const createdAt = minus(now, hours(3));
-/** The machine is 50 seconds older than its Node object, as the controller knows of the cloud. */
+/**
+ * The machine is 50 seconds older than its Node object, which the controller knows from the cloud.
+ */
 const launchedAt = minus(createdAt, seconds(50));
 const deadlineAt = plus(launchedAt, minutes(23.5 * 60));
 
@@ -63,7 +65,7 @@ function pictureAt(at: Instant, view: Partial<FleetView>) {
   return boardPicture(whole, { now: at, state, ended: new EndedDepartures() });
 }
 
-it("gives a node one deadline, that of its departure, in its row as in its sentence", () => {
+it("gives a node one deadline, that of its departure, in row and sentence", () => {
   const [row] = pictureAt(now, { departures: [planned("n1")] }).rows;
   expect(row?.deadlineAt).toBe(deadlineAt);
   expect(row?.bornAt).toBe(launchedAt);
@@ -71,7 +73,7 @@ it("gives a node one deadline, that of its departure, in its row as in its sente
   expect(row?.explain).toContain(`launched ${formatInstant(launchedAt)} according to the cloud`);
 });
 
-it("shows the plan of a node that a person asked to leave after its deadline, and else the request", () => {
+it("shows the plan if a person requested a time after the deadline, and otherwise the request", () => {
   const requested = (departAt: Instant) => {
     const asked = planned("n1", { name: "n1-2", uid: "asked", cause: "Manual", departAt });
     const [row] = pictureAt(now, { departures: [asked, planned("n1")] }).rows;
@@ -82,7 +84,7 @@ it("shows the plan of a node that a person asked to leave after its deadline, an
   expect(requested(early)).toEqual(["n1-2", "Manual", early]);
 });
 
-it("says who holds a node, since when and until when, as far as it is known", () => {
+it("says who holds a node, since when and until when, as far as known", () => {
   const writer = { manager: "kubectl-annotate", at: minus(now, hours(1)) };
   const holdOf = (value: string, holdWriter: NodeFacts["holdWriter"]) => {
     const node = { ...nodeOf("n1"), annotations: { "lastcall.dev/hold": value }, holdWriter };
@@ -101,13 +103,13 @@ it("says who holds a node, since when and until when, as far as it is known", ()
   });
 });
 
-it("takes no launch time from a deadline that its policy would not have given", () => {
+it("derives no launch time from a deadline that its policy would not have set", () => {
   const other = plus(deadlineAt, hours(2));
   const [row] = pictureAt(now, { departures: [planned("n1", { deadlineAt: other })] }).rows;
   expect(row?.bornAt).toBe(createdAt);
 });
 
-it("has nothing new to tell of a fleet in which only time has passed", () => {
+it("does not change while only time passes", () => {
   const changes = new PictureChanges();
   const view = { departures: [planned("n1")] };
   expect(changes.of(pictureAt(now, view))).toBeDefined();
@@ -115,7 +117,7 @@ it("has nothing new to tell of a fleet in which only time has passed", () => {
   expect(pictureAt(now, view).rows[0]?.earliestAt).toBe(launchedAt);
 });
 
-it("counts a departure that the plan dropped before it began nowhere", () => {
+it("does not count a departure that the plan dropped before it started", () => {
   const ended = (name: string, status: object) =>
     planned(name, {
       status: { phase: "Ended", endedAt: now, timeline: [], ...status } as Departure["status"],
@@ -130,7 +132,7 @@ it("counts a departure that the plan dropped before it began nowhere", () => {
   expect(picture.past.map(({ node }) => node)).toEqual(["n2"]);
 });
 
-it("puts each planned departure into its wave, and what is left over into none", () => {
+it("assigns planned departures to their waves, and those beyond the last wave to none", () => {
   const nodes = ["n1", "n2", "n3", "n4", "n5"].map(nodeOf);
   const inWaves: Policy = { ...policy, waves: { sizes: [{ count: 1 }, { count: 3 }] } };
   const { rows, policies } = pictureAt(now, { nodes, policies: [inWaves] });
@@ -144,7 +146,7 @@ it("puts each planned departure into its wave, and what is left over into none",
   expect(policies[0]?.waves.map(({ startAt }) => startAt)).toEqual([starts[0], starts[1]]);
 });
 
-it("counts what has left well and is under way to the wave that is current", () => {
+it("counts departures that ended as planned in the current wave", () => {
   const nodes = ["n1", "n2", "n3"].map(nodeOf);
   const inWaves: Policy = { ...policy, waves: { sizes: [{ count: 2 }, { count: 1 }] } };
   const well = planned("n0", {

@@ -12,29 +12,29 @@ const row = {
   ...{ noticedAt: null, hold: null },
 } as unknown as BoardRow;
 
-it("nothing is offered to whoever may only look", () => {
+it("a viewer without permissions gets no acts", () => {
   expect(nodeActs(row, noRights)).toEqual([]);
 });
 
-it("a planned node can be held, or made to depart", () => {
+it("a planned node can be held or made to depart", () => {
   expect(nodeActs(row, every)).toEqual(["Hold", "Depart"]);
   expect(nodeActs(row, { ...noRights, patchNodes: true })).toEqual(["Hold"]);
 });
 
-it("a hold that is ours can be released, and no other's", () => {
+it("a hold of Lastcall can be released, others cannot", () => {
   const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
   expect(nodeActs({ ...row, hold }, every)).toEqual(["ReleaseHold", "Depart"]);
   expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
 });
 
-it("a hold that ends can be given another end, also when it has ended, if it is ours", () => {
+it("a hold of Lastcall with an end can be given another end, even after it", () => {
   const untilAt = instant(Date.UTC(2026, 10, 20, 9));
   const hold = { mark: "lastcall.dev/hold", untilAt, isOurs: true, by: null, sinceAt: null };
   expect(nodeActs({ ...row, hold }, every)).toEqual(["Hold", "ReleaseHold", "Depart"]);
   expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
 });
 
-it("a departure under way can be cancelled until the cloud takes the node", () => {
+it("a running departure can be cancelled until the cloud takes the node", () => {
   const leaving = { ...row, state: "Leaving", phase: "Draining" } as BoardRow;
   expect(nodeActs(leaving, every)).toEqual(["Withdraw"]);
   expect(nodeActs({ ...leaving, noticedAt: 1 as never }, every)).toEqual([]);

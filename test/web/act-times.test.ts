@@ -3,29 +3,29 @@ import { chosenIn, mornings, wholeTimes } from "../../src/web/act/act-times.ts";
 import { languages } from "../../src/web/words/languages.ts";
 
 const words = languages.en;
-/** In the viewer's own time zone, as the browser has it. */
+/** In the viewer's own time zone, as in the browser. */
 const local = (...parts: readonly [number, number, number, number, number?]): number =>
   new Date(...parts).getTime();
 
-describe("the times that are offered", () => {
+describe("the suggested times", () => {
   it.each([
     ["at three in the night", local(2026, 10, 20, 3), "Today 09:00", local(2026, 10, 20, 9)],
     ["at nine sharp", local(2026, 10, 20, 9), "Tomorrow 09:00", local(2026, 10, 21, 9)],
     ["in the evening", local(2026, 10, 20, 22), "Tomorrow 09:00", local(2026, 10, 21, 9)],
-  ])("are named by the day on which they are: %s", (_, now, name, at) => {
+  ])("are named by their day: %s", (_, now, name, at) => {
     expect(mornings(now, words)[0]).toEqual([name, at]);
   });
 
-  it("are those of the next Monday also on a Monday morning", () => {
+  it("include the same day on a Monday morning", () => {
     const monday = local(2026, 10, 23, 8);
     expect(mornings(monday, words)[1]).toEqual(["Monday 09:00", local(2026, 10, 23, 9)]);
   });
 });
 
-describe("a time that is typed", () => {
+describe("a typed time", () => {
   const field = (value: string, badInput = false) => ({ value, validity: { badInput } });
 
-  it("is none while half of it is there, and is not taken for now or for good", () => {
+  it("is unfinished while incomplete, and does not count as now or forever", () => {
     expect(chosenIn(field("", true))).toBe("Unfinished");
     expect(chosenIn(field(""))).toBeNull();
     expect(chosenIn(field("2026-11-20T09:00"))).toBe(local(2026, 10, 20, 9));
@@ -35,7 +35,7 @@ describe("a time that is typed", () => {
     expect(wholeTimes("Depart", { at: null, by: "Unfinished" })).toBeUndefined();
   });
 
-  it("ends no freeze by being cleared, as it makes a node depart now or holds it for good", () => {
+  it("is required to freeze a policy, but not to hold a node or make it depart", () => {
     const none = { at: null, by: null };
     expect(wholeTimes("Freeze", none)).toBeUndefined();
     for (const kind of ["Hold", "Depart", "Thaw"] as const) {

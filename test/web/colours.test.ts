@@ -1,6 +1,6 @@
 /**
- * What the colours of the board say to whoever does not see all of them: simulated as Machado,
- * Oliveira and Fernandes (2009) have it for dichromats, distances in OKLab times 100.
+ * How the colours of the board look to people with colour vision deficiencies: simulated as by
+ * Machado, Oliveira and Fernandes (2009) for dichromats, with distances in OKLab times 100.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +67,7 @@ function seen(colour: Linear, matrix: Matrix): Linear {
   return times(matrix, colour).map((part) => Math.min(1, Math.max(0, part))) as unknown as Linear;
 }
 
-/** As WCAG has it. */
+/** As WCAG defines it. */
 function contrast(one: Linear, other: Linear): number {
   const light = ([r, g, b]: Linear): number => 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
   return Math.max(light(one), light(other)) / Math.min(light(one), light(other));
@@ -105,23 +105,23 @@ const looks = (["dark", "light"] as const).flatMap((theme) =>
   }),
 );
 
-/** Two fills that are so far apart are told from each other at a glance; some 2 is just seen. */
+/** Fills this far apart are distinguished at a glance; about 2 is just noticeable. */
 const farApart = 15;
 
 describe.each(looks)("in the $theme theme, to an eye that sees $vision", ({ of }) => {
-  it.each(["text", "dim", "accent", "good", "held", "bad"])("%s can be read", (name) => {
+  it.each(["text", "dim", "accent", "good", "held", "bad"])("%s is readable", (name) => {
     for (const ground of ["ground", "panel"]) {
       expect(contrast(of(name), of(ground))).toBeGreaterThanOrEqual(4.5);
     }
   });
 
-  it.each(["accent", "held", "bad"])("what is good is far from %s", (name) => {
+  it.each(["accent", "held", "bad"])("good is easily told from %s", (name) => {
     expect(distance(of("good"), of(name))).toBeGreaterThan(farApart);
   });
 });
 
-/** To some eyes these three are one colour, and say nothing by themselves. */
-it("accent, held and bad are one colour to some", () => {
+/** To some people these three are one colour, so the colour alone must carry no meaning. */
+it("accent, held and bad look alike to some people", () => {
   const nearest = looks.map(({ of }) => distance(of("accent"), of("bad")));
   expect(Math.min(...nearest)).toBeLessThan(farApart);
 });
@@ -129,7 +129,7 @@ it("accent, held and bad are one colour to some", () => {
 interface Drawn {
   readonly selector: string;
   readonly token: string;
-  /** All that is declared of it, with any colour in the place of its own. */
+  /** Its declarations, with every colour replaced by the same text. */
   readonly shape: string;
 }
 
@@ -144,7 +144,7 @@ function drawn(selector: string): Drawn {
   return { selector, token, shape: text.replaceAll(/var\(--[a-z-]+\)/g, "a colour") };
 }
 
-describe("what is drawn side by side differs in shape, or far enough in colour for every eye", () => {
+describe("adjacent marks differ in shape, or enough in colour for everybody", () => {
   it.each<[string, readonly string[]]>([
     ["the pods of a drain", [".marks .here", ".marks .gone", ".marks .blocked"]],
     [

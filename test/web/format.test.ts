@@ -14,7 +14,7 @@ it.each([
   [125_000, "2 min 5 s", "2分 5秒"],
   [754_000, "13 min", "13分"],
   [7_500_000, "2 h 5 min", "2時間 5分"],
-  // To the nearest of the last part that is told: two spans a second apart are told alike.
+  // Rounded to the last part shown: spans one second apart get the same text.
   [4_799_400, "1 h 20 min", "1時間 20分"],
   [4_800_600, "1 h 20 min", "1時間 20分"],
   [3_599_900, "1 h", "1時間"],
@@ -22,7 +22,7 @@ it.each([
   [959_350, "16 min", "16分"],
   [86_400_000, "1 d", "1日"],
   [100_800_000, "1 d 4 h", "1日 4時間"],
-])("a span of %i ms is told in its two largest parts", (ms, english, japanese) => {
+])("a span of %i ms is shown in its two largest units", (ms, english, japanese) => {
   expect(spanText(ms, "en")).toBe(english);
   expect(spanText(ms, "ja")).toBe(japanese);
 });
@@ -31,23 +31,23 @@ it.each([
   [102_000, "1:42"],
   [3_723_000, "1:02:03"],
   [-5, "0:00"],
-])("a countdown of %i ms is that of a clock, and never below nothing", (ms, shown) => {
+])("a countdown of %i ms is shown like a clock, and never negative", (ms, shown) => {
   expect(countdown(ms)).toBe(shown);
 });
 
-it("a number of seconds has the unit of its language", () => {
+it("seconds have the unit of the language", () => {
   expect([secondsText(30, "en"), secondsText(30, "ja")]).toEqual(["30 s", "30秒"]);
   expect([secondsText(1.25, "en"), secondsText(0, "ja")]).toEqual(["1.3 s", "0秒"]);
 });
 
-it("what lies ahead and what lies behind are told apart", () => {
+it("times ahead and past times are worded differently", () => {
   const about = { words: languages.en, language: "en" } as const;
   expect(relativeText(60_000, 0, about)).toBe("in 1 min");
   expect(relativeText(0, 60_000, about)).toBe("1 min ago");
   expect(relativeText(0, 10, about)).toBe("now");
 });
 
-it("foreign text within a sentence turns no word behind it round", () => {
+it("foreign text in a sentence does not reverse the text after it", () => {
   expect(isolated("kubectl-annotate")).toBe("kubectl-annotate");
   expect(isolated("\u202etxt")).toBe("\u2068\u202etxt\u2069");
 });

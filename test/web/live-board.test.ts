@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { BoardChange, BoardPicture, StreamMessage } from "../../src/board/stream.ts";
 import { LiveBoard, type LiveState } from "../../src/web/view-state.ts";
 
-/** A stream that says what the test has it say. */
+/** A stream on which a test sends messages. */
 class ToldSource {
   static last: ToldSource | undefined;
   static readonly asked: string[] = [];
@@ -28,11 +28,11 @@ const picture = { rows: [], past: [], policies: [] } as unknown as BoardPicture;
 beforeEach(() => vi.stubGlobal("EventSource", ToldSource));
 afterEach(() => vi.unstubAllGlobals());
 
-describe("what a page hears", () => {
-  it("is told also to a listener that comes after the picture, and not at the next word", () => {
+describe("LiveBoard", () => {
+  it("calls a listener that was added after the picture at once", () => {
     const live = new LiveBoard();
     live.connect();
-    // A page that is drawn listens only once its first frame has been painted.
+    // A page listens only once its first frame has been painted.
     ToldSource.last?.tell({ kind: "Picture", id: "r.1", clock, picture });
     const heard: LiveState[] = [];
     const stop = live.onChange((state) => heard.push(state));
@@ -45,7 +45,7 @@ describe("what a page hears", () => {
     live.setShown(false);
   });
 
-  it("goes on from the change before, however many it has missed, and else asks anew", () => {
+  it("continues from the last change, however many it has missed, and otherwise starts again", () => {
     const live = new LiveBoard();
     live.connect();
     const rows = (id: string) => ({ set: [{ id }], gone: [] }) as unknown as Rows;
@@ -57,7 +57,7 @@ describe("what a page hears", () => {
       return state?.picture?.rows;
     };
     ToldSource.last?.tell({ kind: "Picture", id: "r.1", clock, picture });
-    // What came between is in this one.
+    // This one includes the changes in between.
     const change = { rows: rows("a") };
     ToldSource.last?.tell({ kind: "Change", id: "r.7", after: "r.1", clock, change });
     expect(shown()).toEqual([{ id: "a" }]);

@@ -19,7 +19,7 @@ function row(node: string, fields: Partial<BoardRow>): BoardRow {
 const rows = [
   row("held-b", { reason: "OnHold", hold }),
   row("held-a", { reason: "OnHold", hold }),
-  // A mark that keeps nothing back, since nothing would be planned without it either.
+  // A hold without effect, since nothing is planned for this node anyway.
   row("marked", { reason: "NoPolicy", hold }),
   row("plain", {}),
   row("held-until", {
@@ -27,14 +27,14 @@ const rows = [
     reason: "Spaced",
     hold: { ...hold, untilAt: 9 as never },
   }),
-  // Its Departure has an instant, at which it will not leave.
+  // Its Departure has a time, at which it will not leave.
   row("held-c", { state: "Held", reason: "OnHold", hold }),
   row("waits", { state: "Held", reason: "BudgetSpent" }),
   row("leaves", { state: "Leaving", reason: "OnHold", hold }),
 ];
 const names = (of: readonly BoardRow[]) => of.map(({ node }) => node);
 
-describe("each node has its place on the page once", () => {
+describe("each node is listed once", () => {
   it.each([
     ["on hold: those that are held for good", heldRows, ["held-a", "held-b", "held-c"]],
     ["not planned: those that nobody holds", stayingRows, ["marked", "plain"]],
@@ -49,7 +49,7 @@ it.each([
   ["kubectl", "09:00", null, "Held by kubectl since 09:00, until released"],
   ["kubectl", null, null, "Held by kubectl, until released"],
   [null, null, null, "Held until released"],
-])("who holds a node, since when and until when: %s, %s, %s", (by, since, until, english) => {
+])("holder, start and end of a hold: %s, %s, %s", (by, since, until, english) => {
   expect(languages.en.heldBy(by, since, until)).toBe(english);
   const japanese = languages.ja.heldBy(by, since, until);
   for (const known of [by, since, until]) expect(japanese).toContain(known ?? "");
@@ -64,11 +64,11 @@ describe("the lanes of a timeline", () => {
     row("stays", { zone: "a", departAt: null, deadlineAt: null }),
   ];
 
-  it("are grouped by zone, those that leave first on top", () => {
+  it("are grouped by zone, with the earliest departures on top", () => {
     expect(names(laneRows(lanes, 9))).toEqual(["a1", "a2", "stays", "b1"]);
   });
 
-  it("of a large fleet are those that leave first, whichever their zones", () => {
+  it("are the earliest departures of a large fleet, whatever their zones", () => {
     expect(names(laneRows(lanes, 2))).toEqual(["a1", "b1"]);
   });
 });
@@ -87,11 +87,8 @@ describe("a filter", () => {
     ["spot n", ["n7"], ["n7"]],
     ["web zone", ["n7"], []],
     ["n8", [], ["n8"]],
-  ])(
-    "%j finds the same of those that are there and of those that have left",
-    (text, here, gone) => {
-      expect(names(filteredRows([spot], text))).toEqual(here);
-      expect(filteredPast(past, text).map(({ node }) => node)).toEqual(gone);
-    },
-  );
+  ])("%j matches the same nodes among those present and past", (text, here, gone) => {
+    expect(names(filteredRows([spot], text))).toEqual(here);
+    expect(filteredPast(past, text).map(({ node }) => node)).toEqual(gone);
+  });
 });

@@ -5,7 +5,7 @@ import { momentText } from "../../src/web/words/words.ts";
 const now = Date.UTC(2026, 10, 20, 12);
 const about = { now, language: "en" } as const;
 
-it("instants in a sentence are told on the viewer's clock, however often there are some", () => {
+it("all times in a sentence are shown in the viewer's time zone", () => {
   const at = "2026-11-21T02:03:04.567Z";
   const shown = momentText(Date.parse(at), now, "en");
   expect(shown).toMatch(/^Sat,? 21 Nov/);
@@ -14,13 +14,13 @@ it("instants in a sentence are told on the viewer's clock, however often there a
   );
 });
 
-it("what is no instant stays as it is", () => {
+it("text that is not a time stays as it is", () => {
   for (const text of ["n1 is drained.", "2026-13-45T99:00:00Z", "<b>2026</b>"]) {
     expect(withLocalTimes(text, about)).toBe(text);
   }
 });
 
-it("spans in a sentence are told in their two largest parts, and names are left alone", () => {
+it("spans in a sentence are shown in their two largest units, and names are left alone", () => {
   const said = (text: string) => withLocalTimes(text, about);
   expect(said("at least 15m59s350ms instead of 16m0s500ms apart")).toBe(
     "at least 16 min instead of 16 min apart",

@@ -1,6 +1,6 @@
 /**
- * The what-if of the board as a browser runs it: bundled for browsers and loaded into a context
- * that has the language and nothing of Node. The oracle is `lastcall plan`.
+ * The board's what-if as a browser runs it: bundled for browsers and loaded into a context that has
+ * only the language and nothing of Node. Its results are compared with those of `lastcall plan`.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { realClock } from "../../src/runtime/real-clock.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What the page does with a text, and the report of the plan that comes of it. */
+/** What the page uses for a policy text, and the report of the plan. */
 const entry = `
   export { policyText, presentPicture, suppose } from ${JSON.stringify(join(root, "src/web/what-if/suppose.ts"))};
   export { planReport } from ${JSON.stringify(join(root, "src/core/plan/plan-report.ts"))};
@@ -36,7 +36,7 @@ interface SupposeRun {
   readonly departs?: Readonly<Record<string, number | null>>;
 }
 
-/** Asks the bundle in its context; texts alone go in and come out, as over a wire. */
+/** Evaluates an expression in the bundle's context; only text goes in and out. */
 let ask: (expression: string, given: object) => string;
 
 beforeAll(async () => {
@@ -56,7 +56,7 @@ beforeAll(async () => {
   await build.close();
   expect(output).toHaveLength(1);
   const context = createContext({});
-  // A browser that has none says so on the page; Node 22 and 24 have none of their own.
+  // A browser without Temporal says so on the page; Node 22 and 24 have none.
   if (!runInContext('"Temporal" in globalThis', context)) context.Temporal = Temporal;
   runInContext(output[0].code, context);
   ask = (expression, given) =>
@@ -78,7 +78,9 @@ function commandIo(out: (text: string) => void): CommandIo {
   };
 }
 
-/** The facts of a fleet of docs/plans under one of its policies, as the server would tell them. */
+/**
+ * The facts of a fleet from docs/plans under one of its policies, as the server would send them.
+ */
 async function factsOf(fleet: string, policy: string, at: string): Promise<WhatIfFacts> {
   const from = [`docs/plans/${fleet}.nodes.json`];
   const view = await readFleet(
@@ -110,7 +112,7 @@ function supposed(facts: WhatIfFacts, text: string, policy = "spot"): SupposeRun
 
 const night = "2026-11-20T00:00:00Z";
 
-it("the context in which the what-if is tried has nothing of Node", () => {
+it("the context of the what-if has nothing of Node", () => {
   const names = ["process", "Buffer", "require", "global", "setTimeout", "URL", "fetch"];
   const typeOf = names.map((name) => `typeof ${name}`).join(",");
   expect(JSON.parse(ask(`JSON.stringify([${typeOf}])`, {}))).toEqual(names.map(() => "undefined"));
@@ -125,7 +127,7 @@ describe.each([
 ])("the what-if in a browser, of the fleet %s under %s", (fleet, policy, at) => {
   const files = { policy: `docs/plans/${policy}.yaml`, nodes: `docs/plans/${fleet}.nodes.json` };
 
-  it("plans what lastcall plan prints, byte by byte", async () => {
+  it("plans what lastcall plan prints, byte for byte", async () => {
     const facts = await factsOf(fleet, policy, at);
     const text = readFileSync(files.policy, "utf8");
     const words = ["plan", "-f", files.policy, "--from", files.nodes, "--at", at, "-o", "json"];
@@ -134,7 +136,7 @@ describe.each([
     expect(`${JSON.stringify(supposed(facts, text).report, undefined, 2)}\n`).toBe(printed);
   });
 
-  it("finds the same under the text that it writes of the policy in the cluster", async () => {
+  it("plans the same for the text that it writes of the cluster's policy", async () => {
     const facts = await factsOf(fleet, policy, at);
     const text = ask("whatIf.policyText(given.facts, 'spot')", { facts });
     expect(parse(text)).toEqual(parse(readFileSync(files.policy, "utf8")));
@@ -143,10 +145,10 @@ describe.each([
   });
 });
 
-describe("a text in the place of a policy", () => {
+describe("a policy text in the what-if", () => {
   const nights = readFileSync("docs/plans/nights.yaml", "utf8");
 
-  it("with a mistake is refused by field, with what was found and what is expected", async () => {
+  it("with a mistake is rejected with the field, what was found and what is expected", async () => {
     const facts = await factsOf("nights", "nights", night);
     const { kind, mistakes } = supposed(facts, nights.replace("min: 30m", "min: soon"));
     expect(kind).toBe("Mistakes");
@@ -157,13 +159,13 @@ describe("a text in the place of a policy", () => {
     ]);
   });
 
-  it("of another name takes the place of the policy too", async () => {
+  it("under another name replaces the policy, too", async () => {
     const facts = await factsOf("nights", "nights", night);
     const { report } = supposed(facts, nights.replace("name: spot", "name: other"));
     expect(report?.policies.map(({ name }) => name)).toEqual(["other"]);
   });
 
-  it("moves a departure that is planned already, and none that a person asked for", async () => {
+  it("moves a planned departure, but not one that a person requested", async () => {
     const facts = await factsOf("nights", "nights", night);
     const before = supposed(facts, nights).departs ?? {};
     const [one, other] = facts.nodes;
@@ -172,7 +174,7 @@ describe("a text in the place of a policy", () => {
       departureOf(one, { cause: "Planned", departAt: before[one.name] as number }),
       departureOf(other, { cause: "Manual", departAt: before[other.name] as number }),
     ];
-    // The window ends before both departures, so that the plan can keep neither of them.
+    // The window ends before both departures, so the plan can keep neither of them.
     const earlier = nights.replace(/end: ["']?06:00["']?/, 'end: "02:00"');
     expect(earlier).not.toBe(nights);
     const { departs = {} } = supposed({ ...facts, departures }, earlier);

@@ -9,7 +9,7 @@ import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 9, 30));
 const japanese = (text: string): string => translated(text, "ja");
-/** Words of Kubernetes and of our own resources, which no language has others for. */
+/** Words of Kubernetes and of Lastcall's resources that are not translated. */
 const kept =
   /DaemonSet|DisruptionTarget|Departure|WaitCompleted|Alertmanager|Allow|Proceed|Block|Skip|Delete|podRule|kubelet|providerID|cordon|emptyDir|hostPath|Node|Pod|API|lifetime\.max|spec\.hold|waves\.restartedAt|gce:\/\/|aws:\/\/\/|azure:\/\/\//g;
 
@@ -21,7 +21,7 @@ function englishIn(text: string, facts: readonly string[]): readonly string[] {
 
 describe("in Japanese", () => {
   it.each(reasons)(
-    "the sentence of %s has all that the core's own has, and no English",
+    "the sentence of %s has all the facts of the English one, and no English",
     (reason) => {
       for (const detail of [undefined, "web: 1 of 3"]) {
         for (const facts of [{}, { at, deadlineAt: at, until: at }]) {
@@ -39,7 +39,7 @@ describe("in Japanese", () => {
   );
 
   it.each(["Spaced", "Missed", "Overdue", "DeadlineBeatsWindow"] as const)(
-    "so has that of a node planned as %s, with what moved it",
+    "the sentence of a node planned as %s does, too, with what moved it",
     (reason) => {
       for (const window of [null, "nights"]) {
         for (const bornFrom of ["Node", "Instance"] as const) {
@@ -66,7 +66,7 @@ describe("in Japanese", () => {
     },
   );
 
-  it("so has that of a node without a plan, for each reason that has one", () => {
+  it("the sentence of a node without a plan does, too, for each reason that has one", () => {
     for (const reason of Object.keys(notPlanned) as (keyof typeof notPlanned)[]) {
       const english = explainPlan(reason, { node: "n1", policy: "spot", detail: "by-karpenter" });
       const text = japanese(english);
@@ -75,18 +75,21 @@ describe("in Japanese", () => {
     }
   });
 
-  it.each(drainReasons as readonly DrainReason[])("so has that of a pod by %s", (reason) => {
-    for (const facts of [
-      { detail: "shop/web", graceSeconds: 12, wantedGraceSeconds: 60 },
-      { detail: "shop/web", graceSeconds: 60, wantedGraceSeconds: 60 },
-    ]) {
-      const english = explainDrain(reason, facts);
-      const text = japanese(english);
-      expect(englishIn(text, ["shop/web"])).toEqual([]);
-      expect(text.includes("12 秒")).toBe(english.includes("12 s"));
-      expect(text.includes("shop/web")).toBe(english.includes("shop/web"));
-    }
-  });
+  it.each(drainReasons as readonly DrainReason[])(
+    "the sentence of a pod with %s does, too",
+    (reason) => {
+      for (const facts of [
+        { detail: "shop/web", graceSeconds: 12, wantedGraceSeconds: 60 },
+        { detail: "shop/web", graceSeconds: 60, wantedGraceSeconds: 60 },
+      ]) {
+        const english = explainDrain(reason, facts);
+        const text = japanese(english);
+        expect(englishIn(text, ["shop/web"])).toEqual([]);
+        expect(text.includes("12 秒")).toBe(english.includes("12 s"));
+        expect(text.includes("shop/web")).toBe(english.includes("shop/web"));
+      }
+    },
+  );
 
   it.each([
     ["All 18 departures are on schedule", "全 18 件の出発は予定どおりです"],
@@ -136,11 +139,11 @@ describe("in Japanese", () => {
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
     ],
     ["Due: n1 is leaving now.", "n1 は出発中です。"],
-  ])("%s is said", (english, text) => {
+  ])("%s is translated", (english, text) => {
     expect(japanese(english)).toBe(text);
   });
 
-  it("what the cluster says, and no core, stays as it is", () => {
+  it("text that does not come from core stays as it is", () => {
     for (const text of [
       "pods is forbidden",
       "2 an hour",
@@ -153,12 +156,12 @@ describe("in Japanese", () => {
   });
 });
 
-it("does not search a text of any length for a sentence of the core", () => {
+it("long text is not searched for a sentence of core", () => {
   const long = `n1 leaves at Z in the window ${", by the spacing of policy ".repeat(20_000)}`;
   expect(japanese(long)).toBe(long);
 });
 
-it("in English every sentence is the core's own", () => {
+it("in English every sentence is core's own", () => {
   const text = explain("DrainDone", { node: "n1" });
   expect(translated(text, "en")).toBe(text);
 });

@@ -3,7 +3,7 @@ import { reasonWords } from "../../src/board/reason-words.ts";
 import { reasons } from "../../src/core/reason/reason.ts";
 import { languages } from "../../src/web/words/languages.ts";
 
-it("each reason of the core has a sentence of its own in each language, and there are no others", () => {
+it("each reason has a sentence of its own in each language, and no other has one", () => {
   expect(Object.keys(reasonWords).toSorted()).toEqual([...reasons].toSorted());
   for (const language of ["en", "ja"] as const) {
     const sentences = reasons.map((reason) => reasonWords[reason][language]);
@@ -12,7 +12,7 @@ it("each reason of the core has a sentence of its own in each language, and ther
   }
 });
 
-/** All texts, those that are made of something too. */
+/** All texts, including those that are built from values. */
 function texts(words: object): readonly [string, string][] {
   return Object.entries(words).flatMap(([key, value]): [string, string][] => {
     if (typeof value === "string") return [[key, value]];
@@ -21,7 +21,7 @@ function texts(words: object): readonly [string, string][] {
   });
 }
 
-it("the languages have the same words, and none is left in the other's", () => {
+it("the languages have the same keys, and no text is left in the other language", () => {
   const [english, japanese] = [texts(languages.en), texts(languages.ja)];
   expect(japanese.map(([key]) => key)).toEqual(english.map(([key]) => key));
   expect(english.filter(([, text]) => text === "")).toEqual([]);

@@ -21,7 +21,7 @@ function create(name: string): Promise<unknown> {
   return api.send({ method: "POST", path: maps, body: { metadata: { name } } });
 }
 
-/** Reads a watch into a list; the list grows as long as the watch lives. */
+/** Reads a watch into a list, which grows as long as the watch lives. */
 function follow(query: Readonly<Record<string, string>>): {
   events: KubeWatchEvent[];
   ended: () => boolean;
@@ -37,7 +37,7 @@ function follow(query: Readonly<Record<string, string>>): {
 }
 
 describe("ModelApi", () => {
-  it("gives the same names and uids to the same seed", async () => {
+  it("creates the same names and uids for the same seed", async () => {
     const other = new ModelApi({ clock, rng: seededRng(7) });
     const body = { metadata: { generateName: "x-" } };
     const [one, two] = [api, other].map((each) =>
@@ -46,14 +46,14 @@ describe("ModelApi", () => {
     expect(one).toEqual(two);
   });
 
-  it("shares one frozen object with every reader", async () => {
+  it("returns the same frozen object to every reader", async () => {
     await create("shared");
     const read = (): unknown => api.handle({ method: "GET", path: `${maps}/shared` }).body;
     expect(read()).toBe(read());
     expect(Object.isFrozen((read() as { metadata: object }).metadata)).toBe(true);
   });
 
-  it("does not look at a body again after it was sent", async () => {
+  it("is not affected by later changes to a request's body", async () => {
     const body = { metadata: { name: "own" }, data: { a: "1" } };
     await api.send({ method: "POST", path: maps, body });
     body.data.a = "2";
@@ -71,7 +71,7 @@ describe("ModelApi", () => {
       expect(watch.ended()).toBe(true);
     });
 
-    it("ends by itself between half an hour and an hour", async () => {
+    it("ends on its own between half an hour and an hour", async () => {
       const watch = follow({});
       await clock.advance(minutes(30));
       expect(watch.ended()).toBe(false);
@@ -79,7 +79,7 @@ describe("ModelApi", () => {
       expect(watch.ended()).toBe(true);
     });
 
-    it("sends a bookmark a minute with the newest version of all", async () => {
+    it("sends a bookmark each minute with the newest version of all objects", async () => {
       const watch = follow({ resourceVersion: "1", allowWatchBookmarks: "true" });
       await clock.advance(seconds(59));
       expect(watch.events).toEqual([]);
@@ -92,7 +92,7 @@ describe("ModelApi", () => {
       ]);
     });
 
-    it("can be broken from outside, and goes on from where it was", async () => {
+    it("can be dropped, and continues from its last version", async () => {
       const first = follow({});
       await create("before");
       await clock.advance(seconds(1));
@@ -106,7 +106,7 @@ describe("ModelApi", () => {
       expect(second.events.map(({ object }) => object.metadata?.name)).toEqual(["between"]);
     });
 
-    it("forgets the oldest changes once its history is full", async () => {
+    it("expires when the history has dropped its version", async () => {
       api = new ModelApi({ clock, rng: seededRng(7), historyLimit: 10 });
       await create("first");
       const { resourceVersion } = (
@@ -119,8 +119,8 @@ describe("ModelApi", () => {
     });
   });
 
-  describe("told to fail", () => {
-    it("gives the answer that it was told, as often as it was told", async () => {
+  describe("with injected failures", () => {
+    it("returns the given answer as often as requested", async () => {
       const answer = { status: 429, body: "Too many requests, please try again later." };
       api.failNext({ match: { method: "GET", path: "configmaps" }, answer, times: 2 });
       const get = async (): Promise<number> =>
@@ -129,19 +129,19 @@ describe("ModelApi", () => {
       expect([await get(), await get(), await get()]).toEqual([429, 429, 200]);
     });
 
-    it("loses a request before anything was done", async () => {
+    it("can lose a request before it is carried out", async () => {
       api.failNext({ match: { method: "POST" }, answer: "Drop" });
       await expect(create("lost")).rejects.toMatchObject({ code: "API_UNREACHABLE" });
       expect(api.handle({ method: "GET", path: `${maps}/lost` }).status).toBe(404);
     });
 
-    it("loses the answer after everything was done", async () => {
+    it("can lose a response after the request was carried out", async () => {
       api.failNext({ match: { path: /configmaps$/ }, answer: "DropAnswer" });
       await expect(create("done")).rejects.toMatchObject({ code: "API_UNREACHABLE" });
       expect(api.handle({ method: "GET", path: `${maps}/done` }).status).toBe(200);
     });
 
-    it("refuses a watch with what it was told", async () => {
+    it("refuses a watch with the given answer", async () => {
       const answer = { status: 403, body: { kind: "Status", code: 403 } };
       api.failNext({ match: { method: "WATCH" }, answer });
       const watch = follow({});
@@ -150,7 +150,7 @@ describe("ModelApi", () => {
       expect(watch.ended()).toBe(true);
     });
 
-    it("answers a list in pages with 410 once its history is compacted", async () => {
+    it("answers a continued list with 410 after a compaction", async () => {
       for (const name of ["a", "b"]) await create(name);
       const first = api.handle({ method: "GET", path: maps, query: { limit: "1" } });
       const token = (first.body as { metadata: { continue: string } }).metadata.continue;
@@ -163,7 +163,7 @@ describe("ModelApi", () => {
     });
   });
 
-  it("drops the objects of a definition with the definition", () => {
+  it("deletes the objects of a custom resource definition with it", () => {
     const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const spec = {
       group: "x.dev",

@@ -39,7 +39,7 @@ function departures(): readonly DepartureObject[] {
   return [...cluster.api.context.store.collection(departureStorage).all()] as DepartureObject[];
 }
 
-it("the agent of a machine that is taken tells the cluster at that instant, with the deadline", async () => {
+it("the agent of a preempted machine reports it at once, with the deadline", async () => {
   const [first] = cluster.cloud.machines();
   await clock.advance(minutes(1));
   expect(departures()).toEqual([]);
@@ -55,10 +55,10 @@ it("the agent of a machine that is taken tells the cluster at that instant, with
   });
 });
 
-it("the machine that comes after it has an agent of its own, which knows nothing of it", async () => {
+it("the machine that replaces it has an agent of its own", async () => {
   const name = cluster.cloud.machines()[0]?.name ?? "";
   cluster.cloud.preempt(name);
-  // Gone after 150 s, made anew 10 s later, and up after another 50 s.
+  // Gone after 150 s, recreated 10 s later, and up after another 50 s.
   await clock.runUntil(plus(startAt, minutes(10)));
   expect(departures()).toHaveLength(1);
   cluster.cloud.preempt(name);

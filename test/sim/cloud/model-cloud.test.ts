@@ -40,7 +40,7 @@ const stable: MachineGroup = {
   price: "Standard",
 };
 
-/** No machine ends but by what a test does to it. */
+/** No machine ends unless a test ends it. */
 const quiet: PreemptionModel = { endOf: () => "Never" };
 
 let clock: VirtualClock;
@@ -80,7 +80,7 @@ function firstSpot(): { name: string; providerID: string; machineId: string } {
   return { name: machine.name, providerID: providerIdOf(machine), machineId: machine.id };
 }
 
-/** The events of the machines of one name, with the seconds since the start. */
+/** The events of all machines with this name, with the seconds since the start. */
 function eventsOf(name: string): readonly string[] {
   return events
     .filter((event) => event.machine.name === name)
@@ -107,7 +107,7 @@ describe("ModelCloud", () => {
     expect(other?.metadata.labels).not.toHaveProperty("cloud.google.com/gke-preemptible");
   });
 
-  it("gives 30 seconds of notice, takes the machine, and makes another under its name", async () => {
+  it("gives 30 seconds of notice, takes the machine, and creates another with its name", async () => {
     const { name, machineId } = firstSpot();
     const before = node(name)?.metadata.uid;
     const bootID = bootIdOf(name);
@@ -127,7 +127,7 @@ describe("ModelCloud", () => {
     expect(bootIdOf(name)).not.toBe(bootID);
   });
 
-  it("comes back to a Node object that was not taken away in time, with another boot", async () => {
+  it("reuses a Node object that was not removed in time, with another bootID", async () => {
     clock = new VirtualClock({ startAt, settle: eventLoopTurn });
     const timings = { forgetNode: minutes(10) };
     cluster = startModelCluster({ clock, seed: 5, groups: [spot], preemptions: quiet, timings });
@@ -141,7 +141,7 @@ describe("ModelCloud", () => {
     expect(after && conditionOf(after, "Ready")?.status).toBe("True");
   });
 
-  it("leaves pods behind as Failed when their machine was shut down under them", async () => {
+  it("leaves pods as Failed if their machine is shut down while they run", async () => {
     const { name } = firstSpot();
     cluster.api.handle({
       method: "POST",
@@ -160,8 +160,8 @@ describe("ModelCloud", () => {
   });
 });
 
-describe("ModelCloud as a releaser of instances", () => {
-  it("describes a machine that is there, and one that is not", async () => {
+describe("ModelCloud as an InstanceReleaser", () => {
+  it("describes a machine that exists, and one that does not", async () => {
     const { providerID, machineId } = firstSpot();
     expect(await cluster.cloud.describe(providerID, signal)).toEqual({
       kind: "Present",
@@ -181,7 +181,7 @@ describe("ModelCloud as a releaser of instances", () => {
     );
   }
 
-  it("recreates: waits until the machine is gone, and a new one comes under its name", async () => {
+  it("recreates: waits until the machine is gone, and creates one with the same name", async () => {
     const { name, machineId } = firstSpot();
     let goneAt: Instant | undefined;
     const released = release("Recreate").then((result) => {
@@ -195,7 +195,7 @@ describe("ModelCloud as a releaser of instances", () => {
     expect(cluster.cloud.machine(name)?.id).not.toBe(machineId);
   });
 
-  it("deletes: the group shrinks", async () => {
+  it("deletes: shrinks the group", async () => {
     const { name } = firstSpot();
     const released = release("Delete");
     await at(200);
@@ -204,7 +204,7 @@ describe("ModelCloud as a releaser of instances", () => {
     expect(nodes()).toHaveLength(2);
   });
 
-  it("leaves a machine alone that took the name of the one that was meant", async () => {
+  it("does not release another machine of the same name", async () => {
     const { name, providerID, machineId } = firstSpot();
     cluster.cloud.preempt(name);
     await at(35);
@@ -223,7 +223,7 @@ describe("ModelCloud as a releaser of instances", () => {
     expect(cluster.cloud.machine(name)?.state).toBe("Running");
   });
 
-  it("fails as it is told to", async () => {
+  it("fails as injected", async () => {
     const error = new LastcallError("CLOUD_RATE_LIMITED", "Cannot describe: too many calls");
     cluster.cloud.failNext({ on: "describe", error });
     const { providerID } = firstSpot();
@@ -231,7 +231,7 @@ describe("ModelCloud as a releaser of instances", () => {
     expect((await cluster.cloud.describe(providerID, signal)).kind).toBe("Present");
   });
 
-  it("stops waiting when the caller hangs up, and goes on with the work", async () => {
+  it("stops waiting when the caller aborts, and completes the release", async () => {
     const { name, providerID, machineId } = firstSpot();
     const abort = new AbortController();
     const request = {
@@ -251,7 +251,7 @@ describe("ModelCloud as a releaser of instances", () => {
 });
 
 describe("a preempted fleet", () => {
-  it("keeps every machine under 24 hours and 50 minutes, whatever happens", async () => {
+  it("ends every machine within 24 hours and 50 minutes", async () => {
     clock = new VirtualClock({ startAt, settle: eventLoopTurn });
     cluster = startModelCluster({ clock, seed: 11, groups: [{ ...spot, size: 40 }] });
     const lives: number[] = [];
@@ -264,7 +264,7 @@ describe("a preempted fleet", () => {
     expect(Math.max(...lives)).toBeGreaterThan(hours(24));
   });
 
-  it("is the same run for the same seed, to the last resourceVersion", async () => {
+  it("behaves the same for the same seed, down to the resourceVersions", async () => {
     const run = async (): Promise<unknown> => {
       clock = new VirtualClock({ startAt, settle: eventLoopTurn });
       cluster = startModelCluster({ clock, seed: 11, groups: [{ ...spot, size: 10 }] });

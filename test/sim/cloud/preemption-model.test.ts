@@ -19,16 +19,16 @@ describe("EmpiricalPreemptions", () => {
   );
 
   it.each(gcpPreemptibleLifetimes.survival.slice(1))(
-    "lets a share of $share live longer than $ageHours h, as was observed",
+    "lets a share of $share live longer than $ageHours h, as observed",
     ({ ageHours, share }) => {
       const longer = lives.filter((life) => life > hours(ageHours)).length / count;
-      // Four standard errors of a share among 20,000.
+      // Four standard errors of a share of 20,000 lives.
       const tolerance = 4 * Math.sqrt((share * (1 - share)) / count);
       expect(Math.abs(longer - share)).toBeLessThan(tolerance);
     },
   );
 
-  it("ends every life after 24 hours and before 24 hours 50 minutes at the latest", () => {
+  it("ends every life within 24 hours 50 minutes", () => {
     const late = lives.filter((life) => life >= hours(24));
     expect(Math.min(...late)).toBeGreaterThanOrEqual(hours(24) + 40_000);
     expect(Math.max(...lives)).toBeLessThanOrEqual(hours(24) + minutes(50));
@@ -37,13 +37,13 @@ describe("EmpiricalPreemptions", () => {
     expect(Math.abs(median - hours(24) - 741_000)).toBeLessThan(30_000);
   });
 
-  it("has the same answer whenever and in whichever order it is asked", () => {
+  it("gives the same answers in any order", () => {
     const again = new EmpiricalPreemptions(1);
     const asked = [3, 1, 2].map((index) => again.endOf(`slot-${index}`, startAt).at - startAt);
     expect(asked).toEqual([lives[3], lives[1], lives[2]]);
   });
 
-  it("preempts by the clock: machines of one slot that are launched apart meet the same candidates", () => {
+  it("preempts by the clock: machines of one slot with different launch times meet the same candidates", () => {
     const laterBornAt = plus(startAt, minutes(10));
     const preempted = Array.from({ length: 2000 }, (_, index) => `slot-${index}`).filter((slot) => {
       const { at } = preemptions.endOf(slot, startAt);
@@ -51,15 +51,15 @@ describe("EmpiricalPreemptions", () => {
     });
     expect(preempted.length).toBeGreaterThan(100);
     for (const slot of preempted) {
-      // In its first ten hours a younger machine is in more danger: what hits the older hits it
-      // too.
+      // In its first ten hours a younger machine is at greater risk: what ends the older one ends
+      // it, too.
       expect(preemptions.endOf(slot, laterBornAt).at).toBeLessThanOrEqual(
         preemptions.endOf(slot, startAt).at,
       );
     }
   });
 
-  it("takes the successor of a machine that it took early as often as any other", () => {
+  it("takes the successor of a machine that was taken early as often as any other", () => {
     const successors = Array.from({ length: count }, (_, index) => `slot-${index}`).flatMap(
       (slot) => {
         const { at } = preemptions.endOf(slot, startAt);
@@ -76,8 +76,8 @@ describe("EmpiricalPreemptions", () => {
     expect(Math.abs(longer - share)).toBeLessThan(4 * standardError);
   });
 
-  it("takes the machines of a fleet independently: no more of them at once than chance has it", () => {
-    // Of fleets of 18, those taken in their first three hours: seed by seed, names as in the demo.
+  it("takes the machines of a fleet independently of each other", () => {
+    // Of fleets of 18, those taken in their first three hours; one seed each, names as in the demo.
     const [fleets, size] = [2000, 18];
     const taken = Array.from({ length: fleets }, (_, seed) => {
       const model = new EmpiricalPreemptions(seed);
@@ -87,7 +87,7 @@ describe("EmpiricalPreemptions", () => {
     const mean = taken.reduce((sum, one) => sum + one, 0) / fleets;
     const variance = taken.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (fleets - 1);
     const share = mean / size;
-    // The share lost by three hours, and the variance of a binomial distribution of that share.
+    // The share lost within three hours, and the variance of a binomial distribution of that share.
     expect(Math.abs(share - (1 - 0.7677))).toBeLessThan(4 * Math.sqrt(0.18 / (fleets * size)));
     const wanted = size * share * (1 - share);
     expect(Math.abs(variance / wanted - 1)).toBeLessThan(4 * Math.sqrt(2 / fleets));
@@ -100,7 +100,7 @@ describe("EmpiricalPreemptions", () => {
 });
 
 describe("gcpPreemptibleLifetimes", () => {
-  it("never rises, and leaves what was observed at 24 hours", () => {
+  it("never rises, and has the observed overtime after 24 hours", () => {
     const shares: readonly number[] = gcpPreemptibleLifetimes.survival.map(({ share }) => share);
     expect(shares).toEqual(shares.toSorted((a, b) => b - a));
     expect(gcpPreemptibleLifetimes.overtimeSeconds[0]).toBe(40);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 
 describe("the scheduler", () => {
-  it("spreads the pods of one owner over zones first and nodes second", async () => {
+  it("spreads the pods of one owner over zones first, and nodes second", async () => {
     for (const [name, zone] of [
       ["a1", "a"],
       ["a2", "a"],
@@ -23,7 +23,7 @@ describe("the scheduler", () => {
     expect(byNode(cluster.pods("web"))).toEqual({ a1: 1, a2: 1, b1: 2 });
   });
 
-  it("places nothing on a cordoned node, and pods wait for the next one", async () => {
+  it("places nothing on a cordoned node; the pods wait for another one", async () => {
     cluster.node("n1");
     cluster.cordon("n1");
     cluster.deployment("web", 1);
@@ -39,7 +39,7 @@ describe("the scheduler", () => {
   it.each([
     ["without a status", {}],
     ["with null for spec and status", { spec: null, status: null }],
-  ])("passes over a node that was written %s, which has no room", async (_, parts) => {
+  ])("skips a node that was created %s, as it has no room", async (_, parts) => {
     cluster.post("/api/v1/nodes", { metadata: { name: "bare" }, ...parts });
     cluster.node("n1");
     cluster.deployment("web", 2, { containers: asking("1") });
@@ -50,7 +50,7 @@ describe("the scheduler", () => {
     expect(byNode(cluster.pods("web"))).toEqual({ n1: 2 });
   });
 
-  it("keeps pods off taints that they do not tolerate", async () => {
+  it("keeps pods off nodes with taints that they do not tolerate", async () => {
     cluster.node("open");
     cluster.node("spot", { taints: [{ key: "spot", value: "true", effect: "NoSchedule" }] });
     cluster.deployment("web", 3);
@@ -61,7 +61,7 @@ describe("the scheduler", () => {
     expect(byNode(cluster.pods("batch"))).toEqual({ open: 1, spot: 2 });
   });
 
-  it("follows a node selector", async () => {
+  it("respects a node selector", async () => {
     cluster.node("n1", { zone: "a" });
     cluster.node("n2", { zone: "b" });
     const nodeSelector = { "topology.kubernetes.io/zone": "b" };
@@ -70,7 +70,7 @@ describe("the scheduler", () => {
     expect(byNode(cluster.pods("web"))).toEqual({ n2: 2 });
   });
 
-  it("fills a node to its processors and no further, and goes on when room is made", async () => {
+  it("fills a node up to its CPUs, and continues when there is room", async () => {
     cluster.node("n1", { cpu: "2" });
     cluster.deployment("big", 3, { containers: asking("1") });
     await cluster.wait(10);
@@ -97,7 +97,7 @@ describe("the kubelet", () => {
     ["exits in its own time when that is within its grace", "3", 3],
     ["is killed at its deadline when it takes longer", "90", 20],
     ["is killed at its deadline when it ignores SIGTERM", "never", 20],
-  ])("a pod that was told to go %s", async (_what, exitSeconds, goneAfterSeconds) => {
+  ])("a pod that is terminated %s", async (_what, exitSeconds, goneAfterSeconds) => {
     cluster.node("n1");
     cluster.deployment("app", 1, {
       annotations: { [podBehaviour.exitSeconds]: exitSeconds },
@@ -112,7 +112,7 @@ describe("the kubelet", () => {
     expect(cluster.pod(name)).toBeUndefined();
   });
 
-  it("obeys a deletion that is shortened on the way", async () => {
+  it("respects a deletion whose grace is shortened later", async () => {
     cluster.node("n1");
     cluster.deployment("deaf", 1, {
       annotations: { [podBehaviour.exitSeconds]: "never" },
@@ -130,7 +130,7 @@ describe("the kubelet", () => {
     expect(cluster.pod(name)).toBeUndefined();
   });
 
-  it("stops regular pods before critical ones when its machine shuts down", async () => {
+  it("stops regular pods before critical ones when its machine is shut down", async () => {
     cluster.node("n1");
     cluster.deployment("web", 1, {
       annotations: { [podBehaviour.exitSeconds]: "never" },
@@ -159,7 +159,7 @@ describe("the kubelet", () => {
     });
   });
 
-  it("does nothing any more on a machine without power", async () => {
+  it("does nothing on a machine without power", async () => {
     cluster.node("n1");
     cluster.deployment("web", 1);
     await cluster.wait(10);
@@ -175,7 +175,7 @@ describe("the kubelet", () => {
 });
 
 describe("workload controllers", () => {
-  it("replace a pod that was evicted, on another node where its own is cordoned", async () => {
+  it("replace an evicted pod on another node if its own is cordoned", async () => {
     cluster.node("n1");
     cluster.deployment("web", 2);
     await cluster.wait(10);
@@ -191,7 +191,7 @@ describe("workload controllers", () => {
     expect(deployment.body).toMatchObject({ status: { readyReplicas: 2, availableReplicas: 2 } });
   });
 
-  it("keep the names of a StatefulSet and bring a lost pod back once it is gone", async () => {
+  it("keep the names of a StatefulSet, and recreate a lost pod once it is gone", async () => {
     cluster.node("n1");
     cluster.statefulSet("db", 3);
     await cluster.wait(4);
@@ -205,7 +205,7 @@ describe("workload controllers", () => {
     expect(cluster.pods("db")).toHaveLength(3);
   });
 
-  it("run one daemon on each node, cordoned ones too, and on each that comes", async () => {
+  it("run one daemon pod on each node, also on cordoned and new ones", async () => {
     cluster.node("n1");
     cluster.cordon("n1");
     cluster.daemonSet("agent");
@@ -215,7 +215,7 @@ describe("workload controllers", () => {
     expect(byNode(cluster.pods("agent"))).toEqual({ n1: 1, n2: 1 });
   });
 
-  it("roll a new template out without going under the wanted number", async () => {
+  it("roll out a new template without dropping below the minimum available", async () => {
     for (const name of ["n1", "n2"]) cluster.node(name);
     cluster.deployment("web", 4);
     await cluster.wait(10);
@@ -236,7 +236,7 @@ describe("workload controllers", () => {
     expect(fewest).toBeGreaterThanOrEqual(3);
   });
 
-  it("run a job to its end, and again the pod that was lost", async () => {
+  it("run a job to completion, and recreate a pod that was evicted", async () => {
     cluster.node("n1");
     const template = {
       metadata: { labels: { app: "job" }, annotations: { [podBehaviour.runSeconds]: "60" } },
@@ -256,7 +256,7 @@ describe("workload controllers", () => {
     expect(job.body).toMatchObject({ status: { succeeded: 1, active: 0 } });
   });
 
-  it("delete what belongs to an owner that is gone", async () => {
+  it("delete the dependents of a deleted owner", async () => {
     cluster.node("n1");
     cluster.deployment("web", 2);
     await cluster.wait(10);
@@ -283,7 +283,7 @@ describe("the disruption controller", () => {
     ],
     ["maxUnavailable 0", { maxUnavailable: 0 }, { expectedPods: 5, desiredHealthy: 5, allowed: 0 }],
     ["minAvailable 9", { minAvailable: 9 }, { expectedPods: 5, desiredHealthy: 9, allowed: 0 }],
-  ])("reads %s over five pods", async (_what, spec, wanted) => {
+  ])("computes %s over five pods", async (_what, spec, wanted) => {
     cluster.node("n1");
     cluster.deployment("web", 5);
     cluster.budget("web", spec);
@@ -297,7 +297,7 @@ describe("the disruption controller", () => {
     });
   });
 
-  it("lets pods go one by one, each once the one before is replaced", async () => {
+  it("allows one eviction at a time, each once the previous pod is replaced", async () => {
     for (const name of ["n1", "n2"]) cluster.node(name);
     cluster.deployment("web", 3);
     cluster.budget("web", { maxUnavailable: 1 });
@@ -310,7 +310,7 @@ describe("the disruption controller", () => {
     expect(cluster.evict(second)).toBe(201);
   });
 
-  it("counts a pod again that was evicted and did not go", async () => {
+  it("counts a pod again whose eviction was accepted but did not happen", async () => {
     cluster.node("n1");
     cluster.deployment("web", 2);
     cluster.budget("web", { minAvailable: 1 });
@@ -327,7 +327,7 @@ describe("the disruption controller", () => {
 });
 
 describe("node controllers", () => {
-  it("taint a cordoned node as long as it is cordoned", async () => {
+  it("taint a node while it is cordoned", async () => {
     cluster.node("n1");
     cluster.cordon("n1");
     await cluster.wait(0);
@@ -339,7 +339,7 @@ describe("node controllers", () => {
     expect(cluster.getNode("n1")?.spec.taints).toBeUndefined();
   });
 
-  it("collect the pods of a Node that is gone, so that they run elsewhere", async () => {
+  it("delete the pods of a deleted Node, so they run elsewhere", async () => {
     cluster.node("n1");
     cluster.deployment("web", 1);
     await cluster.wait(10);
@@ -351,7 +351,7 @@ describe("node controllers", () => {
     expect(byNode(cluster.pods("web"))).toEqual({ n2: 1 });
   });
 
-  it("empty a namespace that is deleted and let it go", async () => {
+  it("empty a deleted namespace, and remove it", async () => {
     cluster.node("n1");
     cluster.post("/api/v1/namespaces", { metadata: { name: "old" } });
     cluster.post("/api/v1/namespaces/old/configmaps", { metadata: { name: "c" } });

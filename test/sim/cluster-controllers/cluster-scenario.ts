@@ -15,7 +15,7 @@ export const startAt: Instant = instant(Date.UTC(2026, 10, 20));
 
 type Map = Readonly<Record<string, string>>;
 
-/** A model cluster without a cloud, driven step by step; time passes only by `wait`. */
+/** A model cluster without a cloud, driven step by step; time advances only in `wait`. */
 export class ClusterScenario {
   readonly clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   readonly api = new ModelApi({ clock: this.clock, rng: seededRng(3) });
@@ -82,7 +82,7 @@ export class ClusterScenario {
     return budgets.get("default", name)?.status as Readonly<Record<string, unknown>>;
   }
 
-  /** How an eviction was answered. */
+  /** The status of the response to an eviction. */
   evict(name: string): number {
     const path = `/api/v1/namespaces/default/pods/${name}/eviction`;
     return this.api.handle({ method: "POST", path, body: { metadata: { name } } }).status;
@@ -134,12 +134,12 @@ interface PodParts {
   readonly terminationGracePeriodSeconds?: number;
 }
 
-/** A container that asks for so much of a processor. */
+/** A container that requests this much CPU. */
 export function asking(cpu: string): readonly object[] {
   return [{ name: "main", image: "app", resources: { requests: { cpu } } }];
 }
 
-/** How many pods are on each node. */
+/** The number of pods on each node. */
 export function byNode(pods: readonly PodObject[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { spec } of pods) {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ClusterScenario } from "./cluster-scenario.ts";
 
-it("A daemon on a machine that shuts down is not made anew without end", async () => {
+it("A DaemonSet's pod on a machine that shuts down is recreated with a backoff", async () => {
   const cluster = new ClusterScenario();
   cluster.node("n1");
   cluster.daemonSet("log-shipper", { tolerations: [{ operator: "Exists" }] });
@@ -14,6 +14,6 @@ it("A daemon on a machine that shuts down is not made anew without end", async (
   });
   cluster.kubelet.shutDown("n1", { regularSeconds: 15, criticalSeconds: 15 });
   await cluster.wait(30);
-  // It fails 1 s after the notice and is replaced at once, then after 1, 2, 4 and 8 s more.
+  // It fails 1 s after the notice and is replaced at once, then after another 1, 2, 4 and 8 s.
   expect(made).toBe(5);
 });

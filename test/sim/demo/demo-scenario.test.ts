@@ -10,7 +10,7 @@ import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 const startAt = instant(Date.UTC(2026, 10, 20));
 const definitions = resourceDefinitions.map(crdOf);
 
-/** What the cloud does to a fleet that nobody looks after, in its first hours. */
+/** What the cloud does to a fleet without a controller in its first hours. */
 async function preemptionsOf(seed: number, nodes: number): Promise<readonly MachineEvent[]> {
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   const events: MachineEvent[] = [];
@@ -37,14 +37,14 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
     expect(Math.max(...launchTimes) - Math.min(...launchTimes)).toBeLessThanOrEqual(minutes(1));
   });
 
-  it("loses its first machine after four minutes, and no other for as long as its notice", () => {
+  it("loses its first machine after four minutes, and no other during that notice", () => {
     expect(noticed[0]).toMatchObject({ at: plus(startAt, minutes(4)), because: "Preempted" });
     expect(noticed[1]?.at).toBeGreaterThan(plus(startAt, seconds(390)));
   });
 
-  it("loses at its 24 hours, within the hour, what is left of those that were launched together", () => {
-    // 18 nodes leave 15 minutes apart from the tenth minute on, at 23 h 30 min: launched 19 h 5 min
-    // before.
+  it("loses the remaining machines at their 24 hours, within an hour of each other", () => {
+    // 18 nodes leave 15 minutes apart from the tenth minute on, at 23 h 30 min: they were launched
+    // 19 h 5 min before.
     const limitAt = plus(startAt, minutes(294));
     const limits = noticed.filter(({ because }) => because === "Limit");
     expect(limits.length).toBeGreaterThan(9);
@@ -55,7 +55,7 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
   });
 });
 
-it("the same seed has the same events, and another seed has others", async () => {
+it("the same seed gives the same events, and another seed gives others", async () => {
   const eventsOf = async (seed: number) =>
     (await preemptionsOf(seed, 6)).map(({ kind, at, machine }) => `${at} ${kind} ${machine.name}`);
   const first = await eventsOf(4);

@@ -11,7 +11,7 @@ import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const manifest = join(import.meta.dirname, "../../../deploy/base/placeholder-priority.yaml");
 
-it("the demo's world has the PriorityClass that placeholders need, as deploy/base installs it", () => {
+it("the demo's world has the PriorityClass of deploy/base for placeholders", () => {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const definitions = resourceDefinitions.map(crdOf);
   const { api } = startDemoWorld({ clock, seed: 1, nodes: 3, definitions });

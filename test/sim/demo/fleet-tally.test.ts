@@ -19,7 +19,7 @@ function startFleet(size: number, preemptions: PreemptionModel = neverPreempted)
 
 type Fleet = ReturnType<typeof startFleet>;
 
-/** A pod without an owner on a node: it asks for a grace and needs some seconds of it. */
+/** Creates a pod without an owner that asks for `grace` seconds and terminates within `exits`. */
 function runPod({ cluster }: Fleet, at: { node: string; grace: number; exits: string }): string {
   const name = `pod-${at.grace}-${at.exits}`;
   const annotations = { [podBehaviour.exitSeconds]: at.exits };
@@ -56,7 +56,7 @@ it.each([
   { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
   { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
 ])(
-  "An eviction after the machine was taken saves no pod that $what: cut $cut, lost $lost",
+  "An eviction after the preemption does not help a pod that $what: cut $cut, lost $lost",
   async (row) => {
     const fleet = startFleet(1);
     const node = fleet.names[0] ?? "";
@@ -87,7 +87,7 @@ it.each([
   expect(fleet.tally.counts()).toMatchObject({ podsCut: row.cut, podsLost: row.lost });
 });
 
-it("The largest loss counts what the cloud takes within a minute, and no more", async () => {
+it("The largest loss counts the machines that the cloud takes within one minute", async () => {
   const fleet = startFleet(4);
   const take = async (index: number, thenSeconds: number): Promise<void> => {
     fleet.cluster.cloud.preempt(fleet.names[index] ?? "");
@@ -108,10 +108,13 @@ it("The largest loss counts what the cloud takes within a minute, and no more", 
 it.each([
   ["at their 24 hours", "Limit", 2],
   ["before their time", "Preempted", 0],
-] as const)("Of machines that the cloud takes %s it counts %s: %i", async (_, because, atLimit) => {
-  const endOf = (_slot: string, bornAt: number) =>
-    bornAt === 0 ? { at: plus(instant(0), hours(24)), because } : ("Never" as const);
-  const fleet = startFleet(2, { endOf });
-  await fleet.clock.advance(hours(25));
-  expect(fleet.tally.counts()).toMatchObject({ preempted: 2, preemptedAtLimit: atLimit });
-});
+] as const)(
+  "Of machines that the cloud takes %s, it counts %s: %i",
+  async (_, because, atLimit) => {
+    const endOf = (_slot: string, bornAt: number) =>
+      bornAt === 0 ? { at: plus(instant(0), hours(24)), because } : ("Never" as const);
+    const fleet = startFleet(2, { endOf });
+    await fleet.clock.advance(hours(25));
+    expect(fleet.tally.counts()).toMatchObject({ preempted: 2, preemptedAtLimit: atLimit });
+  },
+);

@@ -6,7 +6,7 @@ import { NoticeWatch } from "../../../src/sim/demo/notice-watch.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
-it("A notice is told by its pods: who was told, who had ended, and who never did", async () => {
+it("A notice is told by its pods: when each was terminated, when it ended, and which was killed", async () => {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const group = { name: "spot", zone: "z", size: 1, price: "Standard" } as const;
   const timings = { beforeShutdown: seconds(120), notice: seconds(125) };
@@ -40,7 +40,7 @@ it("A notice is told by its pods: who was told, who had ended, and who never did
         terminatingAt: plus(noticedAt, seconds(10)),
         endedAt: plus(noticedAt, seconds(16)),
       },
-      // Nobody told it before the shutdown did, and the power went while it was running.
+      // Only the shutdown terminated it, and the machine lost power while it was still running.
       { name: "stuck", terminatingAt: plus(noticedAt, seconds(120)), isKilled: true },
     ],
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readProtobufObject } from "../../../src/sim/http/protobuf-object.ts";
 
-/** A field of wire type 2: its tag, its length, its bytes; short ones only. */
+/** A field of wire type 2: its tag, length and bytes, for short contents only. */
 function field(number: number, content: string | readonly number[]): readonly number[] {
   const bytes = typeof content === "string" ? [...new TextEncoder().encode(content)] : content;
   return [number * 8 + 2, bytes.length, ...bytes];
@@ -13,7 +13,7 @@ function wrapped(
 ): Uint8Array {
   const type = [...field(1, apiVersion), ...field(2, kind)];
   const magic = [...new TextEncoder().encode("k8s\0")];
-  // What follows are the empty texts for the encoding and the type of the content.
+  // Followed by empty strings for the encoding and the content type.
   return Uint8Array.from([
     ...magic,
     ...field(1, type),
@@ -25,8 +25,8 @@ function wrapped(
 
 const namespace = { apiVersion: "v1", kind: "Namespace" };
 
-describe("An object in protobuf", () => {
-  it("is what it would be in JSON, without what Go writes for nothing", () => {
+describe("an object in protobuf", () => {
+  it("is read as in JSON, without the empty values that Go writes", () => {
     const entry = [...field(1, "team"), ...field(2, "shop")];
     const metadata = [
       ...field(1, "x"),
@@ -44,7 +44,7 @@ describe("An object in protobuf", () => {
     });
   });
 
-  it("has its lists, in order, and numbers of more than one byte", () => {
+  it("is read with its lists in order, and with multi-byte numbers", () => {
     const port = [3 * 8, 0x90, 0x3f];
     const container = [...field(1, "c"), ...field(3, "sleep"), ...field(3, "9"), ...field(6, port)];
     const template = field(2, field(2, container));
@@ -70,7 +70,7 @@ describe("An object in protobuf", () => {
     ["a length past its end", wrapped(namespace, [1 * 8 + 2, 99])],
     ["another beginning", Uint8Array.from([1, 2, 3, 4, 5])],
     ["nothing in it", new Uint8Array()],
-  ])("is not read at all where it has %s", (_, bytes) => {
+  ])("is not read if it has %s", (_, bytes) => {
     expect(readProtobufObject(bytes)).toBeUndefined();
   });
 });

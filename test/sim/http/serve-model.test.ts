@@ -48,7 +48,7 @@ describe("the HTTP server of the model", () => {
     expect([again.status, await again.json()]).toMatchObject([404, { reason: "NotFound" }]);
   });
 
-  it("prints a Table for those who ask for one, with ages by the model's own clock", async () => {
+  it("returns a Table if requested, with ages by the model's clock", async () => {
     api.handle({ method: "POST", path: "/api/v1/nodes", body: node("n1") });
     api.handle({
       method: "PATCH",
@@ -74,7 +74,7 @@ describe("the HTTP server of the model", () => {
     ]);
   });
 
-  it("prints custom resources by the columns of their definition", async () => {
+  it("prints custom resources with the columns of their definition", async () => {
     const schema = {
       openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     };
@@ -108,7 +108,7 @@ describe("the HTTP server of the model", () => {
     expect(rows[0]?.cells).toEqual(["n1", "Draining", "5m"]);
   });
 
-  it("streams a watch line by line until the client hangs up", async () => {
+  it("streams a watch line by line until the client disconnects", async () => {
     const abort = new AbortController();
     const path = "/api/v1/nodes?watch=true&resourceVersion=1";
     const answer = await fetch(server.url + path, { signal: abort.signal });
@@ -122,7 +122,7 @@ describe("the HTTP server of the model", () => {
     abort.abort();
   });
 
-  it("refuses a watch of nothing with an answer instead of a stream", async () => {
+  it("answers a watch of an unknown resource with 404 instead of a stream", async () => {
     const answer = await fetch(`${server.url}/api/v1/things?watch=true`);
     expect(answer.status).toBe(404);
   });
@@ -130,7 +130,7 @@ describe("the HTTP server of the model", () => {
   it.each([
     ["a web page", { origin: "https://example.com" }],
     ["a name that was pointed at loopback", { host: "rebound.example.com" }],
-  ])("refuses requests of %s", async (_what, headers) => {
+  ])("rejects requests from %s", async (_what, headers) => {
     const status = await new Promise((resolve, reject) => {
       request(`${server.url}/api/v1/nodes`, { headers }, (answer) => {
         answer.resume();
@@ -146,7 +146,7 @@ describe("the HTTP server of the model", () => {
     ["no JSON", "{", "application/json", 400],
     ["more than 3 MiB", "x".repeat(3 * 1024 * 1024 + 1), "application/json", 413],
     ["protobuf of a kind it does not know", "k8s", "application/vnd.kubernetes.protobuf", 415],
-  ])("refuses a body that is %s", async (_what, body, contentType, status) => {
+  ])("rejects a body that is %s", async (_what, body, contentType, status) => {
     const answer = await fetch(`${server.url}/api/v1/nodes`, {
       method: "POST",
       body,
@@ -155,7 +155,7 @@ describe("the HTTP server of the model", () => {
     expect(answer.status).toBe(status);
   });
 
-  it("says that its port is taken in one sentence", async () => {
+  it("reports that its port is taken", async () => {
     const port = Number(new URL(server.url).port);
     await expect(serveModel({ api, port })).rejects.toMatchObject({ code: "PORT_TAKEN" });
   });

@@ -28,7 +28,7 @@ let cluster: ModelCluster;
 let monitor: InvariantMonitor;
 let api: KubeApi;
 
-/** The demo's world without a controller: the test plays one, a bad one. */
+/** The demo's world without a controller: the test plays a bad one. */
 beforeEach(async () => {
   clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   const definitions = resourceDefinitions.map(crdOf);
@@ -71,7 +71,7 @@ function node(index: number): Node {
   return { name: found.metadata.name, uid: found.metadata.uid, providerID };
 }
 
-/** A Departure that has come to `phase`; its deadline is within the machine's life. */
+/** Creates a Departure in `phase`, with a deadline within the machine's life. */
 async function depart(one: Node, how: { phase: string; departsAfterMinutes?: number }) {
   const name = `${one.name}-x`;
   const deadlineAt = formatInstant(plus(clock.now(), minutes(1)));
@@ -123,19 +123,19 @@ async function release(one: Node): Promise<void> {
   await clock.advance(seconds(1));
 }
 
-/** The names of the invariants that were broken, each once. */
+/** The names of the broken invariants, each once. */
 function broken(): readonly string[] {
   return [...new Set(monitor.finish().map(({ invariant }) => invariant))];
 }
 
-describe("A run in which all goes well", () => {
+describe("a correct run", () => {
   it("breaks no invariant", async () => {
     const one = node(0);
     await depart(one, { phase: "Preparing" });
     await cordon(one);
     await toPhase(one, { phase: "Draining" });
     for (const name of podsOn(one)) {
-      // A budget may want the former pod's successor first.
+      // A budget may require the previous pod's successor first.
       await clock.advance(minutes(2));
       await evict(name);
     }
@@ -264,15 +264,15 @@ const misdeeds: readonly [invariant: string, what: string, misdeed: () => Promis
   ],
 ];
 
-describe("A controller is found out that", () => {
+describe("a bad controller", () => {
   it.each(misdeeds)("breaks %s: it %s", async (invariant, _, misdeed) => {
     await misdeed();
     expect(broken()).toEqual([invariant]);
   });
 
-  it("breaks budget-is-kept: its evictions leave too few, whatever the budget's status says", async () => {
-    // checkout wants all but one of its three: two evictions at once are one too many. The server
-    // would refuse the second, so its book-keeping is made to forget the first.
+  it("breaks budget-is-kept: its evictions leave too few pods, whatever the budget's status says", async () => {
+    // checkout needs all but one of its three pods: two evictions at once are one too many. The
+    // server would refuse the second, so its status is made to forget the first.
     const { store } = cluster.api.context;
     const budgets = store.collection("poddisruptionbudgets.policy");
     const names = store

@@ -10,7 +10,7 @@ function newClock(): VirtualClock {
 }
 
 describe("VirtualClock", () => {
-  it("stands still while nobody runs it", async () => {
+  it("stands still unless it is advanced", async () => {
     const clock = newClock();
     let rang = false;
     void clock.sleep(seconds(1)).then(() => {
@@ -20,7 +20,7 @@ describe("VirtualClock", () => {
     expect([clock.now(), rang]).toEqual([startAt, false]);
   });
 
-  it("wakes every sleeper at its own instant, in the order of time", async () => {
+  it("wakes every sleeper at its own time, in order", async () => {
     const clock = newClock();
     const fired: [string, number][] = [];
     for (const [name, span] of [
@@ -38,7 +38,7 @@ describe("VirtualClock", () => {
     ]);
   });
 
-  it("wakes sleepers of one instant in the order in which they lay down", async () => {
+  it("wakes sleepers of one instant in the order in which they started to sleep", async () => {
     const clock = newClock();
     const fired: string[] = [];
     for (const name of ["first", "second", "third"]) {
@@ -48,7 +48,7 @@ describe("VirtualClock", () => {
     expect(fired).toEqual(["first", "second", "third"]);
   });
 
-  it("lets all promise work come to rest before it jumps on", async () => {
+  it("lets all promises settle before it moves on", async () => {
     const clock = newClock();
     const seen: number[] = [];
     void (async () => {
@@ -63,7 +63,7 @@ describe("VirtualClock", () => {
     expect(seen).toEqual([1000, 2000]);
   });
 
-  it("stops at the instant it was told and leaves later sleepers asleep", async () => {
+  it("stops at the given time, and leaves later sleepers asleep", async () => {
     const clock = newClock();
     let rang = false;
     void clock.sleep(seconds(11)).then(() => {
@@ -74,7 +74,7 @@ describe("VirtualClock", () => {
     expect(clock.nextDueAt()).toBe(plus(startAt, seconds(11)));
   });
 
-  it("wakes a sleeper with the signal's reason as soon as it aborts", async () => {
+  it("rejects a sleep with the signal's reason as soon as it aborts", async () => {
     const clock = newClock();
     const abort = new AbortController();
     const slept = clock.sleep(seconds(9), abort.signal).catch((reason: unknown) => reason);
@@ -84,7 +84,7 @@ describe("VirtualClock", () => {
     await expect(clock.sleep(seconds(1), abort.signal)).rejects.toBe("enough");
   });
 
-  it("wakes whoever sleeps until an instant as the wall clock is set past that, and goes on from there", async () => {
+  it("wakes a sleepUntil when the wall clock is set past its time, and continues from there", async () => {
     const clock = newClock();
     const woken: [string, number][] = [];
     const wakes = (name: string) => () => void woken.push([name, clock.monotonic()]);
@@ -103,7 +103,7 @@ describe("VirtualClock", () => {
     expect([clock.now(), clock.monotonic()]).toEqual([plus(startAt, seconds(300)), 210_000]);
   });
 
-  it("says whether what was waited for came to be in time", async () => {
+  it("reports whether a condition became true in time", async () => {
     const clock = newClock();
     let done = false;
     void clock.sleep(seconds(30)).then(() => {
