@@ -256,7 +256,7 @@ describe("the facts of a budget", () => {
     },
   };
 
-  it("are what a drain needs", () => {
+  it("are selector, limits and current counts", () => {
     expect(translateBudget(budget)).toEqual({
       namespace: "shop",
       name: "web",
