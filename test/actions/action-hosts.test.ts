@@ -47,7 +47,7 @@ describe("--action-hosts", () => {
     expect(mayReach(parseActionHosts(`hooks.example,${named}:80`), to)).toBe(false);
   });
 
-  it("keeps a host name from resolving to a link-local address with a zone, which cannot be allowed", () => {
+  it("keeps a host name from resolving to a link-local address with a zone", () => {
     const to = { host: "hooks.example", port: 443, address: "fe80::1%eth0" };
     expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(false);
   });

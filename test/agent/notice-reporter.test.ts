@@ -234,7 +234,7 @@ describe("a second notice for the same node", () => {
     });
   });
 
-  it("does not turn an interruption into a notice that a policy may ignore, however early it is", async () => {
+  it("keeps the cause when a notice follows that a policy may ignore, however early it is", async () => {
     await reporter.report(spot, never);
     const nearer = plus(nowAt, seconds(60));
     const maintenance: MachineNotice = {

@@ -119,7 +119,7 @@ describe("from the cloud's notice to the cordon", () => {
     expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
   });
 
-  it("an event that stays listed as canceled uncordons the node once, but not after a person's cordon", async () => {
+  it("an event that stays listed as canceled uncordons the node once, and fights no person", async () => {
     await start({ lifetime: {} });
     const event = notice("ScheduledMaintenance", 600);
     await keepSaying([event], 5);
@@ -206,7 +206,7 @@ describe("from the cloud's notice to the cordon", () => {
     expect(ignored[0]?.status).toMatchObject({ phase: "Ended", reason: "NoticeIgnored" });
   });
 
-  it("a rebalance recommendation that the policy handles and the next interruption are one departure", async () => {
+  it("a rebalance recommendation that is acted on and the next interruption are one departure", async () => {
     await start({ lifetime: {}, onNotice: { rebalance: "Drain" } });
     const early = notice("RebalanceRecommendation");
     await keepSaying([early], 5);

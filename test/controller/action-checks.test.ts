@@ -28,7 +28,7 @@ const forbidden = {
 } as const;
 
 describe("the check of a policy's actions", () => {
-  it("reports a problem by field and value before the first notice, and withdraws it once it is fixed", async () => {
+  it("reports a problem by field and value before the first notice, until it is fixed", async () => {
     stage.tell.problem = forbidden;
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },

@@ -112,7 +112,7 @@ describe("while status writes wait behind evictions", () => {
     expect(stage.states).toEqual({ targets: "Done", mute: "Done" });
   });
 
-  it("deregisterTargets runs at once even if a status write waits already, and hurries that write", async () => {
+  it("deregisterTargets also hurries a status write that waits already", async () => {
     stage.start([targets]);
     await stage.world.pass(seconds(5));
     rush();

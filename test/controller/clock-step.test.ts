@@ -27,7 +27,7 @@ async function askedAfter(noticeSeconds: number, setForwardBy: number): Promise<
   return ((askedMs ?? Number.NaN) - noticedMs) / 1000;
 }
 
-it("a pod that a notice evicts late is evicted earlier by as much as the wall clock is set forward", async () => {
+it("a late eviction at a notice moves forward with the wall clock when that is set forward", async () => {
   const asked = await askedAfter(300, 0);
   expect(asked).toBeGreaterThan(240);
   expect(await askedAfter(300, 100)).toBeCloseTo(asked - 100, 1);

@@ -132,7 +132,7 @@ describe("launch times", () => {
     expect(await tell(node("n1"))).toEqual({ launchTimes: [bornAt], waited: 0 });
   });
 
-  it("that cannot be read are counted each time, logged once, and requested again with a growing pause", async () => {
+  it("that cannot be read are counted each time, logged once, and requested less and less often", async () => {
     const { clock, launchTimes, said, counted, tell } = stage();
     launchTimes.fault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot list: no right");
     expect(await tell(node("n1"))).toEqual({ launchTimes: [undefined], waited: 0.2 });

@@ -103,7 +103,7 @@ function inModelTerms(object: KubeObject): KubeObject {
   return JSON.parse(text) as KubeObject;
 }
 
-it("nine nodes with sixty pods under budgets are rotated as the judge of the real control plane demands", async () => {
+it("nine nodes with sixty pods are rotated, and the real control plane's judge finds no fault", async () => {
   const world = new ModelWorld();
   for (let place = 0; place < 9; place += 1) {
     world.addNode(`spot-${place + 1}`, "bcd"[place % 3] as string, { generation: "1" });

@@ -66,7 +66,7 @@ describe("a fleet under a policy", () => {
     await running;
   });
 
-  it("cordons each node before the first eviction, and releases its machine before it removes the Node", async () => {
+  it("cordons each node before it evicts, and releases its machine before it removes the Node", async () => {
     const world = fleet();
     await rotated(world);
     for (const name of ["n0", "n1", "n2", "n3"]) {

@@ -50,7 +50,7 @@ function serviceAccount(token = "pod-token"): string {
 const podEnv = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
 describe("the search for a cluster", () => {
-  it("tries the given file, KUBECONFIG, the pod's service account and the home directory, in this order", async () => {
+  it("tries the given file, KUBECONFIG, the service account and the home directory, in this order", async () => {
     const named = write("named", kubeconfig({ name: "named" }));
     const listed = write("listed", kubeconfig({ name: "listed" }));
     write("home/.kube/config", kubeconfig({ name: "home" }));

@@ -248,7 +248,7 @@ describe("a missing response", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  it("counts its timeout from when the request is sent, and a request waits for that until it is due", async () => {
+  it("counts its timeout from when the request is sent, which it waits for until it is due", async () => {
     const arrived: string[] = [];
     const script: Script = ({ url }) => void arrived.push(url ?? "");
     const { server, api, clock } = await setUp(script, { maxSockets: 1 });

@@ -70,7 +70,7 @@ describe("RequestLanes", () => {
     expect([now.count, later.count]).toEqual([1, 4]);
   });
 
-  it("admits eight Now requests, such as evictions, while a First request, such as a cordon, is in flight", async () => {
+  it("admits eight Now requests, such as evictions, while a First request is in flight", async () => {
     const lanes = new RequestLanes(64);
     const first = crowd(lanes, "First", 20);
     const now = crowd(lanes, "Now", 20);

@@ -43,7 +43,7 @@ describe("EmpiricalPreemptions", () => {
     expect(asked).toEqual([lives[3], lives[1], lives[2]]);
   });
 
-  it("preempts by the clock: machines of one slot with different launch times meet the same candidates", () => {
+  it("preempts by the clock: machines launched apart in one slot meet the same candidates", () => {
     const laterBornAt = plus(startAt, minutes(10));
     const preempted = Array.from({ length: 2000 }, (_, index) => `slot-${index}`).filter((slot) => {
       const { at } = preemptions.endOf(slot, startAt);
