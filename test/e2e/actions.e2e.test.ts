@@ -1,7 +1,7 @@
 /**
- * Actions around a departure on a real control plane, with the controller's own rights: a silence,
- * a thread, a signed webhook; the controller killed in between; a notice that is withdrawn; what is
- * wrong with a policy's actions.
+ * Actions around a departure on a real control plane, with the controller's own permissions: a
+ * silence, a Slack thread and a signed webhook; a controller that is killed in between; a withdrawn
+ * notice; and policies whose actions cannot work.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -142,7 +142,7 @@ async function takeMachine(node: string): Promise<void> {
 describe("a node under notice", () => {
   let name: string;
 
-  test("is muted and announced while it is drained, and one action that fails stops nothing", async () => {
+  test("is silenced and announced; an action for planned departures is skipped", async () => {
     ({ name } = await makeDeparture(world.plane, "spot-1", { spec: noticeOf(120) }));
     await world.until("its node is drained", () => isDrained(name));
     await world.until("its actions have ended", async () => {
@@ -161,7 +161,7 @@ describe("a node under notice", () => {
     ]);
   });
 
-  test("is summed up in its thread and by a signed event once its machine is gone", async () => {
+  test("is summed up in the Slack thread and a signed event once its machine is gone", async () => {
     await takeMachine("spot-1");
     await world.until("all has been told", async () => {
       const { told, event } = await statesOf(name);
@@ -183,8 +183,8 @@ describe("a node under notice", () => {
   });
 });
 
-describe("a controller that is killed while an action is under way", () => {
-  test("is followed by one that does the rest and repeats nothing but the message", async () => {
+describe("a controller that is killed while an action is running", () => {
+  test("is succeeded by one that completes the rest and retries only the message", async () => {
     const sent = slack.requests.length;
     let isAsked = false;
     slack.override = () => {
@@ -209,8 +209,8 @@ describe("a controller that is killed while an action is under way", () => {
   });
 });
 
-describe("a notice that is withdrawn", () => {
-  test("ends the silence, and its node is back at work", async () => {
+describe("a withdrawn notice", () => {
+  test("expires the silence and uncordons the node", async () => {
     const { name } = await makeDeparture(world.plane, "spot-3", { spec: noticeOf(120) });
     await world.until("it is muted", async () => (await statesOf(name)).mute === "Done");
     const ours = () => silences.filter(({ comment }) => comment.includes("spot-3"));
@@ -248,7 +248,7 @@ describe("a policy whose action cannot work", () => {
       "a key that is not there",
       { cloudEvents: { url: "WEBHOOK", secretRef: { name: "lastcall-actions", key: "no" } } },
     ],
-  ])("says so before the first notice: %s", async (_, action) => {
+  ])("is reported as not ready before any notice: %s", async (_, action) => {
     const written = JSON.stringify(action).replace("WEBHOOK", webhook.url);
     const bad = { name: "bad", at: "AtEnd", ...(JSON.parse(written) as object) };
     await world.applyPolicy({ actions: [bad] });

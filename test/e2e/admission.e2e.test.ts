@@ -63,7 +63,7 @@ interface Template {
   readonly spec?: { readonly template?: Template; readonly jobTemplate?: Template };
 }
 
-/** The part of an object that its pods are made from; of a Pod the whole. */
+/** The part of an object that its pods are made from; for a Pod, all of it. */
 function templateOf(object: Template): Template {
   const inner = object.spec?.template ?? object.spec?.jobTemplate;
   return inner === undefined ? object : templateOf(inner);
@@ -78,13 +78,13 @@ const slow = { terminationGracePeriodSeconds: 60, ...onSpot };
 const said = (wanted: number, budget: number) =>
   `asks for ${wanted} s of terminationGracePeriodSeconds, and a Spot node gives ${budget} s (lastcall audit: grace-cut)`;
 
-/** Sets the policy up as a user does, and waits until the server has taken it in. */
+/** Installs the policy as a user does. */
 async function setUp(...flags: string[]): Promise<void> {
   const args = ["setup", "admission", "--apply", "--kubeconfig", plane.kubeconfig, ...flags];
   expect(await runLastcall(args, { folder })).toMatchObject({ code: 0 });
 }
 
-/** Each kind has a policy and a binding of its own, which reach the server's watches one by one. */
+/** Each kind has its own policy and binding, which reach the API server's watches one by one. */
 async function untilInForce(
   pod: object,
   isJudged: (result: KubectlResult) => boolean,
@@ -99,13 +99,13 @@ async function untilInForce(
   }
 }
 
-describe("the admission policy as it is printed without flags", () => {
+describe("the admission policy without flags", () => {
   beforeAll(async () => {
     await setUp();
     await untilInForce(slow, ({ stderr }) => stderr !== "");
   });
 
-  test("lets a workload in and has kubectl show the warning", async () => {
+  test("admits a slow workload, and kubectl shows the warning", async () => {
     const { code, stderr } = await apply(deployment("slow", slow));
 
     expect(code).toBe(0);
@@ -124,7 +124,7 @@ describe("the admission policy as it is printed without flags", () => {
       },
     ],
     ["that names no Spot node", { terminationGracePeriodSeconds: 60 }],
-  ])("is silent on a workload %s", async (_, pod) => {
+  ])("does not warn about a workload %s", async (_, pod) => {
     expect(await apply(deployment("silent", pod), dryRun)).toMatchObject({ code: 0, stderr: "" });
   });
 
@@ -164,27 +164,27 @@ describe("the admission policy as it is printed without flags", () => {
         ],
       },
     ],
-  ])("knows a workload that names Spot nodes by %s", async (_, placing) => {
+  ])("warns about a workload that selects Spot nodes by %s", async (_, placing) => {
     const pod = { terminationGracePeriodSeconds: 40, ...placing };
 
     expect((await apply(deployment("placed", pod), dryRun)).stderr).toContain(said(40, 15));
   });
 
-  test.each(["Pod", "Job", "CronJob", "ReplicationController"])("judges a %s", async (kind) => {
+  test.each(["Pod", "Job", "CronJob", "ReplicationController"])("covers a %s", async (kind) => {
     const { code, stderr } = await apply(ofKind(kind, slow), dryRun);
 
     expect(code).toBe(0);
     expect(stderr).toContain(said(60, 15));
   });
 
-  test("leaves what a controller makes alone: its owner was judged", async () => {
+  test("ignores an object that a controller owns, because the owner was checked", async () => {
     const owner = { apiVersion: "apps/v1", kind: "Made", name: "by", uid: "1", controller: true };
     const owned = deployment("owned", slow, { ownerReferences: [owner] });
 
     expect(await apply(owned, dryRun)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  describe("where its author asks not to be told", () => {
+  describe("with the annotation audit-ignore", () => {
     const ignore = "lastcall.dev/audit-ignore";
     const annotated = (text: string) => ({ annotations: { [ignore]: text } });
 
@@ -195,7 +195,7 @@ describe("the admission policy as it is printed without flags", () => {
         "of this rule on a line of its own",
         "no-spread: one is enough\n  grace-cut: it can be killed",
       ],
-    ])("is silent, %s", async (_, text) => {
+    ])("does not warn given an exemption %s", async (_, text) => {
       const asked = deployment("asked", slow, annotated(text));
 
       expect(await apply(asked, dryRun)).toMatchObject({ code: 0, stderr: "" });
@@ -206,14 +206,14 @@ describe("the admission policy as it is printed without flags", () => {
       ["without a reason", "grace-cut"],
       ["with nothing behind the colon", "grace-cut:\nno-spread: one is enough"],
       ["of a rule that only ends alike", "not-grace-cut: it can be killed"],
-    ])("tells %s", async (_, text) => {
+    ])("warns despite an exemption %s", async (_, text) => {
       const asked = deployment("asked", slow, annotated(text));
 
       expect((await apply(asked, dryRun)).stderr).toContain(said(60, 15));
     });
 
     test.each(["Job", "CronJob", "ReplicationController", "Pod"])(
-      "looks at the pods of a %s, too",
+      "also reads the annotation on the pods of a %s",
       async (kind) => {
         const object = ofKind(kind, slow);
         templateOf(object).metadata = {
@@ -226,7 +226,7 @@ describe("the admission policy as it is printed without flags", () => {
     );
   });
 
-  test("takes another budget from its ConfigMap", async () => {
+  test("uses a changed budget from its ConfigMap", async () => {
     const patch = JSON.stringify({ data: { regularSeconds: "50" } });
     await mustRun(plane, [
       "patch",
@@ -248,23 +248,23 @@ describe("the admission policy with --action Deny", () => {
   beforeAll(async () => {
     await mustRun(plane, ["delete", "deployment", "--all"]);
     await mustRun(plane, ["apply", "-f", "-"], deployment("before", slow));
-    // Over what is there: with all bindings deleted first, the server (seen with 1.36.3) goes on
-    // with the parameters that it had.
+    // Applied over the existing objects: if all bindings are deleted first, the API server (seen
+    // with 1.36.3) keeps using the old parameters.
     await setUp("--action", "Deny", "--platform", "gke-25", "--scope", "Possible");
-    // Action, budget and scope reach the server's own watches one after the other.
+    // Action, budget and scope reach the API server's watches one after the other.
     await untilInForce({ terminationGracePeriodSeconds: 60 }, ({ code, stderr }) => {
       return code !== 0 && stderr.includes(said(60, 25));
     });
   });
 
-  test("refuses a workload over the budget of the platform", async () => {
+  test("rejects a workload over the platform's budget", async () => {
     const { code, stderr } = await apply(deployment("slow", slow));
 
     expect(code).toBe(1);
     expect(stderr).toContain(said(60, 25));
   });
 
-  test("refuses, with --scope Possible, one that does not keep off Spot nodes", async () => {
+  test("rejects, with --scope Possible, a workload that may land on Spot nodes", async () => {
     const anywhere = deployment("anywhere", { terminationGracePeriodSeconds: 26 });
     const stable = { "karpenter.sh/capacity-type": "on-demand" };
     const kept = deployment("kept", { terminationGracePeriodSeconds: 26, nodeSelector: stable });
@@ -273,7 +273,7 @@ describe("the admission policy with --action Deny", () => {
     expect(await apply(kept, dryRun)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("lets what was there before be changed, as long as its pods stay as they are", async () => {
+  test("allows updates to an existing workload unless they change its pod template", async () => {
     const annotate = ["annotate", "deployment", "before", "seen=true"];
     expect(await plane.kubectl(annotate)).toMatchObject({ code: 0 });
     expect(await plane.kubectl(["scale", "deployment", "before", "--replicas=3"])).toMatchObject({
@@ -288,7 +288,7 @@ describe("the admission policy with --action Deny", () => {
     expect(patched.stderr).toContain(said(90, 25));
   });
 
-  test("holds critical pods to the critical share", async () => {
+  test("checks critical pods against the grace budget of critical pods", async () => {
     const critical = {
       ...slow,
       priorityClassName: "system-cluster-critical",

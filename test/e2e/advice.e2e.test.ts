@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-/** The cloud's word about a node, as an agent writes it. */
+/** Reports a cloud's notice about a node, as an agent does. */
 async function tell(name: string, spec: object): Promise<void> {
   const { body: node } = await world.plane.request({ path: `/api/v1/nodes/${name}` });
   const { status } = await world.plane.request({
@@ -53,7 +53,7 @@ async function phases(): Promise<readonly (string | undefined)[]> {
   return ofAdvice.map(({ status }) => status?.phase);
 }
 
-test("six recommendations under a budget of one: one begins, and five say that they wait", async () => {
+test("six recommendations under a budget of one: five departures are held", async () => {
   const source = "agent/aws/rebalance";
   await Promise.all(
     advised.map((name) => tell(name, { cause: "RebalanceRecommendation", source })),
@@ -63,7 +63,7 @@ test("six recommendations under a budget of one: one begins, and five say that t
   });
 });
 
-test("an interruption amid them is acted upon at once", async () => {
+test("an interruption of another node is acted on at once", async () => {
   const deadlineAt = formatInstant(plus(instant(Date.now()), minutes(10)));
   const source = "agent/aws/spot-instance-action";
   await tell(interrupted, { cause: "SpotInterruption", source, deadlineAt });
@@ -81,7 +81,7 @@ test("an interruption amid them is acted upon at once", async () => {
   await deleteNode(world.plane, interrupted);
 });
 
-test("all six leave in the end, and no two of them were cordoned at the same time", async () => {
+test("all six leave in the end, and no two of them are cordoned at the same time", async () => {
   await world.until(
     "six departures have ended",
     async () => (await phases()).filter((phase) => phase === "Ended").length === 6,

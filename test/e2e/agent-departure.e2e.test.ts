@@ -1,5 +1,5 @@
 /**
- * What a stolen token of an agent can write in a Departure of its own node, on a real API server.
+ * What a stolen agent token can write to a Departure of its own node, on a real API server.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { departureName } from "../../src/core/departure/departure.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.plane.stop());
 
-describe("the name of a departure that an agent makes", () => {
+describe("the name of a Departure that an agent creates", () => {
   const uid8 = (node: string) => world.uids.get(node)?.slice(0, 8);
 
   test.each([
@@ -58,7 +58,7 @@ describe("the name of a departure that an agent makes", () => {
     expect(refused.body.message).toContain("names of its own node only");
   });
 
-  test("is not taken for a pattern: a dot stands for itself", async () => {
+  test("is not treated as a pattern: a dot matches only a dot", async () => {
     const name = `${dotted.replaceAll(".", "x")}-${uid8(dotted)}`;
     expect((await world.create(dotted, world.departure(dotted, { name }))).status).toBe(403);
   });
@@ -66,14 +66,14 @@ describe("the name of a departure that an agent makes", () => {
 
 const notice = "lastcall.dev/notice";
 
-describe("what an agent writes in a departure of its own node", () => {
+describe("a Departure that an agent creates for its own node", () => {
   test.each([
     ["SpotInterruption", "aws/spot-instance-action"],
     ["RebalanceRecommendation", "aws/rebalance"],
     ["ScheduledMaintenance", "azure/scheduled-events"],
     ["LifecycleHook", "aws/target-lifecycle-state"],
     ["SpotInterruption", "gcp/preempted"],
-  ])("may have the cause %s by %s", async (cause, source) => {
+  ])("may have the cause %s from the source %s", async (cause, source) => {
     const spec = { cause, source: `agent/${source}`, deadlineAt: "2026-11-20T00:02:00Z" };
     const metadata = { annotations: { [notice]: "event-1,event-2" } };
     expect((await world.create(own, world.departure(own, { spec, metadata }))).status).toBe(201);
@@ -102,13 +102,13 @@ describe("what an agent writes in a departure of its own node", () => {
     ],
     ["an annotation of others", { metadata: { annotations: { a: "b" } } }],
     ["a notice without an end", { metadata: { annotations: { [notice]: "x".repeat(16_385) } } }],
-  ])("has not %s", async (_, change: Change) => {
+  ])("is rejected with %s", async (_, change: Change) => {
     const refused = await world.create(own, world.departure(own, change));
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain("an agent");
   });
 
-  test("has no machine: the controller finds that by the node", async () => {
+  test("may not have a providerID, but may have a bootID", async () => {
     const node = { ...world.identity(own), providerID: "gce://p/z/other" };
     const refused = await world.create(own, world.departure(own, { spec: { node } }));
     expect(refused.status).toBe(403);
@@ -120,7 +120,7 @@ describe("what an agent writes in a departure of its own node", () => {
   });
 });
 
-describe("what an agent changes in a departure of its own node", () => {
+describe("changes by an agent to a Departure of its own node", () => {
   const name = () => departureName(world.identity(own), 3);
   const path = () => `${departures}/${name()}`;
 
@@ -151,9 +151,9 @@ describe("what an agent changes in a departure of its own node", () => {
       { spec: { cause: "LifecycleHook", source: "agent/aws/target-lifecycle-state" } },
     ],
     ["that the notice is off", { spec: { withdrawnAt: "2026-11-20T00:01:00Z" } }],
-    // Of a departure that a queue has made, too, whose source stays as it is.
+    // Also for a Departure that a queue created, whose source stays unchanged.
     ["one more event", { metadata: { annotations: { [notice]: "event-1" } } }],
-  ])("is %s", async (_, body) => {
+  ])("may include %s", async (_, body) => {
     expect((await change(body)).status).toBe(200);
   });
 
@@ -172,23 +172,23 @@ describe("what an agent changes in a departure of its own node", () => {
     ["another's annotation", { metadata: { annotations: { seen: "no" } } }],
     ["another's annotation away", { metadata: { annotations: { seen: null } } }],
     ["a finalizer", { metadata: { finalizers: ["example.com/stay"] } }],
-  ])("is not %s", async (_, body) => {
+  ])("may not include %s", async (_, body) => {
     const refused = await change(body);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain("an agent");
   });
 
-  test("is no deadline that moves later once there was a notice, by the resource's own rule", async () => {
+  test("may not move the deadline later after a notice, by the CRD's own rule", async () => {
     expect((await change({ spec: { deadlineAt: "2026-11-20T10:00:00Z" } })).status).toBe(422);
   });
 
-  test("is not what another node's agent wants", async () => {
+  test("may not come from another node's agent", async () => {
     const refused = await change({ spec: { deadlineAt: "2026-11-20T00:02:00Z" } }, other);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain(`its token is bound to node "${other}"`);
   });
 
-  test("is no status, even where a role grants that by mistake", async () => {
+  test("may not include the status, even if a role grants it by mistake", async () => {
     const role = ["create", "clusterrole", "mistake", "--verb=patch"];
     await mustRun(world.plane, [...role, "--resource=departures.lastcall.dev/status"]);
     const user = ["--serviceaccount=lastcall:lastcall-agent"];
@@ -218,7 +218,7 @@ describe("what an agent changes in a departure of its own node", () => {
     expect((await write()).status).toBe(403);
   });
 
-  test("is the planner's own affair for everybody else", async () => {
+  test("are not restricted for other users", async () => {
     const body = { spec: { departAt: "2026-11-21T00:00:00Z", hold: true, policy: "other" } };
     const answer = await world.plane.request({
       method: "PATCH",

@@ -19,7 +19,7 @@ import { mustRun } from "./must-run.ts";
 const deploy = new URL("../../deploy", import.meta.url).pathname;
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
-/** Each test takes one of its own. */
+/** Each test uses its own node. */
 const nodeNames = ["alone", "beside", "orphan", "killed", "azure", "rights", "other"] as const;
 type NodeName = (typeof nodeNames)[number];
 
@@ -67,7 +67,7 @@ afterEach(async () => {
   await plane.kubectl(["delete", "departures", "--all", "--wait=false"]);
 });
 
-/** A pod of this label may not be disrupted. */
+/** Pods with this label may not be disrupted. */
 const heldBudget = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",
@@ -152,7 +152,7 @@ function until(what: string, holds: () => Promise<boolean>, timeoutMs = 20_000):
   return waitUntil(holds, { what, timeoutMs, signal: plane.signal, intervalMs: 50 });
 }
 
-/** The pods of a node without the agent itself, which is a DaemonSet's. */
+/** The pods of a node in `default`, where the agent's own pod is not. */
 async function podsOn(nodeName: NodeName): Promise<readonly string[]> {
   const query = `fieldSelector=spec.nodeName%3D${nodeName}`;
   const { body } = await plane.request({ path: `/api/v1/namespaces/default/pods?${query}` });
@@ -164,8 +164,8 @@ async function isCordoned(nodeName: NodeName): Promise<boolean> {
   return body.spec.unschedulable === true;
 }
 
-describe("an agent with the rights of its fallback", () => {
-  test("alone, cordons its node and drains it within the notice, past a budget at the last", async () => {
+describe("an agent with the permissions of its fallback", () => {
+  test("drains its node within the notice if no controller runs, even past a budget", async () => {
     await createPod("alone", "web-alone");
     await createPod("alone", "held-alone", "held");
     const running = await startAgent("alone");
@@ -190,7 +190,7 @@ describe("an agent with the rights of its fallback", () => {
     );
   });
 
-  test("does nothing beside a controller", async () => {
+  test("does nothing while a controller runs", async () => {
     await createPod("beside", "web-beside");
     await startController();
     const running = await startAgent("beside");
@@ -202,7 +202,7 @@ describe("an agent with the rights of its fallback", () => {
     expect(turns[0]).not.toContain('"turn":"Agent"');
   });
 
-  test("goes on where a controller was killed in the middle of the drain", async () => {
+  test("finishes the drain of a controller that is killed in the middle of it", async () => {
     await createPod("orphan", "held-orphan", "held");
     const leader = await startController();
     const running = await startAgent("orphan");
@@ -219,7 +219,7 @@ describe("an agent with the rights of its fallback", () => {
 });
 
 describe("an agent that is killed in the middle of its own drain", () => {
-  test("goes on with it when it is there again", async () => {
+  test("resumes it after a restart", async () => {
     await createPod("killed", "web-killed");
     await createPod("killed", "held-killed", "held");
     const first = await startAgent("killed");
@@ -234,8 +234,8 @@ describe("an agent that is killed in the middle of its own drain", () => {
   });
 });
 
-describe("an agent that acknowledges", () => {
-  test("tells Azure to begin once its node is drained, and not before", async () => {
+describe("an agent with --azure-acknowledge", () => {
+  test("acknowledges the event once its node is drained, and not before", async () => {
     const azure = await new AzureMetadataServer(() => instant(Date.now())).start();
     await createPod("azure", "web-azure");
     const event = { EventType: "Preempt", EventStatus: "Scheduled" } as const;
@@ -258,7 +258,7 @@ describe("an agent that acknowledges", () => {
   });
 });
 
-describe("the rights of the fallback", () => {
+describe("the permissions of the fallback", () => {
   test.each([
     ["cordon another node", "other", { spec: { unschedulable: true } }, ""],
     ["label its node as it likes", "rights", { metadata: { labels: { a: "b" } } }, ""],
@@ -270,14 +270,14 @@ describe("the rights of the fallback", () => {
     ["change its node's capacity", "rights", { status: { capacity: { cpu: "99" } } }, "/status"],
     ["change what no mark needs", "rights", { status: { phase: "Terminated" } }, "/status"],
     ["keep its node's object for ever", "rights", { metadata: { finalizers: ["a.b/c"] } }, ""],
-  ])("do not let it %s", async (_, name, body, sub) => {
+  ])("do not let the agent %s", async (_, name, body, sub) => {
     const token = await agentTokenOn(plane, "rights");
     const refused = await patchNode(token, name, body, sub);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain("an agent");
   });
 
-  test("do not let it uncordon what somebody else has cordoned", async () => {
+  test("do not let the agent uncordon a node that somebody else cordoned", async () => {
     await mustRun(plane, ["cordon", "rights"]);
     const token = await agentTokenOn(plane, "rights");
     const body = { spec: { unschedulable: null } };
@@ -285,13 +285,13 @@ describe("the rights of the fallback", () => {
     await mustRun(plane, ["uncordon", "rights"]);
   });
 
-  test("let it write the condition Departing of its own node", async () => {
+  test("let the agent write the condition Departing of its own node", async () => {
     const token = await agentTokenOn(plane, "rights");
     const written = await patchNode(token, "rights", condition("Departing"), "/status");
     expect(written.status).toBe(200);
   });
 
-  test("let it evict and delete pods of its own node and no others", async () => {
+  test("let the agent evict and delete pods of its own node and no others", async () => {
     await createPod("rights", "own-evicted");
     await createPod("rights", "own-deleted");
     await createPod("other", "foreign");

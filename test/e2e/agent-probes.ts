@@ -1,20 +1,20 @@
 import type { RunRequest } from "../support/control-plane-run.ts";
 
-/** One request that a stolen token could be tried with. */
+/** One request to try with a stolen token. */
 export interface Probe {
-  /** As RBAC would call it: `patch nodes/status`. */
+  /** The request in RBAC terms, such as `patch nodes/status`. */
   readonly what: string;
   readonly call: Omit<RunRequest, "token">;
 }
 
-/** What there is of a node for a probe to be about. */
+/** A node and its objects that the probes access. */
 export interface ProbedNode {
   readonly name: string;
-  /** Of a Departure of this node that is there. */
+  /** The name of an existing Departure of this node. */
   readonly departure: string;
-  /** A Departure of this node that an agent could make. */
+  /** A Departure of this node that an agent could create. */
   readonly newDeparture: object;
-  /** A pod in `default` that runs there. */
+  /** A pod in `default` on this node. */
   readonly pod: string;
 }
 
@@ -26,7 +26,7 @@ const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 const apply = "application/apply-patch+yaml";
 
-/** Nothing is ever done: rights and admission are judged all the same. */
+/** A dry run changes nothing, but permissions and admission are checked. */
 function dry(path: string): string {
   return `${path}${path.includes("?") ? "&" : "?"}dryRun=All`;
 }
@@ -59,7 +59,7 @@ const podOn = (node: string) => ({
   spec: { nodeName: node, containers: [{ name: "main", image: "registry.example/main:1" }] },
 });
 
-/** Every verb and subresource that concerns one node. */
+/** All verbs and subresources that concern one node. */
 export function probesOfNode(node: ProbedNode): readonly Probe[] {
   const { name } = node;
   const one = `${lastcall}/departures/${node.departure}`;
@@ -110,7 +110,7 @@ export function probesOfNode(node: ProbedNode): readonly Probe[] {
   ];
 }
 
-/** What concerns no node, or all of them. */
+/** Requests that concern no node or all nodes. */
 export function probesOfCluster(): readonly Probe[] {
   const admission = "/apis/admissionregistration.k8s.io/v1";
   const rbac = "/apis/rbac.authorization.k8s.io/v1";

@@ -1,6 +1,6 @@
 /**
- * What a stolen token of an agent can do, on a real API server: every verb and subresource, about
- * its own node and about another one, for each variant of the agent.
+ * What a stolen agent token can do on a real API server: every verb and subresource, for its own
+ * node and for another one, with each variant of the agent.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { departureName } from "../../src/core/departure/departure.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.plane.stop());
 
-/** What the probes are about. */
+/** Creates the objects that the probes access. */
 async function makeProbed(): Promise<void> {
   const planned = { cause: "Planned", source: "planner", noticedAt: undefined };
   for (const node of [own, other]) {
@@ -55,7 +55,7 @@ function probesAbout(node: string): readonly Probe[] {
   });
 }
 
-/** Every probe with whom it is about, in front of its name. */
+/** All probes; those about a node are prefixed with `own` or `other`. */
 function allProbes(): readonly Probe[] {
   return [
     ...probesAbout(own).map((probe) => ({ ...probe, what: `own: ${probe.what}` })),
@@ -64,7 +64,7 @@ function allProbes(): readonly Probe[] {
   ];
 }
 
-/** Those that are not refused with a 403, by what they are. */
+/** The probes that are not rejected with 403. */
 async function allowed(token: string): Promise<readonly string[]> {
   const answers: string[] = [];
   for (const { what, call } of allProbes()) {
@@ -78,7 +78,7 @@ const always = [
   "own: create departures",
   "own: get departures",
   "own: patch departures",
-  // Nothing but the name, which is predictable, keeps a read to a node.
+  // Only the name, which is predictable, limits reads to a node.
   "other: get departures",
 ];
 const ofCordon = [
@@ -96,42 +96,42 @@ const ofDrain = [
   "list pods of all nodes",
 ];
 
-describe("what a stolen token can do", () => {
-  test("is tried by requests that come through for an administrator", async () => {
+describe("a stolen agent token", () => {
+  test("is tried with requests that are allowed for an administrator", async () => {
     const missed: string[] = [];
     for (const { what, call } of allProbes()) {
       const { status } = await world.plane.request(call);
-      // A path or a verb that the server does not know would be refused to anybody. What it finds
-      // amiss in a body is no matter: it looks at rights first.
+      // Anybody would be refused an unknown path or verb. Errors in a body do not matter: the
+      // server checks permissions first.
       if ([401, 403, 404, 405, 415].includes(status)) missed.push(`${what}: ${status}`);
     }
     expect(missed).toEqual([]);
   });
 
-  // Each on top of the one before.
+  // Each variant is applied on top of the previous one.
   test.each([
     ["without a fallback", "agent", always],
     ["with the fallback Cordon", "agent-fallback/cordon", [...always, ...ofCordon]],
     ["with the fallback Drain", "agent-fallback/drain", [...always, ...ofCordon, ...ofDrain]],
-  ])("%s is this and nothing else", async (_, folder, wanted) => {
+  ])("%s allows exactly these requests", async (_, folder, wanted) => {
     await mustRun(world.plane, ["apply", "-k", `${deploy}/${folder}`]);
     let found: readonly string[] = [];
     const isInForce = async () => {
-      // Another fallback is another pod, and the token of the one before is worth nothing any more.
+      // Another fallback means another pod, and the previous pod's token is no longer valid.
       await world.takeToken(own);
       found = (await allowed(world.tokenOf(own))).toSorted();
       return found.join() === wanted.toSorted().join();
     };
-    // A right and a policy take a moment until they count; what is found last is what is shown.
+    // Permissions and policies take a moment to apply; a failure shows the last result.
     const how = { what: "rights are in force", timeoutMs: 30_000, signal: world.plane.signal };
     await waitUntil(isInForce, how).catch(() => expect(found).toEqual(wanted.toSorted()));
   });
 
-  test("is judged by expressions that the API server finds nothing amiss in", async () => {
+  test("is limited by admission policies without type-checking warnings", async () => {
     const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     const checked = async () => {
       const { body } = await world.plane.request({ path });
-      // The controller manager writes down what it thinks of each, a moment after it is there.
+      // The controller manager type-checks each policy a moment after it is created.
       const all = body.items.every((one: { status?: object }) => one.status !== undefined);
       return all
         ? (body.items as { metadata: object; status: { typeChecking?: object } }[])
@@ -145,7 +145,7 @@ describe("what a stolen token can do", () => {
     }
   });
 
-  test("is nothing where the token is bound to no node", async () => {
+  test("can write nothing if it is not bound to a node", async () => {
     const token = await world.plane.tokenFor("lastcall", "lastcall-agent");
     const writes = allProbes().filter(({ call }) => call.method !== undefined);
     for (const { what, call } of writes) {

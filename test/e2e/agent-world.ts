@@ -9,21 +9,21 @@ import { mustRun } from "./must-run.ts";
 export const deploy = new URL("../../deploy", import.meta.url).pathname;
 export const departures = "/apis/lastcall.dev/v1alpha1/departures";
 
-/** A name that begins as another one does, and one with dots. */
+/** Two names, one a prefix of the other, and a name with dots. */
 export const own = "spot-a";
 export const other = "spot-a-1";
 export const dotted = "ip-10-0-0-1.eu-west-1.compute.internal";
-/** As long as the name of a Node can be. */
+/** A name of the maximum length for a Node. */
 export const long = [..."abc"].map((letter) => `${letter.repeat(63)}.`).join("") + "d".repeat(61);
 
-/** What is different in a Departure from the one that an agent would make. */
+/** How a Departure differs from the one that an agent would create. */
 export interface Change {
   readonly name?: string;
   readonly metadata?: object;
   readonly spec?: object;
 }
 
-/** A control plane with an agent on each of four nodes, whose tokens are ours to try. */
+/** A control plane with an agent on each of four nodes, whose tokens a test can try. */
 export class AgentWorld {
   readonly plane: ControlPlane;
   readonly uids = new Map<string, string>();
@@ -48,7 +48,7 @@ export class AgentWorld {
     const { plane } = this;
     const nodes = await createNodes(plane, [
       ...[own, other, dotted].map((name) => ({ name, provisioning: "spot" as const })),
-      // A label has no more than 63 characters.
+      // A label has at most 63 characters.
       { name: long, provisioning: "spot", labels: { "kubernetes.io/hostname": "long" } },
     ]);
     for (const { metadata } of nodes) this.uids.set(metadata?.name ?? "", metadata?.uid ?? "");
@@ -62,7 +62,7 @@ export class AgentWorld {
     await waitUntil(isInForce, { what: "the admission policy is in force", ...wait });
   }
 
-  /** As the kubelet gets it; another pod of the agent has another one. */
+  /** Requests the token as the kubelet does; it is bound to the current pod of the agent. */
   async takeToken(node: string): Promise<void> {
     this.#tokens.set(node, await agentTokenOn(this.plane, node));
   }
@@ -75,7 +75,7 @@ export class AgentWorld {
     return { name: node, uid: this.uids.get(node) ?? "" };
   }
 
-  /** A Departure as the node's agent would make it, but for the change. */
+  /** A Departure as the node's agent would create it, except for the change. */
   departure(node: string, change: Change = {}): object {
     return {
       apiVersion: "lastcall.dev/v1alpha1",
@@ -94,13 +94,13 @@ export class AgentWorld {
     };
   }
 
-  /** Asks with a node's token. Nothing is made: admission judges a dry run as the real thing. */
+  /** Creates it with a node's token, as a dry run, which admission checks like a real request. */
   create(as: string, body: object): Promise<ApiAnswer> {
     const path = `${departures}?dryRun=All`;
     return this.plane.request({ method: "POST", path, body, token: this.tokenOf(as) });
   }
 
-  /** Makes it as the administrator. */
+  /** Creates it as the administrator. */
   async make(path: string, body: object): Promise<void> {
     const { status, body: answer } = await this.plane.request({ method: "POST", path, body });
     if (status !== 201) throw new Error(`Cannot make ${path}: ${status} ${answer.message}`);

@@ -13,7 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
 const deploy = new URL("../../deploy", import.meta.url).pathname;
-/** Half of what EC2 leaves. */
+/** Half of the notice that EC2 gives. */
 const outageMs = 60_000;
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
@@ -64,7 +64,7 @@ async function patch(token: string, name: string, body: object): Promise<ApiAnsw
   });
 }
 
-test("a plan's deadline may move later, and so may it at the first notice, and then never again", async () => {
+test("the first notice may move a planned deadline later, but no later change may", async () => {
   const planned = {
     ...{ cause: "Planned", source: "planner", noticedAt: undefined },
     deadlineAt: "2026-11-20T00:00:00Z",
@@ -88,7 +88,7 @@ test("a plan's deadline may move later, and so may it at the first notice, and t
   expect((await patch(token, name, later)).status).toBe(422);
 });
 
-describe("an agent's process", () => {
+describe("the agent's process", () => {
   let metadata: AwsMetadataServer;
   let agent: AgentProcess | undefined;
 
@@ -113,7 +113,7 @@ describe("an agent's process", () => {
     return started;
   }
 
-  /** Says when it will be. */
+  /** Returns when the machine will be interrupted. */
   function interrupt(): string {
     const time = formatInstant(instant(Date.now() + 120_000));
     const action = JSON.stringify({ action: "terminate", time });
@@ -130,7 +130,7 @@ describe("an agent's process", () => {
     return waitUntil(made, { what, timeoutMs: 20_000, signal: plane.signal, intervalMs: 20 });
   }
 
-  test("turns the word of its machine into a Departure of its own node", async () => {
+  test("turns a notice of the metadata service into a Departure of its own node", async () => {
     const running = await start();
     const wait = { timeoutMs: 20_000, signal: plane.signal };
     await waitUntil(async () => running.said("listening"), { what: "it listens", ...wait });
@@ -144,7 +144,7 @@ describe("an agent's process", () => {
     agent = undefined;
   });
 
-  test("hears a notice while the API server is away and tells it a minute later, when it is back", async () => {
+  test("reports a notice that comes during an API outage of 1 min, once it is over", async () => {
     const running = await start();
     const wait = { timeoutMs: 20_000, signal: plane.signal };
     await waitUntil(async () => running.said("listening"), { what: "it listens", ...wait });
@@ -160,7 +160,7 @@ describe("an agent's process", () => {
     expect(Date.now()).toBeLessThan(Date.parse(deadlineAt));
   });
 
-  test("starts while the API server is away and tells what is pending when it is back", async () => {
+  test("starts during an API outage, and reports a pending notice once it is over", async () => {
     const token = await tokenOn("spot-a");
     const deadlineAt = interrupt();
     await plane.stopApiServer();

@@ -4,7 +4,7 @@ import { FaultWorld } from "./fault-world.ts";
 
 const budgetsAct = "the list of the budgets";
 
-/** What a notice asks of the API server, by the request. */
+/** The kinds of requests to the API server that follow a notice. */
 const acts: Readonly<Record<string, (call: FaultCall) => boolean>> = {
   "the cordon": ({ method, path }) => method === "PATCH" && /^\/api\/v1\/nodes\/[^/]+$/.test(path),
   "the list of the pods": ({ method, path }) =>
@@ -30,35 +30,35 @@ const rows = Object.keys(acts).flatMap((act) =>
   })),
 );
 
-/** Drains that begin within a second share one list of the budgets. */
+/** Drains that start within a second share one list of the budgets. */
 const budgetsSharedMs = 1_000;
 
 let world: FaultWorld;
 let budgetsReadAtMs = 0;
 
 beforeAll(async () => {
-  // One more for the request that is never answered.
+  // One more node per kind of request, for the request that is never answered.
   world = await FaultWorld.start(rows.length + Object.keys(acts).length);
   await world.startController("Http");
 });
 
 afterAll(() => world?.stop());
 
-describe("a notice of 30 s on a real API server that fails one request", () => {
-  test.each(rows)("$act ($name): cordon within 3 s, evictions within 5 s", async (row) => {
+describe("a notice of 30 s while a real API server fails one request", () => {
+  test.each(rows)("$act ($name): cordon within 3 s, first eviction within 5 s", async (row) => {
     const failed = await injectOnce(row.act, row.fault);
     const { cordonMs, firstEvictionMs } = await world.reactionOf(
       world.takeNode(),
       `${row.act}: ${row.name}`,
     );
-    // Budgets are read beside the evictions, which do not wait for them.
+    // Budgets are read in parallel with the evictions, which do not wait for them.
     await world.until("the fault was met", async () => failed() === 1);
     expect(cordonMs).toBeLessThan(3_000);
     expect(firstEvictionMs).toBeLessThan(5_000);
   });
 
-  test.each(Object.keys(acts))("%s (no answer ever): both within 5 s", async (act) => {
-    // One that has just met such a silence waits longer for the next answer.
+  test.each(Object.keys(acts))("%s (no response): both within 5 s", async (act) => {
+    // A controller that has just hit such a timeout waits longer for the next response.
     await world.stopController();
     await world.startController("Http");
     const failed = await injectOnce(act, { kind: "Hole" });
@@ -66,14 +66,14 @@ describe("a notice of 30 s on a real API server that fails one request", () => {
       world.takeNode(),
       `${act}: no answer ever`,
     );
-    // Budgets are read beside the evictions, which do not wait for them.
+    // Budgets are read in parallel with the evictions, which do not wait for them.
     await world.until("the fault was met", async () => failed() === 1);
     expect(cordonMs).toBeLessThan(5_000);
     expect(firstEvictionMs).toBeLessThan(5_000);
   });
 });
 
-/** The first such request from now on fails; gives how many have. */
+/** Fails the next such request; the returned function counts the failed ones. */
 async function injectOnce(act: string, fault: Fault): Promise<() => number> {
   const isIt = acts[act] as (call: FaultCall) => boolean;
   if (act === budgetsAct) {

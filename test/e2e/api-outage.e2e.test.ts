@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe("an API server that is down for thirty seconds in mid-drain", () => {
+describe("an API server that is down for 30 s in mid-drain", () => {
   let controller: LastcallProcess;
 
   test("leaves the controller running", async () => {
@@ -28,13 +28,13 @@ describe("an API server that is down for thirty seconds in mid-drain", () => {
     expect(controller.death.aborted).toBe(false);
   });
 
-  test("and it goes on where it was when the server comes back", async () => {
+  test("lets the controller complete the rotation when it is back", async () => {
     await world.plane.startApiServer();
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
     expect(controller.death.aborted).toBe(false);
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leaves no violation in the observed history", async () => {
     expect(judge(await world.history(), world.charge)).toEqual([]);
   });
 });

@@ -6,8 +6,8 @@ import { type Relay, startRelay } from "../support/relay.ts";
 import { type FleetCloud, MachineWitness } from "./fleet-cloud.ts";
 
 /**
- * Far faster than AKS, but in its order: the operation, the machine's end, the autoscaler's new
- * one.
+ * Much faster than AKS, but in the same order: the operation, the machine's end, the autoscaler's
+ * replacement.
  */
 const timings: ArmTimings = {
   deletedAfterMs: seconds(0.5),
@@ -15,7 +15,7 @@ const timings: ArmTimings = {
   retryAfter: ["1", "1"],
 };
 
-/** A node pool of AKS with its autoscaler, on our Resource Manager. */
+/** An AKS node pool with its autoscaler, on our Resource Manager server. */
 export class ArmFleet implements FleetCloud {
   readonly environment = {};
   readonly witness: MachineWitness;

@@ -1,7 +1,7 @@
 /**
- * The article's path with the article's values, unchanged, in place of estafette's killer: nine
- * preemptible nodes on Compute Engine, rotated by the ServiceAccount and by the policy that these
- * values install. The Google role of the article may delete instances and nothing else.
+ * The article's steps with its unchanged values, with Lastcall instead of estafette's killer: nine
+ * preemptible nodes on Compute Engine, rotated by the ServiceAccount and the policy that these
+ * values install. The article's Google role may only delete instances.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,13 +24,13 @@ const account = "estafette-gke-preemptible-killer";
 const namespace = "estafette";
 /** `lifetime.max` less `lifetime.reserve` of the policy that the values make. */
 const oldest = hours(23.5);
-/** In this time all nine have to leave. */
+/** All nine nodes have to leave within this time. */
 const leaveWithin = seconds(150);
 
 let world: FleetWorld;
 let folder: string;
 let controller: LastcallProcess;
-/** Each command of the path with the seconds that it took. */
+/** Each command with the seconds that it took. */
 const commands: { readonly command: string; readonly seconds: number }[] = [];
 let addPermissions: readonly string[] = [];
 let restartedMs = 0;
@@ -38,7 +38,7 @@ let restartedMs = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-article-"));
   world = await FleetWorld.start({ bare: true });
-  // Where the values' nodeSelector has the controller run.
+  // The values' nodeSelector places the controller on this node.
   const pool = { provisioning: "standard", nodePool: "default-pool" } as const;
   await createNodes(world.plane, [{ name: "default-1", ...pool }]);
   for (const { permission } of computePermissions) {
@@ -58,7 +58,7 @@ async function timed<T>(command: string, run: () => T | Promise<T>): Promise<T> 
   return result;
 }
 
-/** What the pods of the installed Deployment do, which kwok only plays. */
+/** Runs what the pods of the installed Deployment would; kwok only simulates them. */
 async function startController(): Promise<void> {
   const token = await world.plane.tokenFor(namespace, account);
   const kubeconfig = world.plane.kubeconfigFor(account, token);
@@ -80,7 +80,7 @@ async function nodesNow(): Promise<readonly Node[]> {
 }
 
 describe("the article's values", () => {
-  test("are installed by Helm, and its notes have the line that extends the role", async () => {
+  test("are installed by Helm, whose notes contain the command that extends the role", async () => {
     const args = ["upgrade", "--install", account, chart, "--create-namespace"];
     const { kubeconfig } = world.plane;
     const { stdout, stderr, code } = await timed("helm upgrade --install", () =>
@@ -98,7 +98,7 @@ describe("the article's values", () => {
     await startController();
   });
 
-  test("leave the article's role as it is: doctor says that it is not enough", async () => {
+  test("need more than the article's Google role, as doctor reports", async () => {
     const { checks } = await timed("lastcall doctor", doctor);
     const refused = checks.find(({ id }) => id === "cloud-permissions");
     expect(refused).toMatchObject({ status: "Fail" });
@@ -107,7 +107,7 @@ describe("the article's values", () => {
     expect(rights.map(({ status }) => status)).toEqual(["Pass", "Pass"]);
   });
 
-  test("with that role no node is touched, whoever asks for it", async () => {
+  test("hold a requested departure with that role, and no node is cordoned", async () => {
     const args = ["depart", "spot-1", "--kubeconfig", world.plane.kubeconfig];
     expect((await runLastcall(args, { folder })).code).toBe(0);
     await world.until("the departure is held for what the role lacks", async () => {
@@ -120,8 +120,8 @@ describe("the article's values", () => {
   });
 });
 
-describe("with the role extended by that line", () => {
-  test("the first node leaves by its plan, within five minutes of commands", async () => {
+describe("with the role extended by that command", () => {
+  test("the first planned drain starts within five minutes of commands", async () => {
     const startedAt = minus(instant(Date.now()), oldest) + leaveWithin;
     for (const node of world.nodes) world.cloud.startAt(nameOf(node), instant(startedAt));
     await timed("gcloud iam roles update", () => {
@@ -146,12 +146,12 @@ describe("with the role extended by that line", () => {
     expect(spent).toBeLessThan(minutes(5) / 1000);
   });
 
-  test("all nine are rotated, and nothing that an onlooker can see was amiss", async () => {
+  test("all nine nodes are rotated, and the observed history shows no violation", async () => {
     await world.until("nine have departed", () => isRotated(), leaveWithin + minutes(2));
     const departed = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
     expect(departed.map(({ status }) => status?.outcome)).toEqual(Array(9).fill("Planned"));
     const user = `system:serviceaccount:${namespace}:${account}`;
-    // The policy has no budget, and its nine plans lie less than twenty seconds apart.
+    // The policy has no budget, and its nine plans are less than 20 s apart.
     const charge = { ...world.charge, user, atOnce: 2 };
     expect(judge(await world.history(), charge)).toEqual([]);
   });

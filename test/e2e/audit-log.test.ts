@@ -10,12 +10,12 @@ const line = (auditID: string, stage: string, code?: number) =>
     ...(code !== undefined && { responseStatus: { code } }),
   });
 
-it("tells one entry for a request and its answer, and last the requests that have none", () => {
+it("lists one entry per answered request, and unanswered requests last", () => {
   const log = [
     line("killed", "RequestReceived"),
     line("done", "RequestReceived"),
     line("done", "ResponseComplete", 201),
-    // A line in the making, as it lies in the file before its end.
+    // A line that is still being written.
     '{"auditID":"half","stage":"Requ',
   ].join("\n");
   expect(entriesOf(log).map(({ name, code }) => [name, code])).toEqual([

@@ -1,7 +1,7 @@
 /**
- * The controller is killed between any two acts of its actions in AWS, before their effect and
- * after it: what comes of each machine is what comes of one that nobody was killed over, nothing
- * but a message comes twice, and the services count every call.
+ * The controller is killed between any two calls of its actions in AWS, before and after their
+ * effect. Each machine ends as one whose controller is not killed, only a message is sent twice,
+ * and the services count every call.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -18,20 +18,20 @@ import { makeDeparture, noticeOf } from "./raw-departure.ts";
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:departures";
 const seed = Number(process.env.E2E_SEED ?? 1);
 
-/** The calls that change something, and the writes of `status.actions`, in their order. */
+/** The calls that change something, and the writes of `status.actions`, in order. */
 const steps = [
   ...(["Begun", "Undo", "DeregisterTargets", "DeregisterInstancesFromLoadBalancer"] as const),
   ...(["ModifyNetworkInterfaceAttribute", "DetachInstances", "Done", "Publish"] as const),
 ];
 type Step = (typeof steps)[number];
 
-/** Before anybody hears of the call, or before the controller hears the answer. */
+/** Before the call reaches its server, or before the response reaches the controller. */
 type Side = "BeforeCall" | "BeforeAnswer";
 
 interface Instant {
   readonly step: Step;
   readonly side: Side;
-  /** How many calls of this step are let through before. */
+  /** How many calls of this step pass before that. */
   readonly spare: number;
 }
 
@@ -40,11 +40,11 @@ const balancers = new LoadBalancerServer();
 const ec2 = new NetworkServer();
 const sns = new SnsServer();
 const relays: Relay[] = [];
-/** What was carried out: `Modify… eni-1`, as often as it was. */
+/** Each call that was carried out, such as `Modify… eni-1`. */
 const carriedOut: string[] = [];
 let world: QueueWorld;
 let controller: LastcallProcess;
-/** The machine over which the controller is killed next. */
+/** The machine and the call at which the controller is killed next. */
 let aim: { readonly node: QueueNode; readonly at: Instant; spared: number } | undefined;
 let stricken = 0;
 
@@ -59,7 +59,7 @@ function drawInstants(rng: Rng): readonly Instant[] {
   return keyed.toSorted((a, b) => a.key - b.key).map(({ one }) => one);
 }
 
-/** There are two target groups and two interfaces of each machine. */
+/** Each machine has two target groups and two interfaces. */
 function sparesOf(step: Step, rng: Rng): number {
   const isTwo = step === "DeregisterTargets" || step === "ModifyNetworkInterfaceAttribute";
   return isTwo ? Math.floor(rng() * 2) : 0;
@@ -68,7 +68,7 @@ function sparesOf(step: Step, rng: Rng): number {
 beforeAll(async () => {
   await Promise.all([balancers.start(), ec2.start(), sns.start()]);
   sns.topics.add(topicArn);
-  // The last one leaves with nobody killed.
+  // The controller is not killed while the last one leaves.
   world = await QueueWorld.start(instants.length + 1);
   registerMachines();
   const { url, caFile } = world.plane;
@@ -133,15 +133,15 @@ async function relayTo(target: string, ca?: () => string): Promise<string> {
   return relay.url;
 }
 
-/** One leads at a time by itself: what is shown here is not the Lease. */
+/** Only one runs at a time: this test is not about the Lease. */
 function startController(): Promise<LastcallProcess> {
   return world.startController("--leader-elect=false");
 }
 
 interface Act {
-  /** One write may say that one action has ended and that another one is under way. */
+  /** One write may report that one action has ended and that another is running. */
   readonly steps: readonly Step[];
-  /** What it is done to. */
+  /** What the call acts on. */
   readonly on: string;
   readonly isAbout: (node: QueueNode) => boolean;
 }
@@ -150,7 +150,7 @@ function actOf({ method, path, body }: RelayCall): Act | undefined {
   if (/\/departures\/[^/]+\/status$/.test(path.split("?")[0] ?? "")) return writeOf(path, body);
   if (method !== "POST" || !body.startsWith("Action=")) return undefined;
   const asked = new URLSearchParams(body);
-  // Only tried, before any departure.
+  // A dry run, before any departure.
   if (asked.get("DryRun") === "true") return undefined;
   const step = steps.find((one) => one === asked.get("Action"));
   if (step === undefined) return undefined;
@@ -215,7 +215,7 @@ async function leave(node: QueueNode, at: Instant | undefined): Promise<void> {
   const before = stricken;
   const isStruck = async () => stricken > before;
   if (at !== undefined) aim = { node, at, spared: 0 };
-  // As an agent makes it: a queue would hide what a receiver has got that is killed.
+  // As an agent creates it: a queue would hide a message that a killed receiver has in flight.
   await makeDeparture(world.plane, node.name, { spec: noticeOf(120) });
   const isLast = at?.step === "Publish";
   if (at !== undefined && !isLast) {
@@ -244,12 +244,12 @@ test(`the controller is killed at ${instants.length} instants (E2E_SEED=${seed})
   }
 });
 
-test("and each machine ends as one that nobody was killed over", async () => {
+test("each machine ends as it does without a kill", async () => {
   const ends = await Promise.all(world.nodes.map(async (node) => endOf(node)));
   expect(ends.at(-1)).toEqual({
     ...{ serving: [], groups: ["sg-0abc", "sg-0abc"], group: undefined },
     states: ["Done", "Done", "Done", "Done"],
-    // What was there before: the first look counts, however many came after it.
+    // The original state: the first read counts, however many follow.
     undo: [["sg-nodes"], ["sg-nodes"], 3],
   });
   for (const [place, end] of ends.entries()) {
@@ -282,7 +282,7 @@ async function endOf(node: QueueNode) {
   };
 }
 
-test("and what is not a message was done once, as the services have counted", () => {
+test("only deregistrations and messages are repeated, as the services count", () => {
   const times = (act: string) => carriedOut.filter((one) => one === act).length;
   for (const [place, node] of world.nodes.entries()) {
     const { step, side } = instants[place] ?? {};
@@ -292,7 +292,7 @@ test("and what is not a message was done once, as the services have counted", ()
       expect(times(`ModifyNetworkInterfaceAttribute ${id} ${instance}`), about).toBe(1);
     }
     expect(times(`DetachInstances ${node.instanceId}`), about).toBe(1);
-    // Taking out what is out changes nothing: asked again where nobody has written that it is.
+    // A second deregistration changes nothing; it happens if the first was not recorded.
     const most = step === undefined || step === "Publish" ? 1 : 2;
     for (const [act, on] of deregistrations()) {
       const count = times(`${act} ${on} ${node.instanceId}`);

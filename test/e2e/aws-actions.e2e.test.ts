@@ -1,7 +1,7 @@
 /**
- * Around an interruption in AWS, on a real control plane: the notice at the metadata service of its
- * machine has that out of its target groups, quarantined, muted, drained and announced; the
- * responder brings the same about by an event; and a notice that is withdrawn gives all of it back.
+ * Actions at an interruption in AWS, on a real control plane: at a notice of its metadata service a
+ * machine is deregistered, quarantined, silenced, drained and announced; at an event, the responder
+ * does the same without a drain; and all of it is reverted when the notice is withdrawn.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -82,7 +82,7 @@ function actions(): readonly object[] {
   ];
 }
 
-/** Each in two target groups and a classic load balancer, with two interfaces. */
+/** Each machine is in two target groups and a classic load balancer, with two interfaces. */
 function registerMachines(): void {
   for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
   const ids = world.nodes.map(({ instanceId }) => instanceId);
@@ -97,7 +97,7 @@ function registerMachines(): void {
   }
 }
 
-/** A topic of moto's with a queue behind it. */
+/** Creates a topic in moto with a queue subscribed to it. */
 async function announceTo(queue: string): Promise<void> {
   const { moto } = world;
   const notices = moto.queueUrl;
@@ -126,7 +126,7 @@ function answerSilences({ method, path, body }: ReceivedRequest) {
   return { status: found === undefined ? 404 : 200 };
 }
 
-/** Reads the next message behind the topic. */
+/** Reads the next message published to the topic. */
 async function announced(): Promise<{ readonly Subject: string; readonly Message: string }> {
   const { moto } = world;
   const notices = moto.queueUrl;
@@ -140,7 +140,7 @@ async function announced(): Promise<{ readonly Subject: string; readonly Message
   return JSON.parse(texts[0] ?? "{}");
 }
 
-/** What an onlooker in the account sees of one machine. */
+/** What the services show of one machine. */
 function seen({ instanceId, name }: QueueNode) {
   const serving = [
     ...balancers.groups.flatMap((group) => balancers.serving(group)),
@@ -163,12 +163,12 @@ async function departureOf({ name }: QueueNode) {
   return (await world.departures()).find(({ spec }) => spec?.node?.name === name);
 }
 
-/** The pods that a drain is about. */
+/** The pods that a drain evicts. */
 async function podsOn(node: QueueNode) {
   return (await world.podsOn(node)).filter(({ metadata }) => metadata?.namespace === "default");
 }
 
-/** The agent of a node, on the metadata service of its machine. */
+/** Starts the agent of a node with a metadata service of its own. */
 async function agentOn(node: QueueNode): Promise<AwsMetadataServer> {
   const metadata = await new AwsMetadataServer(() => instant(Date.now())).start();
   metadata.values.set("instance-id", node.instanceId);
@@ -191,7 +191,7 @@ function interrupt(metadata: AwsMetadataServer): number {
   return warnedMs;
 }
 
-test("a notice at the metadata service has its machine out, muted, drained and announced", async () => {
+test("a notice deregisters, quarantines, silences, drains and announces a machine", async () => {
   const [node] = world.nodes as [QueueNode];
   const metadata = await agentOn(node);
   const calls = balancers.calls.length;
@@ -202,7 +202,7 @@ test("a notice at the metadata service has its machine out, muted, drained and a
   const looks = balancers.calls.slice(calls).map(({ action }) => action);
   expect(looks.filter((action) => action === "DeregisterTargets")).toHaveLength(2);
   await world.until("its pods have left", async () => (await podsOn(node)).length === 0);
-  // What goes before the controller has seen the last pod go counts as left.
+  // If the machine goes before the controller sees the last pod go, that pod counts as left.
   await world.until("the drain is over", async () => {
     return (await departureOf(node))?.status?.phase === "Releasing";
   });
@@ -221,7 +221,7 @@ test("a notice at the metadata service has its machine out, muted, drained and a
   expect((await departureOf(node))?.spec?.source).toMatch(/^agent\/aws\//);
 });
 
-test("a notice that the cloud withdraws gives the machine its groups, its alerts and its pods", async () => {
+test("a withdrawn notice reverts the actions and uncordons the node", async () => {
   const [, node] = world.nodes as [QueueNode, QueueNode];
   const before = seen(node);
   expect(before.serving).toHaveLength(3);
@@ -241,7 +241,7 @@ test("a notice that the cloud withdraws gives the machine its groups, its alerts
   expect((await departureOf(node))?.status?.outcome).toBe("Cancelled");
 });
 
-test("an event to the responder brings about the same, without agent and controller", async () => {
+test("an event to the responder runs the same actions without agent and controller", async () => {
   const [, , node] = world.nodes as [QueueNode, QueueNode, QueueNode];
   emulator = await LambdaEmulator.start({
     ...world.moto.environment,

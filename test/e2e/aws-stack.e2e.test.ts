@@ -1,5 +1,5 @@
 /**
- * The CloudFormation template of `deploy/aws`, checked by AWS' own linter and created in moto: an
+ * The CloudFormation template of `deploy/aws`, checked by AWS's own linter and created in moto: an
  * event goes through its rules into its queue.
  */
 import { readFileSync } from "node:fs";
@@ -17,11 +17,11 @@ beforeAll(async () => {
 afterAll(() => moto?.stop());
 
 describe("the CloudFormation template", () => {
-  it("has nothing that AWS' linter finds", async () => {
+  it("passes AWS's linter", async () => {
     expect(await lintTemplate(template)).toBe("");
   });
 
-  it("makes the queue, the rules, the topic and the role", async () => {
+  it("creates the queue, the rules, the topic and the role", async () => {
     await moto.query("cloudformation", {
       ...{ Action: "CreateStack", StackName: "lastcall" },
       TemplateBody: readFileSync(template, "utf8"),
@@ -32,7 +32,7 @@ describe("the CloudFormation template", () => {
     });
     const asked = { Action: "DescribeStackResources", StackName: "lastcall" };
     const resources = await moto.query("cloudformation", asked);
-    // The policy of the queue is one that moto makes nothing of.
+    // moto does not create the queue's policy.
     const types = [...resources.matchAll(/<ResourceType>([^<]+)</g)].map(([, type]) => type);
     expect(types.toSorted()).toEqual([
       "AWS::Events::Rule",
@@ -48,7 +48,7 @@ describe("the CloudFormation template", () => {
     ["aws.ec2", "EBS Volume Notification", { event: "createVolume" }, 0],
     ["aws.health", "AWS Health Event", { service: "EC2", eventTypeCategory: "scheduledChange" }, 1],
     ["aws.health", "AWS Health Event", { service: "RDS", eventTypeCategory: "scheduledChange" }, 0],
-  ] as const)("has %s, %s (%j) reach the queue: %i", async (Source, DetailType, detail, count) => {
+  ] as const)("sends %s, %s (%j) to the queue: %i", async (Source, DetailType, detail, count) => {
     moto.queueUrl = `${moto.url}/123456789012/lastcall`;
     const before = (await moto.count()).shown;
     await moto.putEvent({ Source, DetailType, Detail: JSON.stringify(detail) });

@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a kubeconfig that cannot be used ends run, before anything is asked,", () => {
+describe("run exits with a clear error for a kubeconfig", () => {
   test.each([
     ["that is not there", undefined, "no such file"],
     ["that is not YAML", "{{{", "expected a readable kubeconfig"],
@@ -52,14 +52,14 @@ describe("a kubeconfig that cannot be used ends run, before anything is asked,",
 });
 
 describe("an API server", () => {
-  test("that nobody listens for is named by plan", async () => {
+  test("that does not listen is named by plan", async () => {
     const server = `https://127.0.0.1:${await freePort()}`;
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
     expect(code).toBe(1);
     expect(sentence).toContain(`no answer from ${server} (connection refused)`);
   });
 
-  test("that takes our word and never answers is named, too", async () => {
+  test("that accepts connections but never responds is named, too", async () => {
     const deaf = await listen();
     const server = `http://127.0.0.1:${portOf(deaf)}`;
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
@@ -68,7 +68,7 @@ describe("an API server", () => {
     expect(sentence).toContain(`no answer from ${server} within 30 s`);
   });
 
-  test("that does not know us is told apart", async () => {
+  test("that rejects the credentials is reported as such", async () => {
     const file = configFile({ server: plane.url, ca: plane.caFile, token: "no-such-token" });
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", file]);
     expect(code).toBe(1);
@@ -77,7 +77,7 @@ describe("an API server", () => {
 });
 
 describe("without the custom resource definitions", () => {
-  test.each([["run"], ["plan"]])("%s says which one it wants", async (command) => {
+  test.each([["run"], ["plan"]])("%s names the missing definition", async (command) => {
     const kubeconfig = await kubeconfigOf("lastcall");
     const { code, sentence } = await lastcall([
       ...[command, "--kubeconfig", kubeconfig],
@@ -90,7 +90,7 @@ describe("without the custom resource definitions", () => {
   });
 });
 
-describe("with the definitions in place", () => {
+describe("with the definitions installed", () => {
   beforeAll(async () => {
     await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
     await waitUntil(async () => (await plane.kubectl(["get", "dpol,dep"])).code === 0, {
@@ -100,7 +100,7 @@ describe("with the definitions in place", () => {
     });
   });
 
-  test.each([["run"], ["plan"]])("%s names the right that it lacks", async (command) => {
+  test.each([["run"], ["plan"]])("%s names the missing permission", async (command) => {
     const kubeconfig = await kubeconfigOf("nobody");
     const { code, sentence } = await lastcall([
       ...[command, "--kubeconfig", kubeconfig],
@@ -111,7 +111,7 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("system:serviceaccount:lastcall:nobody");
   });
 
-  test("run names the right to the lease where only that is lacking", async () => {
+  test("run names the permission for the lease if only that is missing", async () => {
     const kubeconfig = await kubeconfigOf("lastcall");
     await mustRun(plane, ["delete", "rolebinding", "lastcall", "-n", "lastcall"]);
     const { code, sentence } = await run(["--kubeconfig", kubeconfig]);
@@ -120,7 +120,7 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("on leases.coordination.k8s.io in namespace lastcall");
   });
 
-  test("run says how to make its namespace where that is not there", async () => {
+  test("run says how to create its namespace if that is missing", async () => {
     const { code, sentence } = await run(["--kubeconfig", plane.kubeconfig, "--namespace", "none"]);
     expect(code).toBe(1);
     expect(sentence).toContain(
@@ -128,7 +128,7 @@ describe("with the definitions in place", () => {
     );
   });
 
-  test("run refuses a bad policy file by file, line and field", async () => {
+  test("run rejects a bad policy file with file, line and field", async () => {
     const file = write("policy.yaml", policy("  lifetime: {max: 1 day}"));
     const { code, sentence } = await run([
       ...["--kubeconfig", await kubeconfigOf("lastcall"), "-f", file],
@@ -139,7 +139,7 @@ describe("with the definitions in place", () => {
     );
   });
 
-  test("run refuses a cloud endpoint that a token must not go to", async () => {
+  test("run rejects a cloud endpoint to which no token may be sent", async () => {
     const { code, sentence } = await run([
       ...["--kubeconfig", await kubeconfigOf("lastcall"), "--gcp-endpoint", "http://example.com"],
     ]);
@@ -147,7 +147,7 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("http://example.com");
   });
 
-  test("run ends where another program uses its port", async () => {
+  test("run exits if another program uses its port", async () => {
     const other = await listen();
     const taken = `127.0.0.1:${portOf(other)}`;
     const { code, sentence } = await lastcall([
@@ -161,7 +161,7 @@ describe("with the definitions in place", () => {
     );
   });
 
-  test("drain-plan names the node that is not there", async () => {
+  test("drain-plan reports a missing node", async () => {
     const { code, sentence } = await lastcall([
       ...["drain-plan", "nobody", "--kubeconfig", await kubeconfigOf("lastcall")],
     ]);
@@ -169,7 +169,7 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("there is no such node");
   });
 
-  test("plan leaves out nodes that no cloud can be asked about, each with its reason", async () => {
+  test("plan lists nodes of no known cloud as not planned, each with its reason", async () => {
     const spot = (name: string, providerID: string) => nodeObject({ name, providerID });
     const fine = "gce://e2e-project/europe-west1-b/fine";
     const { spec: _, ...without } = spot("without", "");
@@ -198,12 +198,12 @@ describe("with the definitions in place", () => {
   });
 });
 
-describe("a snapshot that is none", () => {
+describe("an invalid snapshot", () => {
   test.each([
     ["a list of numbers", "[1, 2, 3]", "expected a Kubernetes object"],
     ["an object of no kind", "hello: world\n", "no kind"],
     ["half a file", "{", "expected YAML"],
-  ])("is refused by plan, such as %s", async (_what, text, wanted) => {
+  ])("is rejected by plan: %s", async (_what, text, wanted) => {
     const file = write("snapshot.json", text);
     const { code, stdout, sentence } = await lastcall(["plan", "--from", file]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -212,7 +212,7 @@ describe("a snapshot that is none", () => {
   });
 });
 
-test("and in all this nothing was written", () => {
+test("none of these commands wrote anything to the cluster", () => {
   const ours = [controllerUser, "system:serviceaccount:lastcall:nobody"];
   const written = audit.read().filter(({ user, code }) => ours.includes(user) && code < 300);
   expect(written).toEqual([]);
@@ -228,7 +228,7 @@ async function addresses(): Promise<readonly string[]> {
 }
 
 /**
- * What went wrong is one line on stderr; log lines of `run`, which are JSON, may come before it.
+ * Expects an error to be one line on stderr; JSON log lines of `run` may come before it.
  */
 async function lastcall(args: readonly string[]) {
   const { code, stdout, stderr } = await runLastcall(args, { folder });
@@ -276,7 +276,7 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** Takes connections and says nothing. */
+/** Accepts connections and never responds. */
 async function listen(): Promise<Server> {
   const server = createServer(() => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

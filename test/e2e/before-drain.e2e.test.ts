@@ -23,8 +23,8 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe("a node of nine that a person lets go, with replacement BeforeDrain", () => {
-  test("leaves as planned", async () => {
+describe("a requested departure of one of nine nodes, with replacement BeforeDrain", () => {
+  test("ends with the outcome Planned", async () => {
     const kubeconfig = await world.controllerKubeconfig();
     await world.startController(kubeconfig, ["--placeholder-image", "registry.example/pause:1"]);
     await world.applyPolicy({
@@ -44,17 +44,17 @@ describe("a node of nine that a person lets go, with replacement BeforeDrain", (
     expect(ended.status?.outcome).toBe("Planned");
   });
 
-  test("has room for each pod before the first has to go, and gives it up pod by pod", async () => {
+  test("reserves all capacity before the first eviction, and frees it pod by pod", async () => {
     expect(judgeCapacity(await world.history(), leaving)).toEqual([]);
   });
 
-  test("runs in the placeholders what run was told", async () => {
+  test("runs placeholders with the image given by --placeholder-image", async () => {
     expect(placeholderImages(await world.history())).toEqual(new Set(["registry.example/pause:1"]));
   });
 });
 
 describe("a departure that ended long ago", () => {
-  test("is not told of any more", async () => {
+  test("is deleted", async () => {
     const names = (await world.departures()).map(({ metadata }) => metadata?.name);
     expect(names).not.toContain("zz-last-week");
   });
@@ -63,7 +63,7 @@ describe("a departure that ended long ago", () => {
 const zone = "europe-west1-b";
 const metadata = { name: "disk", namespace: "default" };
 
-/** A workload with a volume of its zone, attached to the node that leaves, which it prefers. */
+/** A workload with a zonal volume, attached to the departing node, which the pod prefers. */
 const disk = [
   {
     apiVersion: "v1",
@@ -119,7 +119,7 @@ function only(key: string, value: string): object {
   return { matchExpressions: [{ key, operator: "In", values: [value] }] };
 }
 
-/** What is left to tell of a departure of last week. */
+/** Creates a Departure that ended last week. */
 async function recordOld(): Promise<void> {
   const name = "zz-last-week";
   const uid = "0b1f7a3e-7f0e-4c53-9c1a-5d1f6f2f8a11";

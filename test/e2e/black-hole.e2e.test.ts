@@ -12,10 +12,10 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe.each(ways)("a controller by %s whose every open connection dies without a word", (way) => {
+describe.each(ways)("a controller by %s whose every open connection dies silently", (way) => {
   afterEach(() => world.stopController());
 
-  test("cordons within 5 s of a notice of that instant, and of the next one", async () => {
+  test("cordons and evicts within 5 s of a notice at that instant, twice in a row", async () => {
     await world.startController(way);
     for (let round = 1; round <= roundsEach; round += 1) {
       const node = world.takeNode();

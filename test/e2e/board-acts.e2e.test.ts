@@ -1,6 +1,6 @@
 /**
- * What a person does on the board, and how: every act by keyboard alone, the timeline by pointer
- * and by its spans, a browser that has no Temporal, and one that wants nothing to move.
+ * How a person uses the board: every act by keyboard alone, the timeline by pointer and zoom
+ * buttons, in a browser without Temporal, and in one that prefers reduced motion.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -77,7 +77,7 @@ const show = async (hash: string): Promise<void> => {
 };
 
 describe("by keyboard alone", () => {
-  /** Steps from one thing to the next, as a person does who has no pointer. */
+  /** Presses Tab until the element with this text has the focus, then Enter. */
   async function press(name: string): Promise<void> {
     for (let steps = 0; steps < 60; steps += 1) {
       await page.keyboard.press("Tab");
@@ -89,7 +89,7 @@ describe("by keyboard alone", () => {
     throw new Error(`Tab does not lead to ${name}`);
   }
 
-  /** What was chosen is previewed, then confirmed, and the answer closed. */
+  /** Waits for the preview, confirms it and closes the result. */
   async function confirm(): Promise<void> {
     await page.locator("dialog .command").waitFor();
     await press("Confirm");
@@ -100,10 +100,10 @@ describe("by keyboard alone", () => {
     await page.locator("dialog").waitFor({ state: "detached" });
   }
 
-  /** Offered once the page has heard what has been done before. */
+  /** The button appears once the page has received the result of the previous act. */
   const offered = (name: string) => page.getByRole("button", { name, exact: true }).waitFor();
 
-  test("a node is found, held, and its hold released", async () => {
+  test("a node is found, held and released", async () => {
     await show("");
     await press("n1");
     await offered("Hold");
@@ -118,11 +118,11 @@ describe("by keyboard alone", () => {
     expect(hold()).toBeUndefined();
   });
 
-  test("a node is asked to depart at a time, and that is cancelled", async () => {
+  test("a departure is requested for a time and cancelled", async () => {
     await show("node/n2");
     await offered("Depart");
     await press("Depart");
-    // At night the coming morning is that of the same day.
+    // Before 09:00 UTC the next morning is on the same day.
     const isNight = new Date(realClock.now()).getUTCHours() < 9;
     await press(isNight ? "Today 09:00" : "Tomorrow 09:00");
     await confirm();
@@ -136,7 +136,7 @@ describe("by keyboard alone", () => {
     expect(read(departures).items).toEqual([]);
   });
 
-  test("a policy is frozen, and its freeze ended", async () => {
+  test("a policy is frozen and the freeze ended", async () => {
     await show("timeline");
     await offered("Freeze");
     await press("Freeze");
@@ -153,7 +153,7 @@ describe("by keyboard alone", () => {
   });
 });
 
-test("the timeline explains a lane under the pointer by the core's own sentence, and zooms", async () => {
+test("the timeline explains the lane under the pointer, and zooms", async () => {
   await show("timeline");
   const caption = page.locator("figcaption");
   await page.getByRole("button", { name: "48 hours", exact: true }).click();
@@ -163,13 +163,13 @@ test("the timeline explains a lane under the pointer by the core's own sentence,
   await expect.poll(() => caption.textContent()).toMatch(/^n3 leaves at .*, by the spacing of/);
   await page.getByRole("button", { name: "12 hours", exact: true }).click();
   await page.getByText("1 h 30 min back, 10 h 30 min ahead").waitFor();
-  // Its departure is more than ten hours ahead, and its lane stays.
+  // Its departure is more than ten hours ahead; its lane stays.
   expect(await lane.locator("circle").count()).toBe(0);
   await page.getByRole("button", { name: "48 hours", exact: true }).click();
   await lane.locator("circle").first().waitFor();
 });
 
-test("a browser without Temporal says so beside the what-if, and shows everything else", async () => {
+test("a browser without Temporal shows everything but the what-if", async () => {
   const context = await browser.newContext({ timezoneId: "UTC", locale: "en-GB" });
   await context.addCookies(await open.context.cookies());
   await context.addInitScript(() => Reflect.deleteProperty(globalThis, "Temporal"));
@@ -187,7 +187,7 @@ test("a browser without Temporal says so beside the what-if, and shows everythin
   await context.close();
 });
 
-test("nothing moves for whoever wants nothing to move", async () => {
+test("nothing moves in a browser that prefers reduced motion", async () => {
   const { uid } = read("/api/v1/nodes/n3").metadata ?? {};
   const departure = { apiVersion, kind: "Departure", metadata: { name: "n3-1" } };
   const spec = { node: { name: "n3", uid }, cause: "Manual" };
@@ -215,6 +215,6 @@ test("nothing moves for whoever wants nothing to move", async () => {
   await page.emulateMedia({ reducedMotion: null });
 });
 
-test("the page has nothing to complain of", () => {
+test("the page logs no errors", () => {
   expect(open.complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The board on a real control plane that does not know our resources yet, and then does. */
+/** The board on a real control plane before and after Lastcall's CRDs are installed. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ const show = async (hash: string): Promise<void> => {
   await page.locator("main > div").waitFor();
 };
 
-test("says in a sentence for each definition that it is missing, and shows every node", async () => {
+test("names each missing definition, and shows every node", async () => {
   const lines = page.locator(".notice li");
   await expect.poll(() => lines.count()).toBe(2);
   const said = await lines.allTextContents();
@@ -56,7 +56,7 @@ test("says in a sentence for each definition that it is missing, and shows every
   await expect.poll(() => page.locator("table.staying a.name").allTextContents()).toEqual(names);
   await show("timeline");
   await expect.poll(() => page.locator(".drawing g.lane").count()).toBe(names.length);
-  // Nothing is known of policies, so nothing is said of them.
+  // Policies are unknown, so none are shown.
   expect(await page.locator("section.cards").count()).toBe(0);
   await show("outcomes");
   await page.getByText("Nothing has departed").first().waitFor();
@@ -65,7 +65,7 @@ test("says in a sentence for each definition that it is missing, and shows every
   expect(await page.getByRole("button", { name: "Depart", exact: true }).count()).toBe(0);
 });
 
-test("shows the plan once the definitions are there, without being started again", async () => {
+test("shows the plan once the definitions are installed, without a restart", async () => {
   const deploy = join(import.meta.dirname, "..", "..", "deploy");
   await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
   await mustRun(plane, ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
@@ -81,7 +81,7 @@ test("shows the plan once the definitions are there, without being started again
   await expect
     .poll(() => page.locator("table.next tbody tr").count(), { timeout: 60_000 })
     .toBe(names.length);
-  // Each is asked for again after 20 s of its own.
+  // Each resource is retried after its own 20 s.
   await expect.poll(() => page.locator(".notice").count(), { timeout: 60_000 }).toBe(0);
   await show("node/n2");
   await page.getByRole("button", { name: "Depart", exact: true }).waitFor();

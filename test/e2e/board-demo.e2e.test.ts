@@ -1,6 +1,6 @@
 /**
  * The board of the demo in a real browser: what people see first, in both languages and themes, and
- * by keyboard alone, and the picture of the README (`E2E_PICTURES=1` writes it again).
+ * by keyboard alone; and the picture of the README (`E2E_PICTURES=1` writes it).
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ async function show(hash: string, taste: { theme: string; language: string }): P
   await page.locator("main h2").first().waitFor();
 }
 
-/** The model's own API server, as kubectl reaches it. */
+/** Calls the model's own API server, as kubectl does. */
 async function modelApi(method: string, path: string, body: object) {
   const kubeconfig = /^KUBECONFIG=(.+)$/m.exec(board.process.out())?.[1] ?? "";
   const { clusters } = JSON.parse(readFileSync(kubeconfig, "utf8"));
@@ -58,7 +58,7 @@ async function modelApi(method: string, path: string, body: object) {
   return json;
 }
 
-/** One that no controller looks after. */
+/** Creates a node that no controller manages. */
 async function makeNode(name: string, labels: object): Promise<readonly [uid: string]> {
   const metadata = { name, labels };
   const node = { apiVersion: "v1", kind: "Node", metadata, spec: {}, status: {} };
@@ -75,7 +75,7 @@ const tastes = ["en", "ja"].flatMap((language) =>
 );
 
 describe("the board of the demo", () => {
-  test("opens the address that was printed, once", async () => {
+  test("accepts the printed address only once", async () => {
     const other = await browser.newContext();
     const refused = await other.newPage();
     const answer = await refused.goto(board.url);
@@ -84,13 +84,13 @@ describe("the board of the demo", () => {
     await other.close();
   });
 
-  test("shows the notice that strikes within the first minutes, pod by pod", async () => {
+  test("shows a notice of the first minutes with its pods, its clock and its outcome", async () => {
     await page.locator(".leaving .urgent .marks").waitFor({ timeout: 60_000 });
     expect(await page.locator(".leaving .urgent .clock").textContent()).toMatch(/^\d:\d\d$/);
     await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
   });
 
-  test("has both fleets side by side, with what became of the pods in each", async () => {
+  test("shows both fleets side by side, with the fate of the pods in each", async () => {
     const figure = (name: string) =>
       page.locator(".fates tr", { hasText: name }).locator("td").allTextContents();
     await expect.poll(async () => Number((await figure("Pods killed"))[0])).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe("the board of the demo", () => {
     await page.getByRole("button", { name: "Slower" }).click();
   });
 
-  test.runIf(takesPictures)("takes the picture of the README at the 24 hours", async () => {
+  test.runIf(takesPictures)("takes the picture of the README", async () => {
     const times = 3;
     const press = async (key: string): Promise<void> => {
       for (let count = 0; count < times; count += 1) await page.keyboard.press(key);
@@ -124,14 +124,14 @@ describe("the board of the demo", () => {
     await press("-");
   });
 
-  test("says of a filter without a match that it has none", async () => {
+  test("says that a filter matches no node", async () => {
     await page.locator("input.filter").fill("zzz");
     await page.getByText("No node matches “zzz”.").first().waitFor();
     expect(await page.getByText("No node matches “zzz”.").count()).toBe(2);
     await page.locator("input.filter").fill("");
   });
 
-  test.each(tastes)("has nothing that axe objects to: $language, $theme", async (taste) => {
+  test.each(tastes)("passes axe: $language, $theme", async (taste) => {
     const node = encodeURIComponent(await someNode());
     for (const hash of ["", "timeline", "outcomes", `node/${node}`]) {
       await show(hash, taste);
@@ -144,7 +144,7 @@ describe("the board of the demo", () => {
   });
 
   test.each(tastes)(
-    "works out what if, and axe has no objection: $language, $theme",
+    "shows the result of a what-if, and passes axe: $language, $theme",
     async (taste) => {
       await show("timeline", taste);
       await page.locator("button.ask").first().click();
@@ -152,9 +152,9 @@ describe("the board of the demo", () => {
       await area.waitFor();
       const text = await area.inputValue();
       expect(text).toContain("mode: Late");
-      // A plan that still keeps its policy stays: what was planned after two o'clock has to move.
+      // A plan that still satisfies its policy stays; departures planned after 02:00 have to move.
       await area.fill(text.replace('start: "05:00"', 'start: "02:00"'));
-      // Only lanes that are seen are drawn.
+      // Only visible lanes are drawn.
       await page.locator(".drawing svg").scrollIntoViewIfNeeded();
       await page.locator(".drawing circle.ghost").first().waitFor();
       expect(await page.locator(".what-if table tbody tr").count()).toBeGreaterThan(1);
@@ -167,7 +167,7 @@ describe("the board of the demo", () => {
     },
   );
 
-  test("can be acted upon by keyboard alone", async () => {
+  test("allows a hold by keyboard alone", async () => {
     await show(`node/${encodeURIComponent(await someNode())}`, { theme: "dark", language: "en" });
     const reach = async (name: string): Promise<void> => {
       for (let steps = 0; steps < 60; steps += 1) {
@@ -184,7 +184,7 @@ describe("the board of the demo", () => {
     await reach("Confirm");
     await page.keyboard.press("Enter");
     await page.locator("dialog .answer.good").waitFor();
-    // What confirmed it is gone, and so is what began it: neither takes the keyboard along.
+    // The buttons that confirmed and opened it are gone; the focus must not be lost with them.
     const focused = () =>
       page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent);
     await expect.poll(focused).toBe("Close");
@@ -193,7 +193,7 @@ describe("the board of the demo", () => {
     await expect.poll(focused).toBe("main");
   });
 
-  test("confirms no time of which only half is typed", async () => {
+  test("does not let a half-typed time be confirmed", async () => {
     await show(`node/${encodeURIComponent(await someNode())}`, { theme: "dark", language: "en" });
     await page.getByRole("button", { name: "Depart", exact: true }).click();
     const confirm = page.locator("dialog button.primary");
@@ -209,7 +209,7 @@ describe("the board of the demo", () => {
     await page.keyboard.press("Escape");
   });
 
-  test("explains a lane of the timeline by the arrow keys, and has a table in its place", async () => {
+  test("explains a lane of the timeline by the arrow keys, and shows a table instead", async () => {
     await show("timeline", { theme: "dark", language: "en" });
     await page.locator(".drawing svg").focus();
     await page.keyboard.press("ArrowDown");
@@ -231,8 +231,8 @@ describe("the board of the demo", () => {
   });
 });
 
-describe("the board of a cluster that means no good", () => {
-  test("shows what the cluster says as text, however long and whatever is in it", async () => {
+describe("the board of a hostile cluster", () => {
+  test("shows long names and markup of the cluster as plain text", async () => {
     const name = `${"very-long-node-name.".repeat(12)}and-end-of-it`;
     const markup = `<img src=x onerror="document.title='owned'"> \u202Ereversed`;
     const [uid] = await makeNode(name, { "topology.kubernetes.io/zone": "z".repeat(63) });
@@ -240,7 +240,7 @@ describe("the board of a cluster that means no good", () => {
       ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure", metadata: { name: "hostile" } },
       spec: { node: { name, uid }, cause: "Manual", departAt: "2026-11-21T00:00:00Z" },
     });
-    // What has ended no controller writes to any more.
+    // No controller writes to a departure that has ended.
     const status = {
       ...{ phase: "Ended", outcome: "Failed", reason: "ReleaseFailed", message: markup },
       endedAt: "2026-11-29T00:00:00Z",
@@ -259,7 +259,7 @@ describe("the board of a cluster that means no good", () => {
     expect(overNode).toBeLessThanOrEqual(0);
   });
 
-  test("asks nobody else for anything, and has nothing to complain of", () => {
+  test("sends no requests elsewhere and logs no errors", () => {
     expect(open.complaints).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The board while the API server does not take its caller's credentials any more, and after. */
+/** The board while the API server rejects the user's credentials, and afterwards. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ let browser: Browser;
 let board: BoardProcess;
 let page: Page;
 let folder: string;
-/** As from the instant at which a token is over. */
+/** Whether the token has expired. */
 let isExpired = false;
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ afterAll(async () => {
 
 const leaving = () => page.locator("table.next tbody tr");
 
-test("says that the credentials are refused and what to do, and keeps what it knew", async () => {
+test("says that the credentials are rejected and what to do, and keeps its rows", async () => {
   await expect.poll(() => leaving().count()).toBe(names.length);
   isExpired = true;
   proxy.reset();
@@ -73,7 +73,7 @@ test("says that the credentials are refused and what to do, and keeps what it kn
   expect(await leaving().count()).toBe(names.length);
 });
 
-test("holds nothing with credentials that are refused, and says so", async () => {
+test("reports that a hold fails because of rejected credentials", async () => {
   await page.goto(`${new URL(board.url).origin}/#/node/n2`);
   await page.getByRole("button", { name: "Hold", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
@@ -86,7 +86,7 @@ test("holds nothing with credentials that are refused, and says so", async () =>
   expect(metadata.annotations?.["lastcall.dev/hold"]).toBeUndefined();
 });
 
-test("goes on by itself once they are taken again", async () => {
+test("continues on its own once the credentials are accepted again", async () => {
   isExpired = false;
   await page.goto(`${new URL(board.url).origin}/#/`);
   await expect

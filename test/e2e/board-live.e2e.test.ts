@@ -1,7 +1,7 @@
 /**
- * What a person sees move on the board, and takes away from it: a browser that the board opens
- * itself, a drain pod by pod with what blocks it, a node that is to be gone by a time, two people
- * at one node, and the policy of a what-if.
+ * The live board: the browser that the board opens, a drain pod by pod with the budgets that block
+ * it, a node that has to be gone by a time, two people who act on one node, and the policy of a
+ * what-if.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -68,7 +68,7 @@ beforeAll(async () => {
   ask("POST", policies, { apiVersion, kind: "DeparturePolicy", metadata: { name: "spot" }, spec });
   model = await serveModel({ api });
   writeFileSync(join(folder, "kubeconfig"), model.kubeconfig);
-  // In the place of what opens addresses on Linux.
+  // Replaces the program that opens addresses on Linux.
   const opened = join(folder, "opened");
   writeFileSync(join(folder, "xdg-open"), `#!/bin/sh\nprintf '%s' "$1" > ${opened}\n`);
   chmodSync(join(folder, "xdg-open"), 0o755);
@@ -91,14 +91,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("--open opens the address that is printed, and it shows the board", async () => {
+test("--open opens the printed address, which shows the board", async () => {
   expect(board.out()).toBe(`${url}\n`);
   await page.goto(url);
   await expect.poll(() => page.locator("table.next tbody tr").count()).toBe(3);
   expect(board.log()).not.toContain("Cannot open");
 });
 
-test("the page is where its address says, though that changed while it was being drawn", async () => {
+test("the page follows an address that changes while it is first drawn", async () => {
   const quick = await context.newPage();
   await quick.addInitScript(() => {
     const drawn = new MutationObserver(() => {
@@ -114,7 +114,7 @@ test("the page is where its address says, though that changed while it was being
   await quick.close();
 });
 
-test("a tab that nobody has looked at hears nothing until somebody does", async () => {
+test("a hidden tab opens no stream until it becomes visible", async () => {
   const hidden = await context.newPage();
   const streams: string[] = [];
   hidden.on("request", (request) => {
@@ -157,7 +157,7 @@ describe("a drain", () => {
     }
   });
 
-  test("is seen pod by pod as it goes, without anything being loaded again", async () => {
+  test("is shown pod by pod as it proceeds, without a reload", async () => {
     await show("node/n1");
     await expect.poll(() => page.locator("table.bars tbody tr").count()).toBe(3);
     const { uid } = ask("GET", "/api/v1/nodes/n1").metadata ?? {};
@@ -173,7 +173,7 @@ describe("a drain", () => {
     await bar("web-0").locator(".took.going").waitFor();
     await bar("web-0").getByText("terminating").waitFor();
     expect(await page.getByText("not told to end").count()).toBe(2);
-    // It grows with the time alone.
+    // It grows with time, without an update.
     const wide = () =>
       bar("web-0")
         .locator(".took")
@@ -189,7 +189,7 @@ describe("a drain", () => {
     expect(await page.locator(".node-head .marks .here").count()).toBe(2);
   });
 
-  test("says in the list which budgets block it, in their own words", async () => {
+  test("shows in the list which budgets block it, with their messages", async () => {
     const budget = (name: string, count: number): string =>
       `The disruption budget ${name} needs ${count} healthy pods and has ${count} currently`;
     const detail = `default/web-1: ${budget("web", 2)}; default/db-0: ${budget("db", 1)}`;
@@ -212,7 +212,7 @@ describe("a drain", () => {
     await page.reload();
   });
 
-  test("has an arrow on the timeline, beside the circles of those that are to leave", async () => {
+  test("has an arrow on the timeline, and planned departures have circles", async () => {
     await show("timeline");
     await page.locator(".drawing g.lane.Leaving path.depart").waitFor();
     await page.getByRole("button", { name: "48 hours", exact: true }).click();
@@ -222,7 +222,7 @@ describe("a drain", () => {
   });
 });
 
-test("a node is made to be gone by a time", async () => {
+test("a node is requested to be gone by a time", async () => {
   await show("node/n2");
   await page.getByRole("button", { name: "Depart", exact: true }).click();
   const by = new Date(realClock.now() + 3 * hourMs).toISOString().slice(0, 16);
@@ -230,7 +230,7 @@ test("a node is made to be gone by a time", async () => {
   await dialog.getByLabel("Gone by").fill(by);
   const command = dialog.locator(".command code");
   await expect.poll(() => command.textContent()).toContain("--by");
-  // A browser that asks its user, who says no: the command is selected for the keyboard.
+  // If the user denies clipboard access, the command is selected so that it can be copied.
   await page.evaluate(() => {
     const value = () => Promise.reject(new DOMException("denied", "NotAllowedError"));
     Object.defineProperty(navigator.clipboard, "writeText", { value, configurable: true });
@@ -248,7 +248,7 @@ test("a node is made to be gone by a time", async () => {
   ]);
 });
 
-test("of two people who hold one node at once, one is told that it is held already", async () => {
+test("the second of two people who hold one node is told that it is already held", async () => {
   const other = await context.newPage();
   for (const one of [page, other]) {
     await show("node/n3", one);
@@ -265,7 +265,7 @@ test("of two people who hold one node at once, one is told that it is held alrea
   await page.locator("dialog .answer.good").waitFor();
   await other.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
   await other.locator("dialog .answer.held").waitFor();
-  // What has changed is there to see, before anything is confirmed again.
+  // The change is visible before anything can be confirmed again.
   await other
     .locator("dialog")
     .getByText(/^Held.* until released$/)
@@ -277,7 +277,7 @@ test("of two people who hold one node at once, one is told that it is held alrea
   await other.close();
 });
 
-test("the policy of a what-if is taken along as it stands there", async () => {
+test("the edited policy of a what-if can be copied", async () => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await show("timeline");
   await page.getByRole("button", { name: "What if" }).click();
@@ -291,10 +291,10 @@ test("the policy of a what-if is taken along as it stands there", async () => {
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   expect(copied).toBe(edited);
   expect(copied).toContain("max: 30h");
-  // What is edited after that is not what has been copied.
+  // Later edits are not in the clipboard.
   await area.fill(edited.replace("30h", "20h"));
   await expect.poll(() => copy.textContent()).toBe("Copy");
-  // Where the browser keeps the clipboard from pages, the text is selected for the keyboard.
+  // If pages have no access to the clipboard, the text is selected so that it can be copied.
   await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
   await copy.click();
   await page.locator(".what-if").getByText("Selected: press Ctrl+C (⌘C) to copy it.").waitFor();

@@ -1,8 +1,8 @@
 /**
- * The pictures of docs/board, of a fleet at which time stands still: drawn anew and compared with
- * what is kept there (`E2E_PICTURES=1` writes them first). Regions of 40 by 40 pixels: one differs
- * where more than a tenth of its pixels are off by more than 48 of 255 in a colour, and at most one
- * region in 200 may, for the edges of letters.
+ * The pictures of docs/board, of a fleet whose clock is stopped: taken again and compared with the
+ * committed ones (`E2E_PICTURES=1` writes them first). A region of 40 by 40 pixels differs if more
+ * than a tenth of its pixels are off by more than 48 of 255 in a color. At most one region in 200
+ * may differ, because of the edges of letters.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -86,7 +86,7 @@ const endedAt = (name: string, hoursAgo: number, status: object, fields: object 
     ...fields,
   } as never);
 
-/** Of a notice so long ago. */
+/** The times of a notice so long ago. */
 const noticedFor = (agoMs: number, noticeSeconds: number) => ({
   noticedAt: from(-agoMs),
   deadlineAt: from(-agoMs + seconds(noticeSeconds)),
@@ -209,7 +209,7 @@ beforeAll(async () => {
           type: "text/event-stream",
           open: (client) => {
             client.send(`id: still.1\ndata: ${JSON.stringify(message)}\n\n`);
-            // A page that hears nothing for long takes its board for gone, and says so.
+            // A page that receives nothing for long reports that its board is gone.
             const clock = JSON.stringify({ kind: "Clock", clock: message.clock });
             const timer = setInterval(() => client.send(`data: ${clock}\n\n`), 3000);
             return () => clearInterval(timer);
@@ -246,7 +246,7 @@ const shots = [
 ] as const;
 
 test.each(shots)(
-  "%s.png is what the board looks like",
+  "%s.png matches a new screenshot of the board",
   async (name, hash, theme, language, width, height) => {
     await page.setViewportSize({ width, height });
     await page.evaluate(
@@ -274,7 +274,7 @@ test.each(shots)(
   },
 );
 
-test("a browser whose clock is hours off shows the times of the board", async () => {
+test("a browser whose clock is five hours off shows the board's times", async () => {
   const context = await browser.newContext({ timezoneId: "UTC", locale: "en-GB" });
   await context.addCookies(await page.context().cookies());
   const late = await context.newPage();
@@ -291,7 +291,7 @@ test("a browser whose clock is hours off shows the times of the board", async ()
   await context.close();
 });
 
-/** Runs in the page: the share of regions that differ; 1 where the sizes do. */
+/** Runs in the page: the share of regions that differ; 1 if the sizes differ. */
 async function differingRegions(pair: { readonly kept: string; readonly shown: string }) {
   const pixels = async (base64: string): Promise<ImageData> => {
     const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));

@@ -1,4 +1,4 @@
-/** Outcomes that a real Prometheus has counted, on the page of the board. */
+/** Outcomes that a real Prometheus has counted, on a page of the board. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const scrapeMs = 300_000;
 const today = Math.floor(realClock.now() / dayMs) * dayMs;
 const dayOf = (ago: number): string => new Date(today - ago * dayMs).toISOString().slice(0, 10);
 
-/** When each of these ended, as minutes after the midnight so many days ago. */
+/** When departures ended, in minutes after midnight, `ago` days ago. */
 interface Ended {
   readonly policy: string;
   readonly outcome: string;
@@ -35,14 +35,14 @@ const ended: readonly Ended[] = [
   { policy: "batch", outcome: "Forced", ago: 3, minutes: [600] },
 ];
 
-/** Notices of five days ago, in minutes after midnight, each as the controller measured it. */
+/** Notices of five days ago, in minutes after midnight, as the controller measured them. */
 const noticed = Array.from({ length: 20 }, (_, index) => ({
   minute: 40 + 60 * index,
   toCordon: index % 10 === 9 ? 4 : 0.3,
   left: index % 10 === 9 ? 15 : 80,
 }));
 
-/** A process shows its histograms from its start on, each bucket at nought. */
+/** A process exposes its histograms from its start, with each bucket at zero. */
 function scrapedHistogram(name: string, value: (one: (typeof noticed)[number]) => number) {
   const lines = [`# TYPE ${name} histogram`];
   for (const half of [0, 1]) {
@@ -67,8 +67,8 @@ function scrapedHistogram(name: string, value: (one: (typeof noticed)[number]) =
 }
 
 /**
- * A controller's counters as they were scraped, each from its first departure on; the one that
- * counts is another process from each noon on, as when a new version is rolled out.
+ * A controller's scraped counters, each from its first departure on. The process that counts
+ * changes every 12 hours, as when a new version is rolled out.
  */
 function scraped(): string {
   const lines = ["# TYPE lastcall_departures counter"];
@@ -119,7 +119,7 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${port}`;
   prometheus = startPart({
     name: "prometheus",
-    // It knows nothing of its parent's end by itself.
+    // Otherwise Prometheus would outlive its parent.
     command: "setpriv",
     args: [
       ...["--pdeathsig=KILL", "prometheus", `--config.file=${join(folder, "prometheus.yml")}`],
@@ -161,7 +161,7 @@ async function outcomesPage(prometheusUrl: string) {
   return page.locator("section[aria-labelledby=counted]");
 }
 
-test("shows what has been counted by day and policy, over restarts of who counts", async () => {
+test("shows outcomes by day and policy, across restarts of the controller", async () => {
   const section = await outcomesPage(url);
   await section.locator("table.days").waitFor();
   const rows = await section.locator("tbody tr").all();
@@ -178,12 +178,12 @@ test("shows what has been counted by day and policy, over restarts of who counts
   ]);
 });
 
-test("shows how much of the notices was used, by the controller's histograms", async () => {
+test("shows how much time of notices was used, from the controller's histograms", async () => {
   const section = await outcomesPage(url);
   const rows = section.page().locator("section[aria-labelledby=at-notice] tbody tr");
   await rows.first().waitFor();
   const cells = (await rows.all()).map((row) => row.locator("td").allTextContents());
-  // Between the bounds of a bucket Prometheus takes all values for equally likely.
+  // Prometheus assumes a uniform distribution within a bucket.
   expect(await Promise.all(cells)).toEqual([
     ["Notice to cordon", "30 days, Prometheus", "20", "within 0.4 s", "within 3.5 s"],
     ["Time left", "30 days, Prometheus", "20", "at least 1 min 13 s", "at least 15 s"],
@@ -191,7 +191,7 @@ test("shows how much of the notices was used, by the controller's histograms", a
   expect(await axeFindings(section.page())).toEqual([]);
 });
 
-test("says of an address that is not Prometheus' what it answered, and shows the rest", async () => {
+test("reports the response of an address that is not Prometheus, and shows the rest", async () => {
   const { server } = JSON.parse(model.kubeconfig).clusters[0].cluster;
   const section = await outcomesPage(server);
   const problem = await section.getByRole("alert").textContent();

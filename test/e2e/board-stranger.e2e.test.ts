@@ -1,6 +1,6 @@
 /**
- * Five questions of somebody who has never seen the board, each answered from the page that its
- * address opens: in at most three clicks and 20 seconds, by the path that docs/board.md gives.
+ * Five questions of somebody who has never seen the board, each answered from its start page in at
+ * most three clicks and 20 seconds, by the path that docs/board.md gives.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ function write(method: "POST" | "PATCH", path: string, body: object) {
   return answer.body as { metadata: { uid: string } };
 }
 
-/** Nine nodes in windows of the night, one of them held by its budget, one cut some hours ago. */
+/** Nine nodes with a nightly window, one held by its budget; a tenth was cut some hours ago. */
 function furnish(): void {
   const uids = new Map<string, string>();
   for (let place = 1; place <= 9; place += 1) {
@@ -118,7 +118,7 @@ async function click(target: Locator): Promise<void> {
 const link = (name: string): Locator => page.getByRole("link", { name, exact: true });
 const button = (name: string): Locator => page.getByRole("button", { name, exact: true });
 
-/** What docs/board.md says of the way to an answer, by its question. */
+/** The row of docs/board.md that tells how to answer this question. */
 function documented(question: string): string {
   const docs = readFileSync(join(import.meta.dirname, "../../docs/board.md"), "utf8");
   const row = docs.split("\n").find((line) => line.startsWith(`| ${question} |`));
@@ -126,7 +126,7 @@ function documented(question: string): string {
   return row;
 }
 
-/** Every click stands there, in this order. */
+/** The row names every click, in this order. */
 function expectDocumented(question: string): void {
   const named = [...documented(question).matchAll(/\*\*(.+?)\*\*/g)].map(([, name]) => name);
   expect(named).toEqual(path);

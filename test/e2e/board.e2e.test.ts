@@ -22,7 +22,7 @@ async function openFor(kubeconfig: string): Promise<OpenPage & { readonly url: s
   return { ...(await openBoard(browser, board.url)), url: board.url };
 }
 
-/** A kubeconfig of somebody with these rules and no others. */
+/** A kubeconfig of a user with exactly these RBAC rules. */
 async function kubeconfigOf(name: string, rules: readonly object[]): Promise<string> {
   const meta = { metadata: { name } };
   const rbac = { apiVersion: "rbac.authorization.k8s.io/v1" };
@@ -56,7 +56,7 @@ function holdOn(node: string): Promise<string> {
   return kubectl("get", "node", node, "-o", "jsonpath={.metadata.annotations.lastcall\\.dev/hold}");
 }
 
-/** Confirms what is shown, and gives the answer that came. */
+/** Confirms the open dialog and returns the text of the result. */
 async function confirm(page: Page): Promise<string> {
   const dialog = page.getByRole("dialog");
   await dialog.locator(".command").waitFor();
@@ -85,11 +85,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("the board of somebody with every right", () => {
+describe("the board of a user with all permissions", () => {
   let open: OpenPage;
   let page: Page;
 
-  test("shows the next departures as the cluster has them", async () => {
+  test("shows the next departures in the order of the cluster's Departures", async () => {
     open = await openFor(world.plane.kubeconfig);
     ({ page } = open);
     await expect.poll(() => page.locator("table.next tbody tr").count()).toBe(9);
@@ -100,7 +100,7 @@ describe("the board of somebody with every right", () => {
     expect(shown).toEqual(byTime.map(({ spec }) => spec?.node?.name));
   });
 
-  test("puts a hold on a node that kubectl sees, and takes it away again", async () => {
+  test("puts a hold on a node and removes it, both visible to kubectl", async () => {
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-5`);
     await page.getByRole("button", { name: "Hold", exact: true }).click();
     expect(await confirm(page)).toContain("spot-5 has no planned departure");
@@ -111,7 +111,7 @@ describe("the board of somebody with every right", () => {
     expect(await holdOn("spot-5")).toBe("");
   });
 
-  test("gives a line that does the same on its own cluster, from a terminal that is on none", async () => {
+  test("shows a kubectl command that works from a terminal without a kubeconfig", async () => {
     await page.getByRole("button", { name: "Hold", exact: true }).click();
     const line = (await page.locator("dialog .command code").textContent()) ?? "";
     await page.getByRole("dialog").getByRole("button", { name: "Back" }).click();
@@ -140,7 +140,7 @@ describe("the board of somebody with every right", () => {
   const webMayLose = (maxUnavailable: number) =>
     kubectl("patch", "pdb", "web", "-p", JSON.stringify({ spec: { maxUnavailable } }));
 
-  test("makes a node depart, and says in its budget's words what blocks the drain", async () => {
+  test("makes a node depart, and shows the message of the budget that blocks it", async () => {
     await webMayLose(0);
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
     await page.getByRole("button", { name: "Depart", exact: true }).click();
@@ -153,7 +153,7 @@ describe("the board of somebody with every right", () => {
     await row.getByText(/\d+ blocked/).waitFor();
   });
 
-  test("shows it pod by pod as the drain goes on, and follows it to its outcome", async () => {
+  test("shows the drain pod by pod, up to its outcome", async () => {
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
     await page.getByRole("button", { name: "What happened" }).waitFor();
     const pods = page.locator("table.bars tbody tr");
@@ -161,7 +161,7 @@ describe("the board of somebody with every right", () => {
     const web = pods.filter({ hasText: /web-/ });
     const held = web.filter({ hasText: "not told to end" });
     const [all, ofWeb] = [await pods.count(), await web.count()];
-    // All but those of the budget leave meanwhile.
+    // All pods leave meanwhile, except those of the budget.
     await expect.poll(() => gone.count(), { timeout: 60_000 }).toBe(all - ofWeb);
     expect([ofWeb > 0, await held.count()]).toEqual([true, ofWeb]);
     await webMayLose(2);
@@ -175,7 +175,7 @@ describe("the board of somebody with every right", () => {
     expect(asked.map(({ status }) => status?.outcome)).toEqual(["Planned"]);
   });
 
-  test("asks a node to depart in two hours, and cancels that", async () => {
+  test("schedules a departure in two hours, and cancels it", async () => {
     const asked = async () =>
       (await world.departures()).filter(
         ({ spec, status }) =>
@@ -193,15 +193,15 @@ describe("the board of somebody with every right", () => {
     expect(await asked()).toEqual([]);
   });
 
-  test("asks nobody else for anything, and has nothing to complain of", () => {
+  test("sends no requests elsewhere and logs no errors", () => {
     expect(open.complaints).toEqual([]);
   });
 });
 
-describe("the board of somebody who may only look", () => {
+describe("the board of a user with read-only permissions", () => {
   let page: Page;
 
-  test("shows the fleet, and offers nothing", async () => {
+  test("shows the fleet, and offers no acts", async () => {
     ({ page } = await openFor(await kubeconfigOf("looker", mayLook)));
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-6`);
     await page.getByText("You may look, but not act").waitFor();
@@ -209,7 +209,7 @@ describe("the board of somebody who may only look", () => {
     expect(await page.locator(".acts button").count()).toBe(0);
   });
 
-  test("and an act that is forged is refused by the API server", async () => {
+  test("passes a forged act on, which the API server rejects", async () => {
     const node = JSON.parse(await kubectl("get", "node", "spot-6", "-o", "json"));
     const act = { kind: "Hold", node: "spot-6", uid: node.metadata.uid, until: null };
     const answer = await page.evaluate(async (forged) => {
@@ -223,7 +223,7 @@ describe("the board of somebody who may only look", () => {
     expect(await holdOn("spot-6")).toBe("");
   });
 
-  test("offers what has been granted meanwhile, once somebody looks again", async () => {
+  test("offers an act granted in the meantime after a reload", async () => {
     const mayHold = { verbs: ["patch"], apiGroups: [""], resources: ["nodes"] };
     await mustRun(world.plane, ["apply", "-f", "-"], {
       ...{ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
@@ -238,8 +238,8 @@ describe("the board of somebody who may only look", () => {
   });
 });
 
-describe("the board of somebody who may see nodes alone", () => {
-  test("names each right that is missing, and shows the nodes", async () => {
+describe("the board of a user who may read only nodes", () => {
+  test("names each missing permission, and shows the nodes", async () => {
     const rules = [{ ...look, apiGroups: [""], resources: ["nodes"] }];
     const { page } = await openFor(await kubeconfigOf("nodesonly", rules));
     const notice = page.locator(".notice li");
@@ -253,15 +253,15 @@ describe("the board of somebody who may see nodes alone", () => {
   });
 });
 
-describe("an API server that is away for a while", () => {
-  test("is told on the page, whose rows stay, and afterwards none is lost or doubled", async () => {
+describe("an outage of the API server", () => {
+  test("is reported on the page, which keeps all rows and afterwards repeats none", async () => {
     const { page } = await openFor(world.plane.kubeconfig);
     await expect.poll(() => page.locator("table.next tbody tr").count()).toBeGreaterThan(0);
     const before = await page.locator("table.next a.name").allTextContents();
     await world.plane.stopApiServer();
     const stoppedMs = realClock.monotonic();
     await page.getByText("The cluster has not answered since").waitFor({ timeout: 90_000 });
-    // For half a minute at least: every watch has failed by then, and tried again.
+    // For at least half a minute: by then every watch has failed and been retried.
     const awayMs = () => realClock.monotonic() - stoppedMs;
     await expect.poll(awayMs, { timeout: 40_000, interval: 500 }).toBeGreaterThan(30_000);
     expect(await page.locator("table.next a.name").allTextContents()).toEqual(before);
@@ -288,7 +288,7 @@ describe("an API server that is away for a while", () => {
 describe("the board in a terminal", () => {
   const program = `${process.execPath} ${join(import.meta.dirname, "../../src/cli/main.ts")}`;
 
-  /** In a terminal of 80 by 24, which `script` makes; its last frame as lines of text. */
+  /** Runs the line in an 80 by 24 terminal made by `script`; `lines` is the last frame. */
   function openTerminal(
     kubeconfig: string,
     line = `exec ${program} board --tui --kubeconfig ${kubeconfig}`,
@@ -304,7 +304,7 @@ describe("the board in a terminal", () => {
     });
     const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
     const lines = (): readonly string[] =>
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal acts upon.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences.
       (out.split("\u001b[H").at(-1) ?? "").replace(/\u001b\[[?\d;]*[A-Za-z]/g, "").split("\r\n");
     const shows = (text: string) =>
       expect.poll(() => lines().join("\n"), { timeout: 30_000 }).toContain(text);
@@ -317,7 +317,7 @@ describe("the board in a terminal", () => {
     };
   }
 
-  test("shows the nodes in the order in which they leave, and ends at q", async () => {
+  test("shows the nodes, sorts them by name at s, and quits at q", async () => {
     const terminal = openTerminal(world.plane.kubeconfig);
     await terminal.shows("9 nodes of");
     await terminal.shows("q quit");
@@ -335,7 +335,7 @@ describe("the board in a terminal", () => {
   const served = (kubeconfig: string): string =>
     `${program} board --address 127.0.0.1:0 --kubeconfig ${kubeconfig}`;
 
-  test("prints another address at Enter, once the one before has been used", async () => {
+  test("prints a new address at Enter once the previous one has been used", async () => {
     const { kubeconfig } = world.plane;
     const terminal = openTerminal(kubeconfig, `exec ${served(kubeconfig)}`);
     await terminal.shows("press Enter");
@@ -352,9 +352,9 @@ describe("the board in a terminal", () => {
     expect(await terminal.ended).toBe(130);
   });
 
-  test("goes on in the background, where a program that reads its terminal is stopped", async () => {
+  test("keeps running as a background job, because it does not read the terminal", async () => {
     const { kubeconfig } = world.plane;
-    // A job of its own; the state of a process that is stopped is T.
+    // Runs it as a background job; a stopped process has the state T.
     const script = [
       ...["set -m", `${served(kubeconfig)} &`, "read typed"],
       ...["sed 's/.*) \\(.\\).*/state \\1./' /proc/$!/stat", "kill $!"],
@@ -367,7 +367,7 @@ describe("the board in a terminal", () => {
     await terminal.ended;
   });
 
-  test("names what somebody may not see, and shows the rest", async () => {
+  test("names what the user may not read, and shows the rest", async () => {
     const rules = [{ ...look, apiGroups: [""], resources: ["nodes"] }];
     const terminal = openTerminal(await kubeconfigOf("onlooker", rules));
     await terminal.shows("9 nodes of");

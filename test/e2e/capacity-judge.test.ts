@@ -34,7 +34,7 @@ function goneAt(order: number, sight: Sight): Change {
 
 const capacity = { name: "room-uid-p", node: "b" };
 
-/** One pod, with room for it on another node. */
+/** One pod, and capacity reserved for it on another node. */
 const good = [
   podAt(1, { name: "p", ready: true }),
   podAt(2, capacity),
@@ -54,8 +54,8 @@ function changed(orders: readonly number[], more: readonly Change[] = []): reado
   return [...kept, ...more].toSorted((a, b) => a.order - b.order);
 }
 
-describe("the judge of make before break", () => {
-  it("finds nothing where all went well", () => {
+describe("judgeCapacity", () => {
+  it("finds nothing in a correct history", () => {
     expect(judged(good)).toEqual([]);
   });
 

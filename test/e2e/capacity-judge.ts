@@ -4,13 +4,13 @@ import { type PodStory, podStoriesOf } from "./incarnation.ts";
 /** The controller's own namespace, where placeholders live. */
 const ownNamespace = "lastcall";
 
-/** A placeholder's name is made of this and the uid of the pod that it keeps room for. */
+/** A placeholder's name is this prefix and the uid of the pod that it reserves capacity for. */
 const prefix = "room-";
 
 /**
- * What was not as make before break should be while a node left, a sentence each: every pod that
- * leaves has room elsewhere, all of it ready before the first of them has to go, each given up
- * after its pod had to, and none kept.
+ * Violations of make-before-break while a node left, a sentence each. Every pod that leaves must
+ * have a placeholder elsewhere, all placeholders must be ready before the first pod has to leave,
+ * and each must be removed after its pod had to leave.
  */
 export function judgeCapacity({ changes }: History, node: string): readonly string[] {
   const stories = podStoriesOf(changes);
@@ -63,7 +63,7 @@ function readiness(changes: readonly Change[]): ReadonlyMap<string, number> {
   return readyAt;
 }
 
-/** The images of the placeholders, to see whose word counted. */
+/** The images of all placeholders. */
 export function placeholderImages({ changes }: History): ReadonlySet<string | undefined> {
   return new Set(
     changes.flatMap(({ kind, object }) =>

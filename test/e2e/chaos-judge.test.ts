@@ -39,14 +39,14 @@ function historyOf(more: Partial<History>): History {
 
 const charge = { asked: [notice], user };
 
-describe("the judge of notices and rotations amid faults", () => {
-  it("finds nothing where all is as it should be, and tells each notice's time to the cordon", () => {
+describe("judgeChaos", () => {
+  it("finds nothing in a correct history, and measures each notice's time to the cordon", () => {
     const history = historyOf({});
     expect(judgeChaos(history, charge)).toEqual([]);
     expect(cordonTimes(history, charge)).toEqual([400]);
   });
 
-  it("names a notice without a cordon in five seconds", () => {
+  it("finds a notice without a cordon within five seconds", () => {
     expect(judgeChaos(historyOf({ audit: [entry(5_200, {})] }), charge)).toEqual([
       "n1 was cordoned 5200 ms after its notice n1-a",
     ]);
@@ -55,7 +55,7 @@ describe("the judge of notices and rotations amid faults", () => {
     ]);
   });
 
-  it("names a pod that was deleted before the budgets had their share of the notice", () => {
+  it("finds a pod that was deleted before the budgets had their share of the notice", () => {
     const changes = [podOn("n1")];
     const early = historyOf({ changes, audit: [entry(400, {}), deletion(6_000)] });
     expect(judgeChaos(early, charge)).toEqual(["web-1 of n1 was deleted 6000 ms after the notice"]);
@@ -63,7 +63,7 @@ describe("the judge of notices and rotations amid faults", () => {
     expect(judgeChaos(late, charge)).toEqual([]);
   });
 
-  it("names a pod of a rotation that was deleted at all", () => {
+  it("finds any pod that was deleted in a rotation", () => {
     const history = historyOf({
       changes: [podOn("n2")],
       audit: [deletion(60_000)],
@@ -74,7 +74,7 @@ describe("the judge of notices and rotations amid faults", () => {
     ]);
   });
 
-  it("names a machine that was released twice, not at all, or unasked", () => {
+  it("finds a machine that ended twice, not at all, or without a departure", () => {
     const ends = (...machines: readonly string[]) =>
       historyOf({ machineEnds: machines.map((machine) => ({ machine, at: 0 })) });
     expect(judgeChaos(ends("n1", "n1"), charge)).toEqual(["n1 lost 2 machines, expected 1"]);
@@ -82,7 +82,7 @@ describe("the judge of notices and rotations amid faults", () => {
     expect(judgeChaos(ends("n1", "n9"), charge)).toEqual(["n9 lost 1 machines, expected 0"]);
   });
 
-  it("names a departure that failed, and a node that was left with a cordon", () => {
+  it("finds a failed departure, and a node that was left cordoned", () => {
     const status = { phase: "Ended", outcome: "Failed", reason: "ReleaseFailed" };
     const departure = { metadata: { name: "n1-a", uid: "d1" }, status };
     const node = { metadata: { name: "n3", uid: "u3" }, spec: { unschedulable: true } };

@@ -2,29 +2,30 @@ import { type Change, type History, isBoundToNode, nameOf } from "./history.ts";
 import { podStoriesOf } from "./incarnation.ts";
 import { ages, leftMarked } from "./judge.ts";
 
-/** A departure that the test asked for: a cloud's notice, or a person's word. */
+/** A departure that the test created: a cloud's notice or a person's request. */
 export interface Asked {
   readonly departure: string;
   readonly node: string;
   readonly kind: "Notice" | "Rotation";
-  /** Milliseconds since 1970, before the request for it was sent. */
+  /** Milliseconds since 1970, before its creation was requested. */
   readonly atMs: number;
 }
 
 export interface ChaosCharge {
   readonly asked: readonly Asked[];
-  /** The user that the controller is to the API server. */
+  /** The controller's user name at the API server. */
   readonly user: string;
 }
 
-/** However requests fail: from the notice to the cordon. */
+/** The limit from the notice to the cordon, whatever requests fail. */
 const cordonLimitMs = 5_000;
 /**
- * Half of a notice of 30 s is the budgets', less the margin and what a slow API server may cost.
+ * Budgets are respected for half of a notice of 30 s, less the margin and what a slow API server
+ * may cost.
  */
 const budgetsOwnMs = 10_000;
 
-/** Everything that was not as it should be, a sentence each; empty when all was well. */
+/** All violations, a sentence each; empty if there are none. */
 export function judgeChaos(history: History, charge: ChaosCharge): readonly string[] {
   return [
     ...charge.asked.flatMap((one) => lateCordon(one, history, charge)),
@@ -35,7 +36,7 @@ export function judgeChaos(history: History, charge: ChaosCharge): readonly stri
   ];
 }
 
-/** From each notice to its node's cordon, as the API server's audit log has it. */
+/** Milliseconds from each notice to its node's cordon, according to the audit log. */
 export function cordonTimes(history: History, charge: ChaosCharge): readonly number[] {
   return charge.asked
     .filter(({ kind }) => kind === "Notice")
@@ -64,7 +65,7 @@ function lateCordon(one: Asked, history: History, { user }: ChaosCharge): readon
   return [`${one.node} was cordoned ${Math.round(tookMs)} ms after its notice ${one.departure}`];
 }
 
-/** A deletion goes past the pod's budget. */
+/** Deletions, which bypass the budget of a pod, that came too early. */
 function forcedBeforeTime(history: History, { asked, user }: ChaosCharge): readonly string[] {
   const stories = podStoriesOf(history.changes);
   return history.audit

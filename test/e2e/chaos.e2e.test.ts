@@ -1,6 +1,6 @@
 /**
  * Notices and rotations on a real control plane, while a proxy between controller and API server
- * does to requests and connections what networks and servers do. `npm run chaos` makes 200 of them.
+ * injects the faults of networks and servers. `npm run chaos` runs 200 of them.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "kubernetes-types/core/v1.js";
@@ -17,8 +17,8 @@ import { makeDeparture, noticeOf } from "./raw-departure.ts";
 const seed = Number(process.env.E2E_SEED ?? 1);
 const wanted = Number(process.env.E2E_CHAOS_DEPARTURES ?? 9);
 /**
- * So many leave at any time: as soon as one has ended and its node is back, the next one is asked
- * for.
+ * How many leave at any time: as soon as one has ended and its node is back, the next departure is
+ * created.
  */
 const atOnce = 4;
 const faultShare = 0.05;
@@ -40,7 +40,7 @@ beforeAll(async () => {
     faultFor: () => schedule.next(),
   });
   await world.applyPolicy({
-    // Every node, since those that come in place of others are to leave as well.
+    // Selects every node, because replacements have to leave as well.
     nodeSelector: undefined,
     lifetime: {},
     budgets: [{ nodes: atOnce }],
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 describe(`notices and rotations amid faults, seed ${seed}`, () => {
-  test(`${wanted} of them come to their end`, { timeout: restMs * wanted }, async () => {
+  test(`${wanted} of them complete`, { timeout: restMs * wanted }, async () => {
     await within("the fleet is at rest", () => world.isAtRest());
     while (asked.length < wanted) {
       const node = await within("another node may leave", () => nextNode());
@@ -66,7 +66,7 @@ describe(`notices and rotations amid faults, seed ${seed}`, () => {
     await within("the fleet is at rest", () => world.isAtRest());
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leave no violation in the observed history", async () => {
     const history = await world.history();
     const charge = { asked, user: controllerUser };
     console.log(tableOf(cordonTimes(history, charge)));
@@ -74,7 +74,7 @@ describe(`notices and rotations amid faults, seed ${seed}`, () => {
   });
 });
 
-/** Any node that works, while fewer leave than may at a time. */
+/** A random working node, if fewer than `atOnce` are leaving. */
 async function nextNode(): Promise<string | undefined> {
   const live = (await world.departures()).filter(({ status }) => status?.phase !== "Ended");
   if (live.length >= atOnce) return undefined;
@@ -87,7 +87,7 @@ async function nextNode(): Promise<string | undefined> {
   return free.length === 0 ? undefined : free[Math.floor(rng() * free.length)];
 }
 
-/** Where it is not so in time, what holds it up is told: nobody can look afterwards. */
+/** On a timeout logs the state of the cluster, which is gone after the test. */
 async function within<T>(
   what: string,
   condition: () => Promise<T | false | undefined>,

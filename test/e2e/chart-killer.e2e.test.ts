@@ -1,6 +1,6 @@
 /**
- * The values of estafette-gke-preemptible-killer's chart, unchanged, by the real Helm: its names,
- * its Google identity and its promise are kept; what cannot be kept is refused by its name.
+ * Unchanged values of estafette-gke-preemptible-killer's chart with the real Helm: its names, its
+ * Google identity and its behavior are kept; an unsupported value is rejected by its name.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ describe("the article's values", () => {
     expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
   });
 
-  test("are refused where a limit of the killer is a reference, and not its value", () => {
+  test("are rejected if a variable of the killer is a reference instead of a value", () => {
     const valueFrom = { configMapKeyRef: { name: "c", key: "k" } };
     const extraEnv = [{ name: "WHITELIST_HOURS", valueFrom }];
     const { stderr, code } = template(fileOf({ secret: identity, extraEnv }));
@@ -84,7 +84,7 @@ describe("the article's values", () => {
     expect(stderr).toContain("extraEnv.WHITELIST_HOURS: found a reference, expected its value");
   });
 
-  test("keep the requests, and no limits under which the controller could not start", () => {
+  test("keep the requests, but not a limit that is too low for the controller", () => {
     const resources = deploymentIn(rendered(article)).template.spec?.containers[0]?.resources;
     expect(resources).toEqual({
       requests: { cpu: "10m", memory: "15Mi" },
@@ -92,7 +92,7 @@ describe("the article's values", () => {
     });
   });
 
-  test("make the policy that does what the killer promised", () => {
+  test("create the policy that does what the killer did", () => {
     expect(policyIn(rendered(article))?.spec).toEqual({
       nodeSelector: {
         nodeSelectorTerms: [
@@ -109,7 +109,7 @@ describe("the article's values", () => {
     });
   });
 
-  test("make none where the values name one", () => {
+  test("create no policy if the values name one", () => {
     const values = {
       ...parse(readFileSync(article, "utf8")),
       policies: [{ name: "own", spec: {} }],
@@ -120,14 +120,14 @@ describe("the article's values", () => {
   });
 });
 
-describe("its chart's own values", () => {
-  test("are taken with every default", () => {
+describe("the values of the killer's chart", () => {
+  test("are accepted with all defaults", () => {
     const made = rendered(join(data, "default-values.yaml"));
     expect(made.has("ServiceAccount estafette/estafette-gke-preemptible-killer")).toBe(true);
     const { replicas, template: pod } = deploymentIn(made);
     expect(replicas).toBe(1);
     expect(pod.spec?.containers[0]?.args).toEqual(["run", "--log-format=text"]);
-    // Off the nodes that it takes away, whatever it would prefer.
+    // It must not run on the nodes that it releases, whatever it would prefer.
     const { nodeAffinity } = pod.spec?.affinity ?? {};
     expect(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toBeDefined();
     expect(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
@@ -167,7 +167,7 @@ describe("its chart's own values", () => {
     }
   });
 
-  test("with a Secret of one's own mount that one", () => {
+  test("with an existing Secret mount that one", () => {
     const made = rendered(
       fileOf({ secret: { googleServiceAccountSecret: { name: "mine", key: "key.json" } } }),
     );
@@ -180,7 +180,7 @@ describe("its chart's own values", () => {
     expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
   });
 
-  test("turn hours, filters and the timeout of its environment into the policy", () => {
+  test("turn hours, filters and the timeout from the environment into the policy", () => {
     const extraEnv = {
       WHITELIST_HOURS: "9:00 - 12:00, 22:00 - 06:00",
       BLACKLIST_HOURS: "23:30-00:00",
@@ -209,7 +209,7 @@ describe("its chart's own values", () => {
       ],
       drain: { timeout: "1200s", onTimeout: "Proceed" },
     });
-    // By the command the same values come to the same policy.
+    // `lastcall migrate` translates the same values to the same policy.
     const translated = translateKiller(killerValuesSetup({ drainTimeout: 300, extraEnv }, "v"));
     expect(policyIn(made)?.spec).toEqual(translated.policies[0]?.spec);
     const variables = deploymentIn(made).template.spec?.containers[0]?.env ?? [];
@@ -271,7 +271,7 @@ describe("its chart's own values", () => {
       { secret: { workloadIdentityAccount: "a" } },
       "workloadIdentityAccount",
     ],
-  ])("refuse %s by its name", (_, values, named) => {
+  ])("are rejected by name: %s", (_, values, named) => {
     const { stderr, code } = template(fileOf(values));
     expect(code).not.toBe(0);
     expect(stderr).toContain(named);
@@ -287,7 +287,7 @@ describe("on a real API server", () => {
   });
   afterAll(() => plane?.stop());
 
-  test("the article's values are installed, and what the Google role lacks is said", async () => {
+  test("the article's values install, and the notes list the missing permissions", async () => {
     const { kubeconfig } = plane;
     const flags = ["--create-namespace", "--values", article];
     const { stdout, stderr, code } = helm(["upgrade", "--install", ...release, ...flags], {
@@ -296,7 +296,7 @@ describe("on a real API server", () => {
     });
     expect(stderr).toBe("");
     expect(code).toBe(0);
-    // The release has the killer's name: to uninstall that would be to uninstall Lastcall.
+    // The release has the killer's name: uninstalling it would uninstall Lastcall.
     expect(stdout).toContain("This release has the killer's own name");
     expect(stdout).not.toContain("uninstall");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
@@ -308,7 +308,7 @@ describe("on a real API server", () => {
     expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
   });
 
-  test("whoever has policies is told how to clean up without one more", () => {
+  test("the notes tell how to clean up, without migrate if the values have policies", () => {
     const { kubeconfig } = plane;
     const notes = (values: Values) => {
       const flags = ["--dry-run=server", "--values", fileOf(values)];
@@ -324,7 +324,7 @@ describe("on a real API server", () => {
     expect([own.includes(apply), own.includes(clear)]).toEqual([false, true]);
   });
 
-  test("the killer's release becomes Lastcall's in place, once the definitions are there", async () => {
+  test("the killer's release is upgraded in place to Lastcall's if the CRDs exist", async () => {
     const { kubeconfig } = plane;
     const killer = join(home, "killer");
     mkdirSync(join(killer, "templates"), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Values that people leave empty, names that YAML takes for something else, what would stand twice,
- * and Helm where no cluster says which Kubernetes it is: by the real Helm.
+ * Values left empty, names that YAML reads as another type, duplicates, and Helm without a cluster
+ * that tells its version of Kubernetes: with the real Helm.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Made = ReadonlyMap<string, Manifest>;
 
-/** Everything that a value switches on. */
+/** Enables all that is optional. */
 const everything = {
   metrics: {
     serviceMonitor: { enabled: true },
@@ -42,7 +42,7 @@ function withValues(values: object, ...flags: readonly string[]): Made {
   return render("--values", fileOf(values), ...flags);
 }
 
-/** `{agent: {resources: null}}` of `agent.resources`. */
+/** `{agent: {resources: null}}` for `agent.resources`. */
 function emptied(path: string): object {
   return (
     path.split(".").reduceRight((inner: object | null, name) => ({ [name]: inner }), null) ?? {}
@@ -56,8 +56,8 @@ const sections = [
   ),
 ];
 
-describe("values left empty, as under a key whose lines are comments", () => {
-  test("count as not given: sections, and single values that are no map or list", () => {
+describe("empty values, such as a key whose lines are commented out", () => {
+  test("of sections and scalars count as not given", () => {
     const usual = withValues({});
     const single = paths.filter((one) => typeof (one.default ?? {}) !== "object");
     expect(single.length).toBeGreaterThan(20);
@@ -66,13 +66,13 @@ describe("values left empty, as under a key whose lines are comments", () => {
     }
   });
 
-  test("are taken all at once, and by whichever template comes first", () => {
+  test("are accepted all at once", () => {
     const all = Object.fromEntries(paths.map(({ path }) => [path.split(".")[0], null]));
     const maps = { resources: null, podSecurityContext: null, securityContext: null };
     expect(withValues(all)).toEqual(withValues(maps));
   });
 
-  test("take away a map or a list that the chart has, as Helm's own charts do", () => {
+  test("of maps and lists remove the chart's defaults, as in other Helm charts", () => {
     const made = withValues({ ...emptied("resources"), podSecurityContext: null });
     const [container] = podIn(made).containers;
     expect(container?.resources).toEqual({});
@@ -81,7 +81,7 @@ describe("values left empty, as under a key whose lines are comments", () => {
     expect(agents).not.toContain('"tolerations"');
   });
 
-  test("leave nobody who may scrape where that list is empty", () => {
+  test("of metricsFrom allow nobody to scrape", () => {
     const { enabled } = everything.networkPolicy;
     for (const metricsFrom of [[], null]) {
       const made = withValues({ networkPolicy: { enabled, metricsFrom } });
@@ -109,7 +109,7 @@ function podIn(made: Made) {
   return spec.template.spec;
 }
 
-/** Every text that stands under one of these keys, in whichever object. */
+/** All values under one of these keys, in any object. */
 function under(keys: readonly string[], value: unknown): readonly unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => [
@@ -119,7 +119,7 @@ function under(keys: readonly string[], value: unknown): readonly unknown[] {
 }
 
 test.each(["123", "true", "1e3", "null", "0x1f"])(
-  "names that YAML would take for something else stay texts: %s",
+  "names that YAML would read as another type stay strings: %s",
   (odd) => {
     const made = withValues(
       {
@@ -134,26 +134,26 @@ test.each(["123", "true", "1e3", "null", "0x1f"])(
     const keys = ["name", "namespace", "serviceAccountName", "priorityClassName", "policyName"];
     const labels = ["app.kubernetes.io/name", "app.kubernetes.io/instance"];
     const found = under([...keys, ...labels], [...made.values()]);
-    // Objects are fields of that name, as in the definitions.
+    // Objects are fields with such a name, as in the CRDs.
     const others = found.filter((one) => typeof one !== "string" && typeof one !== "object");
     expect(others).toEqual([]);
     expect(new Set(found)).toContain(odd);
   },
 );
 
-describe("the version of Kubernetes", () => {
+describe("the Kubernetes version", () => {
   function template(...flags: readonly string[]) {
     return helm(["template", "lastcall", chart, "--namespace", "lastcall", ...flags], { home });
   }
 
-  test("is asked of a cluster alone: Helm by itself takes one of its own, which may be old", () => {
+  test("is not checked without a cluster, because Helm then uses a default of its own", () => {
     const { stdout, stderr, code } = template();
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
     expect(manifestsIn(stdout)).toEqual(manifestsIn(template("--kube-version", oldest).stdout));
   });
 
-  test("of a cluster before 1.30 is refused", () => {
-    // What a cluster is known by: its kinds, as Argo CD hands them on as well.
+  test("of a cluster before 1.30 is rejected", () => {
+    // API versions are the sign of a cluster; Argo CD passes them as well.
     const cluster = ["--api-versions", "v1/Namespace", "--kube-version"];
     const { stderr, code } = template(...cluster, "1.29.12");
     expect(code).toBe(1);
@@ -164,19 +164,19 @@ describe("the version of Kubernetes", () => {
   });
 });
 
-describe("what would stand twice", () => {
+describe("a duplicate", () => {
   test.each([
     ["controller", "health-address", ":9101", "port 9101"],
     ["controller", "metrics-address", "127.0.0.1:8080", "port 8080"],
     ["agent", "metrics-address", ":8087", "port 8087"],
-  ])("is refused where it is an address of the %s: --%s %s", (part, name, value, told) => {
+  ])("is rejected if it is an address of the %s: --%s %s", (part, name, value, told) => {
     const made = () => withValues({ [part]: { options: { [name]: value } } });
     expect(made).toThrow(
       `${part}.options.metrics-address: found the ${told} for both this and health-address`,
     );
   });
 
-  test("is a label once: that of one object beats that of every object", () => {
+  test("is allowed as a label: that of one object overrides that of every object", () => {
     const labels = { team: "observability", "app.kubernetes.io/name": "mine" };
     const on = { enabled: true, labels };
     const made = withValues({
@@ -193,7 +193,7 @@ describe("what would stand twice", () => {
     }
   });
 
-  test("is refused where it is a variable, as a server-side apply does", () => {
+  test("is rejected if it is an environment variable, as by server-side apply", () => {
     for (const part of ["controller", "agent"] as const) {
       const key = part === "agent" ? agentKey : "Deployment lastcall/lastcall";
       const [env = []] = under(["env"], withValues({}).get(key)) as readonly { name: string }[][];

@@ -1,6 +1,6 @@
 /**
- * The chart's values by the real Helm: each option reaches its part as a flag that the command line
- * takes, and names, accounts, pods, monitoring and policies are as the values say.
+ * The chart's values with the real Helm: each option reaches its component as a flag that the
+ * command line accepts, and names, accounts, pods, monitoring and policies follow the values.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,14 +30,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** Rendered with values as a file has them. */
+/** Renders the chart with these values in a file. */
 function withValues(values: object, ...flags: readonly string[]): ReadonlyMap<string, Manifest> {
   const file = join(home, "values.yaml");
   writeFileSync(file, stringify(values));
   return render("--values", file, ...flags);
 }
 
-/** What Helm says to values that it refuses. */
+/** The error of Helm for values that it rejects. */
 function refusal(values: object): string {
   const file = join(home, "values.yaml");
   writeFileSync(file, stringify(values));
@@ -53,7 +53,7 @@ function podOf(made: ReadonlyMap<string, Manifest>, part: "controller" | "agent"
   return (made.get(key) as unknown as Deployment | DaemonSet).spec?.template.spec as PodSpec;
 }
 
-/** A value that the option takes, as YAML has it, and other than the default. */
+/** A valid value of the option, as in YAML, that is not the default. */
 function sampleOf(option: Option): unknown {
   switch (option.type) {
     case "switch":
@@ -80,7 +80,7 @@ const parts: readonly (readonly [Command, "controller" | "agent"])[] = [
 ];
 
 describe("options", () => {
-  test.each(parts)("of %s reach the %s as flags that it takes", (command, part) => {
+  test.each(parts)("of %s reach the %s as flags that it accepts", (command, part) => {
     const listed = optionsFor(command).filter(({ name }) => name !== "node-name");
     const options = Object.fromEntries(listed.map((option) => [option.name, sampleOf(option)]));
     const made = withValues({ replicaCount: 1, [part]: { options } });
@@ -103,7 +103,7 @@ describe("options", () => {
     }
   });
 
-  test("move the ports and the scheme that others know of", () => {
+  test("change the ports and the scheme in containers, annotations and monitors", () => {
     const controller = {
       options: { "metrics-address": ":9200", "health-address": ":8090", "metrics-cert-file": "/c" },
     };
@@ -132,7 +132,7 @@ describe("options", () => {
     expect(schemes).toEqual(["https", "http"]);
   });
 
-  test("let no two replicas act at once", () => {
+  test("reject two replicas without leader election", () => {
     const controller = { options: { "leader-elect": false } };
     expect(refusal({ controller })).toContain("controller.options.leader-elect");
     expect(withValues({ controller: { ...controller, replicas: 1 } }).size).toBeGreaterThan(0);
@@ -153,7 +153,7 @@ describe("names", () => {
     flowSchema: { enabled: true },
   };
 
-  test("are the values' own everywhere, but for what the program itself names", () => {
+  test("follow the values everywhere, except for what the program itself names", () => {
     const made = withValues(values);
     const left = [...made.values()]
       .filter(
@@ -177,11 +177,11 @@ describe("names", () => {
       (one) => (one as unknown as { subjects?: { name: string }[] }).subjects ?? [],
     );
     expect(new Set(subjects.map(({ name }) => name))).toEqual(new Set(["mine", "its"]));
-    // The Lease is the program's, whatever the release is called.
+    // The program names the Lease, whatever the release is called.
     expect(lines).toContain('"resourceNames":["lastcall"]');
   });
 
-  test("of accounts and roles that are there already are used, and none is made", () => {
+  test("of existing accounts are used, and no accounts and roles are created", () => {
     const made = withValues({
       serviceAccount: { create: false, name: "theirs" },
       agent: { serviceAccount: { create: false, name: "theirs-too" } },
@@ -193,7 +193,7 @@ describe("names", () => {
     expect(podOf(made, "agent").serviceAccountName).toBe("theirs-too");
   });
 
-  test("stand in the labels of every object, with those of a release", () => {
+  test("are in the labels of every object, with those of the release", () => {
     const made = withValues({ ...values, extraLabels: { team: "infra" } }, "--skip-crds");
     for (const [key, { kind, metadata }] of made) {
       if (kind === "CustomResourceDefinition") continue;
@@ -210,7 +210,7 @@ describe("names", () => {
 });
 
 describe("pods", () => {
-  test("have what the values add", () => {
+  test("have the additions of the values", () => {
     const more = {
       nodeSelector: { pool: "system" },
       tolerations: [{ key: "system", operator: "Exists" }],
@@ -248,7 +248,7 @@ describe("pods", () => {
     });
   });
 
-  test("are of the image that is named, by tag or by digest", () => {
+  test("run the given image, by tag or by digest", () => {
     const digest = `sha256:${"a".repeat(64)}`;
     const made = withValues({
       image: { repository: "registry.example:5000/lastcall", tag: "1.2.3" },
@@ -262,7 +262,7 @@ describe("pods", () => {
 
   const required = "requiredDuringSchedulingIgnoredDuringExecution";
 
-  test("keep off Spot nodes, unless the values ask for those", () => {
+  test("of the controller avoid Spot nodes unless the values select them", () => {
     const affinityOf = (values: object) =>
       podOf(withValues(values), "controller").affinity?.nodeAffinity?.[required];
     expect(affinityOf({})).toBeDefined();
@@ -291,7 +291,7 @@ const everything = {
 };
 
 describe("monitoring", () => {
-  test("has the alerts, the monitors and the dashboard", () => {
+  test("renders the alerts, the monitors and the dashboard", () => {
     const made = withValues({
       metrics: {
         serviceMonitor: { enabled: true, labels: { release: "prometheus" }, interval: "15s" },
@@ -324,7 +324,7 @@ describe("monitoring", () => {
 });
 
 describe("policies", () => {
-  test("are none in a plain install, and those that the values name", () => {
+  test("are those that the values name, by default none", () => {
     const policiesIn = (values: object) =>
       [...withValues(values).values()].filter(({ kind }) => kind === "DeparturePolicy");
     expect(policiesIn({})).toEqual([]);
@@ -333,7 +333,7 @@ describe("policies", () => {
     ]);
   });
 
-  test("have names of their own", () => {
+  test("must have unique names", () => {
     const one = { name: "spot", spec: {} };
     expect(refusal({ policies: [one, one] })).toContain("policies[1].name");
   });
@@ -350,7 +350,7 @@ describe("on a real API server", () => {
   });
   afterAll(() => plane?.stop());
 
-  test("everything that it can make is taken, and warns of nothing but the agents' network", async () => {
+  test("all objects are accepted, with a warning only for the agents' host network", async () => {
     const { kubeconfig } = plane;
     const file = join(home, "everything.yaml");
     writeFileSync(file, stringify(everything));

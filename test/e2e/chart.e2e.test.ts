@@ -1,6 +1,6 @@
 /**
- * The chart by the real Helm: it installs what kustomize does, grants what the fallback's option
- * asks for and no more, and refuses values that mean nothing.
+ * The chart with the real Helm: it installs what kustomize does, grants exactly what the fallback
+ * needs, and rejects invalid values.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { runKubectl } from "../support/kubectl.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
 const agentUser = "system:serviceaccount:lastcall:lastcall-agent";
-/** Values of the chart, and the folders that kustomize installs for the same, beside `base`. */
+/** Values of the chart, and the folders that kustomize installs for the same, besides `base`. */
 const variants: readonly (readonly [string, readonly string[]])[] = [
   ["agent.options.fallback=None", ["agent"]],
   ["agent.options.fallback=Cordon", ["agent-fallback/cordon"]],
@@ -50,8 +50,8 @@ interface Container {
 }
 
 /**
- * What an object comes to: without the labels of a release, in whatever order its variables are,
- * and with the option `fallback` as a flag or as a variable.
+ * An object in a comparable form: without the labels of a release, with sorted variables, and with
+ * the option `fallback`, whether flag or variable, as a variable.
  */
 function meaningOf(manifest: unknown): unknown {
   const copy = JSON.parse(JSON.stringify(manifest), (key, value) => {
@@ -79,25 +79,25 @@ function containerOf({ imagePullPolicy, args = [], env = [], ...rest }: Containe
 }
 
 describe("the chart", () => {
-  test("has nothing that helm lint finds amiss", () => {
+  test("passes helm lint", () => {
     const { stdout, stderr, code } = helm(["lint", "--strict", chart], { home });
     expect(`${stdout}${stderr}`).toContain("0 chart(s) failed");
     expect(code).toBe(0);
   });
 
-  test.each(variants)("installs with %s what kustomize does", async (value, folders) => {
+  test.each(variants)("installs with %s the same as kustomize", async (value, folders) => {
     const made = render("--set", value);
     const wanted = new Map(await kustomized("base"));
     for (const folder of folders) {
       for (const [key, one] of await kustomized(folder)) wanted.set(key, one);
     }
-    // Helm makes the namespace by itself.
+    // Helm creates the namespace itself.
     wanted.delete("Namespace /lastcall");
     expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
     for (const [key, one] of wanted) expect(meaningOf(made.get(key)), key).toEqual(meaningOf(one));
   });
 
-  test("is itself in any namespace, and names no other", () => {
+  test("works in any namespace, and names no other", () => {
     const made = render("--namespace", "spot-tools", "--set", "agent.options.fallback=Drain");
     const namespaces = new Set(
       [...made.values()].flatMap(({ metadata }) => metadata.namespace ?? []),
@@ -111,13 +111,13 @@ describe("the chart", () => {
   test.each([
     ["controller", "agent", "DaemonSet"],
     ["agent", "controller", "Deployment"],
-  ])("leaves the %s's part out where it is not wanted", (part, _, left) => {
+  ])("leaves out the %s if it is disabled", (part, _, left) => {
     const made = render("--set", `${part}.enabled=false`);
     const kinds = [...made.values()].map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "Deployment" || kind === "DaemonSet")).toEqual([left]);
   });
 
-  test("lets scrape whom the values name, and the controller go where they say as well", () => {
+  test("puts metricsFrom and egress of the values into the network policies", () => {
     const from = [{ podSelector: { matchLabels: { app: "prometheus" } } }];
     const rule = { to: [{ podSelector: {} }], ports: [{ port: 9093 }] };
     const made = render(
@@ -137,7 +137,7 @@ describe("the chart", () => {
     expect(specOf("lastcall-agent").egress).not.toContainEqual(rule);
   });
 
-  test("gives the pods of both the class that the values name, and the quotas too", () => {
+  test("sets the given priority class in both pods and their quotas", () => {
     const made = JSON.stringify([...render("--set", "priorityClassName=mine").values()]);
     expect(made).not.toMatch(/system-(node|cluster)-critical/);
     expect(made.match(/"priorityClassName":"mine"/g)).toHaveLength(2);
@@ -171,7 +171,7 @@ describe("the chart", () => {
     ["podLabels.a\\,b=c", "podLabels"],
     ["nodeSelector.pool=a b", "nodeSelector.pool"],
     ["metrics.podMonitor.labels.team=a/b", "metrics.podMonitor.labels.team"],
-  ])("refuses %s by its name", (value, named) => {
+  ])("rejects %s by its name", (value, named) => {
     const flags = ["--kube-version", oldest, "--set", value];
     const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
     expect(code).not.toBe(0);
@@ -192,7 +192,7 @@ describe("on a real API server", () => {
     return stdout.trim() === "yes";
   }
 
-  /** What a fallback does, by what the RBAC of the cluster says of the agent's account. */
+  /** What the agent's account may do, according to the cluster's RBAC. */
   async function rights(): Promise<Readonly<Record<string, boolean>>> {
     return {
       departures: await mayAgent("create", "departures.lastcall.dev"),
@@ -208,13 +208,13 @@ describe("on a real API server", () => {
   const none = { departures: true, marks: false, lease: false, evictions: false, deletes: false };
   const never = { secrets: false, uncordonsAll: false };
 
-  // Each on top of the one before: what is not asked for any more is taken back.
+  // Each is applied on top of the previous one: permissions no longer needed are revoked.
   test.each([
     ["None", none],
     ["Drain", { departures: true, marks: true, lease: true, evictions: true, deletes: true }],
     ["Cordon", { departures: true, marks: true, lease: true, evictions: false, deletes: false }],
     ["None", none],
-  ] as const)("the fallback %s grants its own rights and no others", async (fallback, granted) => {
+  ] as const)("the fallback %s grants exactly its permissions", async (fallback, granted) => {
     const kubeconfig = plane.kubeconfig;
     const flags = ["--namespace", "lastcall", "--create-namespace"];
     const { stderr, code } = helm(
@@ -234,7 +234,7 @@ describe("on a real API server", () => {
     expect(await rights()).toEqual({ ...granted, ...never });
   });
 
-  test("is gone again after helm uninstall, but for the resources' definitions", async () => {
+  test("helm uninstall removes everything except the CRDs", async () => {
     const { kubeconfig } = plane;
     const { code } = helm(["uninstall", "lastcall", "--namespace", "lastcall"], {
       home,

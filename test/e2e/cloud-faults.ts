@@ -18,7 +18,7 @@ import {
 const nodes = "/api/v1/nodes";
 const inPod = { KUBERNETES_SERVICE_HOST: "in-a-pod" };
 
-/** What is read of Compute Engine and of SQS, while a controller leads. */
+/** Faults in responses of Compute Engine and SQS, while a controller leads. */
 export const computeFaults: readonly Fault[] = [
   {
     ...{ check: "cloud-identity", status: "Fail", what: "a token that Compute Engine refuses" },
@@ -97,7 +97,7 @@ export const computeFaults: readonly Fault[] = [
 
 const ofCluster = { "kubernetes.io/cluster/main": "owned" };
 
-/** Beside them, three instances of EC2 in an Auto Scaling group are nodes. */
+/** Adds nodes on three EC2 instances of an Auto Scaling group. */
 export async function joinEc2({ world, fleet }: Stage): Promise<void> {
   const group = fleet.addGroup("spot");
   const ids = [1, 2, 3].map(() => addInstance(fleet, group).id);
@@ -164,7 +164,7 @@ export const ec2Faults: readonly Fault[] = [
   },
 ];
 
-/** Three virtual machines of a node pool of AKS are nodes, too. */
+/** Adds nodes on three virtual machines of an AKS node pool. */
 export async function joinAks({ world, arm }: Stage): Promise<void> {
   const machines = [1, 2, 3].map(() => arm.addMachine());
   const ids = machines.map((one) => `azure://${scaleSet}/virtualMachines/${one.instance}`);
@@ -237,7 +237,7 @@ function addInstance(fleet: Ec2Fleet, group?: FleetGroup): FleetInstance {
   return Object.assign(fleet.addInstance(group), { tags: ofCluster });
 }
 
-/** Out of their Auto Scaling group, and back in it. */
+/** Moves the instances out of their Auto Scaling group, and back. */
 function ungrouped(): Change {
   let group: FleetGroup | undefined;
   return {
@@ -251,7 +251,7 @@ function ungrouped(): Change {
   };
 }
 
-/** The first virtual machine deleted, and there again. */
+/** Deletes the first virtual machine, and restores it. */
 function firstDeleted(): Change {
   let gone: readonly ArmMachine[] = [];
   return {
@@ -262,7 +262,7 @@ function firstDeleted(): Change {
   };
 }
 
-/** One change after the other. */
+/** Makes and mends several changes in this order. */
 function together(...changes: readonly Change[]): Change {
   const each = (how: "make" | "mend") => async (stage: Stage) => {
     for (const change of changes) await change[how](stage);
@@ -270,7 +270,7 @@ function together(...changes: readonly Change[]): Change {
   return { make: each("make"), mend: each("mend") };
 }
 
-/** Nodes of the first generation, by whose names doctor looks at them before all others. */
+/** Creates nodes of the first generation, whose names make doctor check them first. */
 async function join(
   { plane }: Stage["world"],
   prefix: string,
@@ -287,14 +287,14 @@ function node(name: string): Body {
   return { ...nodeObject({ name }) };
 }
 
-/** Nothing ever says that it is ready. */
+/** Removes the label of a simulated kubelet, so the node never becomes ready. */
 function withoutKubelet(made: Body): Body {
   const { metadata } = made as { metadata: { labels: Record<string, string> } };
   const labels = Object.entries(metadata.labels).filter(([key]) => !/kubelet/.test(key));
   return { ...made, metadata: { ...metadata, labels: Object.fromEntries(labels) } };
 }
 
-/** Compute Engine's own answers, less what they say of an instance's beginning. */
+/** Compute Engine's responses without the creation and start times of instances. */
 function withoutTimes(endpoint: string) {
   return async (path: string): Promise<RelayVerdict> => {
     if (!/\/instances\/[^/?]+(\?|$)/.test(path)) return "Pass";

@@ -20,12 +20,12 @@ import {
   terminateAction,
 } from "../support/queue-body.ts";
 
-/** In which the words are said. */
+/** The world in which notices are sent. */
 export interface SignalWorld {
   readonly plane: ControlPlane;
   readonly moto: Moto;
   readonly ec2: Ec2Server;
-  /** What has to be stopped, the last first. */
+  /** What has to be stopped, in reverse order. */
   readonly atEnd: (() => Promise<unknown>)[];
 }
 
@@ -33,9 +33,9 @@ export interface Signal {
   readonly signal: string;
   readonly cause: string;
   readonly source: string;
-  /** From the word to the deadline; absent: the word names none, and neither may the Departure. */
+  /** From the notice to the deadline; absent: neither notice nor Departure has a deadline. */
   readonly leadMs?: number;
-  /** Makes the cloud say it of the node; an agent and its service stay until `atEnd` is called. */
+  /** Sends the notice about the node; an agent and its service run until `atEnd` is called. */
   readonly say: (world: SignalWorld, node: string) => Promise<unknown>;
 }
 
@@ -123,7 +123,7 @@ function byCondition(type: string, more: object): Signal["say"] {
   };
 }
 
-/** As AKS writes it: the message tells which event it is. */
+/** As AKS writes it: the message names the event. */
 function byVmEvent(event: string): Signal["say"] {
   return (world, node) => {
     const message = `${event} Scheduled: ${httpDate(soon(minute))}. DurationInSeconds: -1.`;
@@ -154,12 +154,12 @@ function byEvent(reason: string): Signal["say"] {
 
 export interface WithdrawnSignal {
   readonly signal: string;
-  /** Makes the cloud say it of the node; gives the way to have it taken back. */
+  /** Sends the notice about the node; the returned function withdraws it. */
   readonly say: (world: SignalWorld, node: string) => Promise<() => unknown>;
 }
 
 /**
- * The ways in which a cloud calls off what it has said; that of AWS Health is in queue.e2e.test.ts.
+ * The ways in which a cloud withdraws a notice; that of AWS Health is in queue.e2e.test.ts.
  */
 export const withdrawnSignals: readonly WithdrawnSignal[] = [
   {
@@ -214,8 +214,8 @@ export const withdrawnSignals: readonly WithdrawnSignal[] = [
 ];
 
 /**
- * Every word by which a cloud says that it takes a machine, and how it is said here. The operations
- * of Compute Engine need a cloud beside them: compute-engine.e2e.test.ts.
+ * Every notice by which a cloud announces that it takes a machine, and how a test sends it. The
+ * operations of Compute Engine also need a cloud: compute-engine.e2e.test.ts.
  */
 export const cloudSignals: readonly Signal[] = [
   {
@@ -230,7 +230,7 @@ export const cloudSignals: readonly Signal[] = [
     [
       ["terminate", 2 * minute],
       ["stop", 2 * minute],
-      // Its time is two minutes ahead as well, but hibernation does not wait for it.
+      // Its time is two minutes ahead as well, but hibernation starts at once.
       ["hibernate", 0],
     ] as const
   ).map(([action, leadMs]) => ({

@@ -12,32 +12,32 @@ import type { MachineEnd, Release } from "./history.ts";
 
 export const project = { id: "e2e-project", number: "601024681890" } as const;
 
-/** Far faster than Compute Engine, but in its order: scheduled, stopping, gone, born, running. */
+/** Much faster than Compute Engine, but in its order: scheduled, stopping, gone, new, running. */
 const timings = {
   scheduleMs: millis(200),
   stopMs: millis(700),
   createMs: millis(300),
-  // Longer than the controller waits between two looks: mostly it sees the name without a machine.
+  // Longer than the controller's poll interval, so it mostly sees the name without a machine.
   startMs: millis(3_000),
 };
 
-/** Nodes that have it are those of the beginning. */
+/** The label of the original nodes. */
 export const generationLabel = "e2e.lastcall.dev/generation";
 
 export interface CloudOptions {
-  /** How long a machine takes to stop, for worlds in which that matters. */
+  /** How long a machine takes to stop, if that matters. */
   readonly stopMs?: Millis;
   readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
   readonly after?: (call: RelayCall) => Promise<void>;
 }
 
-/** As GKE labels the instances of its nodes. */
+/** GKE's labels of the instances of its nodes. */
 const ofCluster = {
   "goog-k8s-cluster-name": "main",
   "goog-k8s-cluster-location": "europe-west1",
 };
 
-/** Compute Engine, and the kubelets of the machines that it makes. */
+/** Compute Engine, and the kubelets of the machines that it creates. */
 export class Cloud {
   readonly releases: Release[] = [];
   readonly machineEnds: MachineEnd[] = [];
@@ -82,8 +82,8 @@ export class Cloud {
   }
 
   /**
-   * A machine that is there already, with a group of its zone; from then on launch times make
-   * nodes.
+   * Adds existing machines, each to the group of its zone. From then on every new machine registers
+   * a Node.
    */
   adopt(machines: readonly { readonly name: string; readonly zone: string }[]): void {
     const zones = [...new Set(machines.map(({ zone }) => zone))];
@@ -99,18 +99,18 @@ export class Cloud {
     this.#opened = true;
   }
 
-  /** Takes a Spot machine; gives the operation that says so. */
+  /** Preempts a Spot machine; returns the operation that reports it. */
   preempt(name: string): ComputeOperation {
     const { zone } = this.#machine(name);
     return this.#server.model.preempt(zone, name);
   }
 
-  /** When the machine that has this name now was last started. */
+  /** When the current machine with this name was last started. */
   startedAt(name: string): Instant {
     return this.#machine(name).startedAt;
   }
 
-  /** One more machine of the cluster, whose kubelet never reaches it. */
+  /** Adds a machine of the cluster whose kubelet never registers. */
   addStray(name: string, zone: string, how: "InGroup" | "Alone" = "InGroup"): void {
     const place = { scope: "zones", location: zone } as const;
     const isAlone = how === "Alone";
@@ -120,12 +120,12 @@ export class Cloud {
     this.#opened = true;
   }
 
-  /** Says of a machine that it was last started at this time. */
+  /** Sets when a machine was last started. */
   startAt(name: string, at: Instant): void {
     this.#machine(name).startedAt = at;
   }
 
-  /** From now on calls that need this permission are forbidden. */
+  /** Forbids calls that need this permission from now on. */
   deny(permission: string): void {
     this.#server.deny(permission);
   }
@@ -147,7 +147,7 @@ export class Cloud {
     await this.#server.close();
   }
 
-  /** Looks at the node in the moment in which its machine is asked to go; the caller waits. */
+  /** Records the node's pods when its machine is released; the caller waits meanwhile. */
   async witness(call: RelayCall): Promise<void> {
     const machine = machineToRelease(call);
     if (machine === undefined) return;
@@ -165,8 +165,8 @@ export class Cloud {
   }
 
   /**
-   * What a kubelet does at its start: it takes over a Node object that still has its name, with a
-   * new boot, or else makes one. A replacement is of no generation, so that no policy selects it.
+   * Does what a kubelet does at startup: takes over an existing Node object with its name, with a
+   * new boot, or creates one. A replacement has no generation, so no policy selects it.
    */
   async #register(machine: ComputeMachine): Promise<void> {
     const { name, zone } = machine;

@@ -6,10 +6,10 @@ import { FleetWorld } from "./fleet-world.ts";
 import { isBoundToNode, nameOf, type RawDeparture } from "./history.ts";
 import { incarnationsOf, podStoriesOf, podsOf } from "./incarnation.ts";
 
-/** Half of what Compute Engine gives, and more than the pods of this world take to end. */
+/** Half of the notice of Compute Engine, and longer than the pods here take to exit. */
 const stopMs = seconds(15);
 const poll = ["--gcp-preemption-poll", "1s"];
-/** Every Spot node, the machines that come anew too. */
+/** Every Spot node, including replacements. */
 const everySpotNode = {
   nodeSelectorTerms: [
     { matchExpressions: [{ key: "cloud.google.com/gke-preemptible", operator: "Exists" }] },
@@ -33,7 +33,7 @@ async function departuresOf(name: string): Promise<readonly RawDeparture[]> {
   return (await world.departures()).filter(({ spec }) => spec?.node?.name === name);
 }
 
-/** The deadlines in the plan, as they lie in the cluster. */
+/** The planned deadlines, as stored in the cluster. */
 async function deadlines(): Promise<ReadonlyMap<string, string>> {
   const live = (await world.departures()).filter(({ status }) => status?.phase !== "Ended");
   return new Map(live.map(({ spec }) => [spec?.node?.name ?? "", spec?.deadlineAt ?? ""]));
@@ -43,10 +43,10 @@ function bootIdOf({ status }: Node): string | undefined {
   return status?.nodeInfo?.bootID;
 }
 
-describe("a machine whose preemption only Compute Engine tells", () => {
+describe("a machine whose preemption only the Compute Engine API reports", () => {
   let first: Node;
 
-  test("has its node cordoned while it still stops", async () => {
+  test("has its node cordoned while it is still stopping", async () => {
     first = await node("spot-2");
     await world.applyPolicy({ nodeSelector: everySpotNode, lifetime: {} });
     controller = await world.startController(await world.controllerKubeconfig(), poll);
@@ -64,7 +64,7 @@ describe("a machine whose preemption only Compute Engine tells", () => {
     });
   });
 
-  test("has lost its pods before it is gone", async () => {
+  test("loses its pods before it is gone", async () => {
     const isBack = async () => bootIdOf(await node("spot-2")) !== bootIdOf(first);
     await world.until("a new machine stands under the name", isBack, 60_000);
     const history = await world.history();
@@ -72,7 +72,7 @@ describe("a machine whose preemption only Compute Engine tells", () => {
     const { cordonedAt = 0, to = 0 } = life ?? {};
     const pods = life === undefined ? [] : podsOf(life, podStoriesOf(history.changes));
     expect(pods.length).toBeGreaterThan(3);
-    // Most by eviction; one that its budget holds is deleted in time for its grace.
+    // Most by eviction; a pod that its budget blocks is deleted in time for its grace.
     expect(pods.filter(({ evicted }) => evicted).length).toBeGreaterThan(pods.length / 2);
     const late = pods.filter(
       ({ leavingAt = 0, goneAt = to }) => leavingAt < cordonedAt || goneAt >= to,
@@ -80,7 +80,7 @@ describe("a machine whose preemption only Compute Engine tells", () => {
     expect(late).toEqual([]);
   });
 
-  test("leaves its Node object to the next one in working order, and one Departure behind", async () => {
+  test("leaves an uncordoned Node object to its replacement, and one ended Departure", async () => {
     const isFree = async () => {
       const { spec } = await node("spot-2");
       return (
@@ -88,7 +88,7 @@ describe("a machine whose preemption only Compute Engine tells", () => {
       );
     };
     await world.until("the new machine is put to work", isFree, 30_000);
-    // The operation is still in the list; the controller has gone on asking for it.
+    // The operation is still in the list, which the controller has continued to poll.
     const departures = await departuresOf("spot-2");
     expect(departures.map(({ status }) => [status?.phase, status?.outcome])).toEqual([
       ["Ended", "Preempted"],
@@ -97,13 +97,13 @@ describe("a machine whose preemption only Compute Engine tells", () => {
   });
 });
 
-describe("a plan of machines of which one is younger than its Node", () => {
+describe("a plan of machines, one of them younger than its Node", () => {
   const lifetime = { max: "1h", reserve: "1s" };
-  // Nine departures find room in the last minutes of the hour: none begins in this test.
+  // Nine departures fit into the last minutes of the hour, so none starts in this test.
   const spacing = { min: "1m" };
   const lifeMs = seconds(3599);
 
-  test("counts from the start of each machine", async () => {
+  test("counts lifetimes from the start of each machine", async () => {
     await world.applyPolicy({ nodeSelector: everySpotNode, lifetime, spacing });
     const wanted = new Map(
       world.nodes.map((one) => {
@@ -118,7 +118,7 @@ describe("a plan of machines of which one is younger than its Node", () => {
     expect(aheadMs).toBeGreaterThan(stopMs);
   });
 
-  test("has its departure forced by a preemption, and no second one made", async () => {
+  test("turns a planned departure into a preemption without creating a second one", async () => {
     const [planned] = await departuresOf("spot-3");
     const operation = world.cloud.preempt("spot-3");
     const forced = async () =>
@@ -131,7 +131,7 @@ describe("a plan of machines of which one is younger than its Node", () => {
     expect((await departuresOf("spot-3"))[0]?.status?.outcome).toBe("Preempted");
   });
 
-  test("counts from the Nodes where the right to list is missing, and says so once", async () => {
+  test("counts from the Nodes without the permission to list, and logs that once", async () => {
     await controller.stop();
     world.cloud.deny("compute.instances.list");
     controller = await world.startController(await world.controllerKubeconfig());
@@ -156,8 +156,8 @@ describe("a plan of machines of which one is younger than its Node", () => {
   });
 });
 
-describe("maintenance at which the policy wants the machine released", () => {
-  test("has it let go when its node is empty, long before it would begin", async () => {
+describe("maintenance under a policy with onNotice.maintenance Release", () => {
+  test("has the machine released once its node is empty, long before the deadline", async () => {
     const onNotice = { maintenance: "Release" };
     await world.applyPolicy({ nodeSelector: everySpotNode, lifetime: {}, onNotice });
     const isFree = async () => (await deadlines()).size === 0;

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => plane?.stop());
 
 describe("the control plane", () => {
-  test("runs a deployment on three nodes of a fleet", async () => {
+  test("runs a Deployment on three nodes", async () => {
     await createNodes(plane, [{ name: "spot-a" }, { name: "spot-b" }, { name: "spot-c" }]);
     const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: [deployment, budget] });
     const applied = await plane.kubectl(["apply", "-f", "-"], { input: objects });
@@ -25,10 +25,10 @@ describe("the control plane", () => {
     expect(new Set(pods.map((pod) => pod.spec?.nodeName)).size).toBe(3);
   });
 
-  test("evicts through the budget and makes a replacement", async () => {
+  test("evicts within the budget and creates a replacement", async () => {
     await untilBudgetAllowsOne();
     const [first, second] = await readyPods();
-    // The budget allows one: the second eviction at once after it must be refused.
+    // The budget allows one: the second eviction right after it must be refused.
     expect((await evict(first)).status).toBe(201);
     expect((await evict(second)).status).toBe(429);
     const after = await readyPods();
@@ -36,7 +36,7 @@ describe("the control plane", () => {
     expect(after.map(uidOf)).toContain(uidOf(second));
   });
 
-  test("hands out tokens that RBAC judges", async () => {
+  test("issues tokens that are subject to RBAC", async () => {
     await plane.kubectl(["create", "serviceaccount", "nobody"]);
     const kubeconfig = plane.kubeconfigFor("nobody", await plane.tokenFor("default", "nobody"));
     const refused = await plane.kubectl(["get", "nodes"], { kubeconfig });
@@ -44,13 +44,13 @@ describe("the control plane", () => {
     expect(refused.stderr).toContain("system:serviceaccount:default:nobody");
   });
 
-  test("comes back with its data after the API server was killed", async () => {
+  test("keeps its data and works again after a restart of the API server", async () => {
     const before = (await readyPods()).map(uidOf).sort();
     await plane.stopApiServer();
     await expect(plane.request({ path: "/readyz" })).rejects.toThrow("ECONNREFUSED");
     await plane.startApiServer();
     expect((await readyPods()).map(uidOf).sort()).toEqual(before);
-    // The controllers and the kubelets must have found their way back, too.
+    // The controllers and the kubelets must have reconnected, too.
     await untilBudgetAllowsOne();
     const [victim] = await readyPods();
     expect((await evict(victim)).status).toBe(201);
@@ -58,19 +58,19 @@ describe("the control plane", () => {
   });
 });
 
-describe("a pod of the fleet", () => {
+describe("a pod on a kwok node", () => {
   const annotations = { "e2e.lastcall.dev/exit-after": "3s" };
   const labels = { "e2e.lastcall.dev/ignores-sigterm": "true" };
 
-  test("ends after the time that its annotation gives", async () => {
+  test("exits after the time given by its annotation", async () => {
     const lifeMs = await lifeAfterDelete({ name: "slow", annotations }, 20);
     expect(lifeMs).toBeGreaterThanOrEqual(3_000);
     expect(lifeMs).toBeLessThan(8_000);
   });
 
-  test("that ignores SIGTERM ends when its grace is over", async () => {
+  test("that ignores SIGTERM is killed at the end of its grace", async () => {
     const lifeMs = await lifeAfterDelete({ name: "deaf", labels }, 4);
-    // A deletionTimestamp has whole seconds, so up to one of the four is lost.
+    // A deletionTimestamp is in whole seconds, so up to one of the four is lost.
     expect(lifeMs).toBeGreaterThanOrEqual(3_000);
     expect(lifeMs).toBeLessThan(8_000);
   });
@@ -85,7 +85,7 @@ const deployment = {
   spec: {
     replicas,
     selector: { matchLabels: { app: "web" } },
-    // A replacement that were ready at once could give the budget back before the test looks.
+    // A replacement that is ready at once could restore the budget before the test checks it.
     template: {
       metadata: { labels: { app: "web" }, annotations: { "e2e.lastcall.dev/ready-after": "1s" } },
       ...template,

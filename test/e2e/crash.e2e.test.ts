@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 describe(`a controller that is killed at twenty instants (E2E_SEED=${seed})`, () => {
-  test("rotates the nine nodes all the same", async () => {
+  test("still rotates the nine nodes", async () => {
     const kubeconfig = await world.controllerKubeconfig(relay.url);
     await world.applyPolicy(lateInstall);
     while (!killer.isDone) {
@@ -46,13 +46,13 @@ describe(`a controller that is killed at twenty instants (E2E_SEED=${seed})`, ()
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leaves no violation in the observed history", async () => {
     const history = await world.history();
     expect(judge(history, world.charge)).toEqual([]);
     expect(zonesAlternate(history, world.charge)).toEqual([]);
   });
 
-  test("and every departure ended as planned", async () => {
+  test("ends every departure with the outcome Planned", async () => {
     const departures = await world.departures();
     expect(departures.map(({ status }) => status?.outcome)).toEqual(Array(9).fill("Planned"));
   });

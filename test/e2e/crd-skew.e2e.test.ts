@@ -1,6 +1,6 @@
 /**
- * An upgrade in which the definitions were forgotten: Helm installs them once and leaves them alone
- * after that. The older ones are those of 22 November 2026, without actions and much of the ledger.
+ * An upgrade without the CRDs, which Helm installs once and never upgrades. The older ones are
+ * those of 22 November 2026, without actions and much of the ledger.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What doctor says of the definitions, by id. */
+/** The status of doctor's checks of the CRDs, by id. */
 async function definitionChecks(): Promise<Readonly<Record<string, string>>> {
   const args = ["doctor", "--kubeconfig", world.plane.kubeconfig, "-o", "json"];
   const { stdout } = await runLastcall(args, { folder });
@@ -50,26 +50,26 @@ async function departsWell(index: number): Promise<void> {
   expect(await world.until(`${name} has departed`, outcome)).toBe("Planned");
 }
 
-describe("a controller beside definitions that are older than it", () => {
-  test("lets a node depart as ever", () => departsWell(0));
+describe("a controller with CRDs that are older than it", () => {
+  test("lets a node depart", () => departsWell(0));
 
-  test("is found out by doctor", async () => {
+  test("is reported by doctor", async () => {
     expect(await definitionChecks()).toEqual({ crds: "Pass", "crd-version": "Warn" });
   });
 
-  test("goes on when the definitions are brought up to date under it", async () => {
+  test("lets a node depart after the CRDs are upgraded while it runs", async () => {
     await mustRun(world.plane, ["replace", "-k", own]);
     expect(await definitionChecks()).toEqual({ crds: "Pass", "crd-version": "Pass" });
     await departsWell(1);
   });
 
-  test("goes on when they are put back", async () => {
+  test("lets a node depart after the CRDs are downgraded again", async () => {
     await mustRun(world.plane, ["replace", "-f", older]);
     await departsWell(2);
     await world.until("the fleet is at rest", () => world.isAtRest());
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leaves no violation in the observed history", async () => {
     const rotated = world.charge.rotated.slice(0, 3);
     expect(judge(await world.history(), { ...world.charge, rotated })).toEqual([]);
   });

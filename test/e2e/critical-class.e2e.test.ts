@@ -1,6 +1,6 @@
 /**
- * On an API server that limits the system's priority classes as GKE's does: what is installed is
- * started, by kustomize and by Helm, with the usual classes and with another one.
+ * An API server that limits the system's priority classes, as GKE's does: all installed pods run,
+ * by kustomize and by Helm, with the default classes and with another one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ import { mustRun } from "./must-run.ts";
 const deploy = join(import.meta.dirname, "../../deploy");
 
 /**
- * GKE's own quota `gcp-critical-pods` in kube-system and the words of its refusal show this
- * configuration; its API server's file cannot be seen.
+ * Inferred from GKE's own quota `gcp-critical-pods` in kube-system and from its error message; the
+ * configuration file of its API server cannot be read.
  */
 const limited = {
   apiVersion: "apiserver.config.k8s.io/v1",
@@ -69,8 +69,9 @@ afterAll(async () => {
 });
 
 /**
- * Which pods of a namespace run, and with which class: `agent on spot-a: system-node-critical`. The
- * controllers prefer a node each, which the scheduler need not grant in the middle of a rollout.
+ * The running pods of a namespace and their class, such as `agent on spot-a: system-node-critical`.
+ * Plain nodes are not distinguished: each controller prefers one of its own, but during a rollout
+ * the scheduler need not satisfy that.
  */
 async function running(namespace: string): Promise<readonly string[]> {
   const { body } = await plane.request({ path: `/api/v1/namespaces/${namespace}/pods` });
@@ -114,19 +115,19 @@ function install(namespace: string, ...flags: readonly string[]): void {
   expect(code).toBe(0);
 }
 
-describe("where the API server limits the system's priority classes", () => {
-  test.each(Object.values(usual))("refuses a pod of the class %s without a quota", async (name) => {
+describe("an API server that limits the system's priority classes", () => {
+  test.each(Object.values(usual))("rejects a pod of the class %s without a quota", async (name) => {
     const path = "/api/v1/namespaces/default/pods";
     const containers = [{ name: "main", image: "registry.example/main:1" }];
     const spec = { priorityClassName: name, containers };
     const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "critical" }, spec };
     const refused = await plane.request({ method: "POST", path, body });
-    // A plain error, as in GKE's Events, and no Forbidden.
+    // A plain error instead of Forbidden, as in GKE's Events.
     expect(refused.status).toBe(500);
     expect(refused.body.message).toContain("insufficient quota to match these scopes");
   });
 
-  test("the pods of kustomize's manifests run", async () => {
+  test("runs the pods of kustomize's manifests", async () => {
     await mustRun(plane, ["apply", "-k", `${deploy}/base`]);
     await mustRun(plane, ["apply", "-k", `${deploy}/agent`]);
     await expectRunning("lastcall", usual);
@@ -134,18 +135,18 @@ describe("where the API server limits the system's priority classes", () => {
     await mustRun(plane, ["delete", "-k", `${deploy}/base`]);
   });
 
-  test("the chart's pods run, in any namespace", async () => {
+  test("runs the chart's pods in another namespace", async () => {
     install("spot-tools");
     await expectRunning("spot-tools", usual);
   });
 
-  test("the chart's pods run with one of the two classes for both", async () => {
+  test("runs the chart's pods with one system class for both", async () => {
     const name = "system-cluster-critical";
     install("spot-tools", "--set", `priorityClassName=${name}`);
     await expectRunning("spot-tools", { controller: name, agent: name });
   });
 
-  test("the chart's pods run with a class of one's own", async () => {
+  test("runs the chart's pods with a custom class", async () => {
     const priorityClass = {
       ...{ apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", value: 1000 },
       metadata: { name: "mine" },

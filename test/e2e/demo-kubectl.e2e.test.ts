@@ -9,7 +9,7 @@ import { buildControlPlane } from "../controlplane/build.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
-/** The kubectl that is built with the control plane, or another one that the environment names. */
+/** The kubectl built with the control plane, or the one that the environment names. */
 const named = process.env.LASTCALL_KUBECTL;
 const binary = named ?? buildControlPlane().controlplane;
 const firstArgs = named === undefined ? ["kubectl"] : [];
@@ -20,7 +20,7 @@ let demo: ChildProcess;
 let kubeconfig: string;
 let ended: Promise<number | null>;
 
-/** The demo as it ships, in a process of its own, without a terminal. */
+/** The demo in a process of its own, without a terminal. */
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), "lastcall-demo-home-"));
   demo = spawn(process.execPath, [program, "demo", "--seed", "1", "--speed", "120"], {
@@ -47,19 +47,19 @@ async function kubectl(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-it("The real kubectl sees departures and nodes of a running demo, and how they change", async () => {
+it("The real kubectl shows departures and nodes of a running demo, and their changes", async () => {
   const text = await kubectl("get", "departures,nodes");
   expect(text).toMatch(/NAME +NODE +CAUSE +PHASE +DEPARTS +DEADLINE +PODS +OUTCOME +AGE/);
   expect(text.match(/^departure\S+ +spot-[bcd]-\w+ +Planned/gm)?.length).toBeGreaterThanOrEqual(18);
   expect(text.match(/^node\/spot-[bcd]-\w+ +\S+/gm)).toHaveLength(18);
-  // The first node leaves after two minutes of the model, which are one second.
+  // The first node leaves after two minutes of model time, which take one second.
   await waitUntil(async () => (await kubectl("get", "departures")).includes(" Ended "), {
     what: "a departure has ended",
     timeoutMs: 60_000,
   });
 }, 120_000);
 
-it("What a person says with the real kubectl is heard: a hold takes a node off the plan", async () => {
+it("A hold set with the real kubectl holds the departure of its node", async () => {
   const [name = ""] = (
     await kubectl("get", "departures", "-o", "jsonpath={.items[*].spec.node.name}")
   ).split(" ");
@@ -97,7 +97,7 @@ it.each<[string, string, RegExp]>([
   expect(await kubectl(...words.split(" "))).toMatch(expected);
 });
 
-it("What the demo's cluster does not read is refused with the way to say it", async () => {
+it("A body that the demo's cluster cannot read is rejected with an alternative", async () => {
   const job = kubectl("create", "job", "j", "--image=nginx");
   await expect(job).rejects.toMatchObject({
     stderr: expect.stringContaining("kubectl apply -f -"),
@@ -116,7 +116,7 @@ it("What the demo's cluster does not read is refused with the way to say it", as
   expect(await kubectl("apply", "-f", file)).toBe("job.batch/j created\n");
 });
 
-it("SIGTERM ends the demo with 130, and its kubeconfig goes with it", async () => {
+it("SIGTERM ends the demo with 130 and removes its kubeconfig", async () => {
   expect(existsSync(kubeconfig)).toBe(true);
   demo.kill("SIGTERM");
   expect(await ended).toBe(130);

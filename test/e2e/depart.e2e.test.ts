@@ -23,8 +23,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("nine nodes that a person asks to depart at once, under a budget of one", () => {
-  test("leave one after another", async () => {
+describe("requested departures of nine nodes at once under a budget of one", () => {
+  test("run one after another", async () => {
     controller = await world.startController(await world.controllerKubeconfig());
     await world.applyPolicy({ drain: { timeout: "2m", onTimeout: "Wait" } });
     const names = world.nodes.map(nameOf);
@@ -37,18 +37,18 @@ describe("nine nodes that a person asks to depart at once, under a budget of one
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leave no violation in the observed history", async () => {
     expect(judge(await world.history(), world.charge)).toEqual([]);
   });
 
-  test("and each says that it was asked for, and ended as planned", async () => {
+  test("have the cause Manual and end with the outcome Planned", async () => {
     const departures = await world.departures();
     const stories = departures.map(({ spec, status }) => `${spec?.cause} ${status?.outcome}`);
     expect(stories).toEqual(Array(9).fill("Manual Planned"));
   });
 });
 
-describe("a node that a person asks to depart in twenty minutes", () => {
+describe("a node with a requested departure in twenty minutes", () => {
   const soon = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" };
   const tainted = async () => {
     const { body } = await world.plane.request({ path: "/api/v1/nodes" });
@@ -56,7 +56,7 @@ describe("a node that a person asks to depart in twenty minutes", () => {
     return nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === soon.key));
   };
 
-  test("gets the soft taint, and loses it with its departure", async () => {
+  test("gets the soft taint, and loses it when the departure is deleted", async () => {
     await controller.stop();
     const option = ["--prefer-no-schedule", "30m"];
     await world.startController(await world.controllerKubeconfig(), option);
@@ -78,11 +78,11 @@ describe("a node that a person asks to depart in twenty minutes", () => {
   });
 });
 
-describe("a node that a person asks to depart after its deadline", () => {
+describe("a node with a requested departure after its deadline", () => {
   const departuresOf = async (uid: string | undefined) =>
     (await world.departures()).filter(({ spec }) => spec?.node?.uid === uid);
 
-  test("leaves by the plan before that, and is told so", async () => {
+  test("leaves as planned before that, as the command and the request report", async () => {
     const { kubeconfig } = world.plane;
     const { body } = await world.plane.request({ path: "/api/v1/nodes" });
     const node: Node = body.items[0];
@@ -100,7 +100,7 @@ describe("a node that a person asks to depart after its deadline", () => {
             { matchExpressions: [{ key: "e2e.lastcall.dev/late", operator: "Exists" }] },
           ],
         },
-        // Its deadline comes in a minute.
+        // Its deadline is in a minute.
         lifetime: { max: `${ageSeconds + 120}s`, reserve: "60s" },
       },
     });

@@ -3,7 +3,7 @@ import type { Fault, FaultPhase } from "./doctor-stage.ts";
 import { emptyFaults, fleetFaults, leaderlessFaults } from "./fleet-faults.ts";
 import { installationFaults } from "./installation-faults.ts";
 
-/** In the order in which they are made: what is not mended stands in the phases after it. */
+/** In the order in which they are made: a fault that is not mended stays in later phases. */
 export const faultPhases: readonly FaultPhase[] = [
   { title: "by what is wrong with the installation", faults: installationFaults },
   { title: "by what is wrong with policies and nodes", faults: fleetFaults },
@@ -14,5 +14,5 @@ export const faultPhases: readonly FaultPhase[] = [
   { title: "where no Spot node is left", faults: emptyFaults },
 ];
 
-/** Of which the table in docs/doctor.md is made. */
+/** The faults in the table of docs/doctor.md. */
 export const doctorFaults: readonly Fault[] = faultPhases.flatMap(({ faults }) => faults);

@@ -7,34 +7,34 @@ import type { Moto } from "../support/moto.ts";
 import type { RelayVerdict } from "../support/relay.ts";
 import type { FleetWorld } from "./fleet-world.ts";
 
-/** One thing that is wrong with an installation, by which a check of doctor turns red. */
+/** A fault of an installation that turns a check of doctor red. */
 export interface Fault {
   readonly check: string;
   readonly status: "Warn" | "Fail";
-  /** What is wrong, for whoever reads the table of docs/doctor.md. */
+  /** What is wrong, for the table of docs/doctor.md. */
   readonly what: string;
-  /** Part of what the check says. */
+  /** Part of the check's message. */
   readonly says: string;
-  /** Other checks that see it, too. */
+  /** Other checks that turn red, too. */
   readonly also?: readonly string[];
   readonly make?: (stage: Stage) => Promise<unknown>;
-  /** Absent where something was made: it stands from then on. */
+  /** Absent although `make` is present: the fault stays. */
   readonly mend?: (stage: Stage) => Promise<unknown>;
-  /** How doctor is asked where it is asked otherwise. */
+  /** How doctor is run, if differently. */
   readonly asked?: (stage: Stage) => Asked | Promise<Asked>;
 }
 
 export interface Asked {
   readonly flags?: readonly string[];
-  /** How far its clock is ahead: so much later it is asked. */
+  /** How far doctor's clock is ahead, as if it ran that much later. */
   readonly later?: Millis;
   readonly env?: Readonly<Record<string, string>>;
-  /** What stands between it and the API server, and Compute Engine. */
+  /** What the relays to the API server and to Compute Engine answer. */
   readonly api?: (path: string) => Promise<RelayVerdict>;
   readonly gce?: (path: string) => Promise<RelayVerdict>;
 }
 
-/** Faults that follow one another in one state of the installation. */
+/** Faults that are made one after another in one state of the installation. */
 export interface FaultPhase {
   readonly title: string;
   readonly prepare?: (stage: Stage) => Promise<unknown>;
@@ -49,20 +49,20 @@ export interface Stage {
   readonly moto: Moto;
   readonly fleet: Ec2Fleet;
   readonly arm: ArmServer;
-  /** An Alertmanager in which one alert fires, `Down`. */
+  /** An Alertmanager with one firing alert, `Down`. */
   readonly alertmanager: { readonly url: string };
-  /** An address of which nobody answers. */
+  /** An address at which nothing listens. */
   readonly nowhere: string;
   /** A kubeconfig for this server and this token. */
   kubeconfig(url: string, token: string): string;
-  /** With kubectl, below the repository's root. */
+  /** Runs kubectl apply with a path relative to the repository's root. */
   apply(how: "-f" | "-k", path: string): Promise<void>;
 }
 
 export type Body = Record<string, unknown>;
 export type Change = Required<Pick<Fault, "make" | "mend">>;
 
-/** A request of the administrator's that is taken. */
+/** Sends a request as the administrator, which must succeed. */
 export async function send({ world }: Stage, request: RunRequest): Promise<Body> {
   const { status, body } = await world.plane.request(request);
   if (status < 300) return body;
@@ -78,7 +78,7 @@ export function patched(
   return (stage) => send(stage, { method: "PATCH", path, contentType, body });
 }
 
-/** A merge patch, and the one that takes it back. */
+/** A merge patch, and the one that reverts it. */
 export function changed(path: string, body: object, back: object): Change {
   return { make: patched(path, body), mend: patched(path, back) };
 }
@@ -95,7 +95,7 @@ export function created(collection: string, object: Body, status?: object): Chan
   };
 }
 
-/** Taken away, and made again as it was. */
+/** Deletes an object, and creates it again as it was. */
 export function removed(path: string): Change {
   let kept: Body = {};
   return {
@@ -117,7 +117,7 @@ export function annotated(path: string, key: string, value: string): Change {
   return changed(path, of(value), of(null));
 }
 
-/** A change of the policy of the first generation's nodes, by merge patch. */
+/** A merge patch of the policy of the first generation's nodes. */
 export function specified(spec: object, back: object): Change {
   const path = "/apis/lastcall.dev/v1alpha1/departurepolicies/spot";
   return changed(path, { spec }, { spec: back });
@@ -128,7 +128,7 @@ export function tainted(name: string, key: string): Change {
   return changed(`/api/v1/nodes/${name}`, { spec: { taints } }, { spec: { taints: null } });
 }
 
-/** A pod that no scheduler takes on, so that it stays as it is made. */
+/** A pod that no scheduler handles, so it stays as it is created. */
 export function idlePod(name: string, spec: object = {}, component = "controller"): Body {
   const containers = [{ name: "main", image: "registry.example/main:1" }];
   return {
@@ -138,7 +138,7 @@ export function idlePod(name: string, spec: object = {}, component = "controller
   };
 }
 
-/** What answers one path in the API server's or a cloud's stead. */
+/** Answers one path instead of the API server or a cloud. */
 export function answering(
   path: string,
   body: unknown,
@@ -157,7 +157,7 @@ export function version(name: string): object {
   return { major, minor, gitVersion: `v${name}` };
 }
 
-/** An API server whose clock is so far ahead. */
+/** An API server whose clock is this far ahead. */
 export function serverTime(aheadSeconds: number): Asked {
   const date = () => new Date(Date.now() + aheadSeconds * 1000).toUTCString();
   return { api: (path) => answering("/version", version("1.34.0"), { date: date() })(path) };

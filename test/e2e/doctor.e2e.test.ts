@@ -34,7 +34,7 @@ const arm = new ArmServer(realClock);
 let world: FleetWorld;
 let folder: string;
 let stage: Stage;
-/** What the relays are told to answer, for as long as doctor asks. */
+/** What the relays inject while doctor runs. */
 let hearing: Asked = {};
 let apiRelay: Relay;
 let gceRelay: Relay;
@@ -45,14 +45,14 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-doctor-"));
   [world, moto] = await Promise.all([FleetWorld.start(), Moto.start()]);
   await Promise.all([alertmanager.start(), fleet.start(), arm.start()]);
-  // AWS' client reads the environment by itself.
+  // The AWS SDK reads the environment itself.
   const aws = { ...moto.environment, AWS_ENDPOINT_URL: fleet.url, AWS_ENDPOINT_URL_SQS: moto.url };
   for (const [name, value] of Object.entries(aws)) vi.stubEnv(name, value);
-  // Where the controller's pods are to be: not on the nodes that it takes away.
+  // For the controller's pods, which must not run on the nodes that it releases.
   await createNodes(world.plane, [{ name: "standard-1", provisioning: "standard" }]);
   for (const part of ["quota", "controller"]) await apply("-f", `deploy/base/${part}.yaml`);
   await apply("-k", "deploy/agent");
-  // The pods of the Deployment are played by kwok; this one leads.
+  // kwok only simulates the pods of the Deployment; this process leads.
   const controller = await world.startController(await world.controllerKubeconfig());
   await world.applyPolicy({ lifetime: { max: "24h" }, replacement: { when: "BeforeDrain" } });
   const { url: target, caFile, adminToken } = world.plane;
@@ -95,8 +95,8 @@ async function doctor(kubeconfig = world.plane.kubeconfig, ...more: readonly str
   return { code, report, of: new Map(report.checks.map((check) => [check.id, check])) };
 }
 
-describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
-  test("finds nothing that fails", async () => {
+describe("lastcall doctor on a cluster with deploy/ applied", () => {
+  test("finds no failed check", async () => {
     await world.until("nothing fails and the policy has its status", async () => {
       const { code, of } = await doctor();
       return (
@@ -114,7 +114,7 @@ describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
     expect(of.get("rights")?.message).toBe("the controller has its 38 rights");
   });
 
-  test("answers the controller's own account as far as that may ask", async () => {
+  test("runs with the controller's account, and skips what that may not read", async () => {
     const { of } = await doctor(await world.controllerKubeconfig(), "-n", "lastcall");
     expect(of.get("rights")).toMatchObject({ status: "Pass" });
     expect(of.get("policies")).toMatchObject({ status: "Pass" });
@@ -123,7 +123,7 @@ describe("lastcall doctor on a cluster to which deploy/ was applied", () => {
   });
 });
 
-/** Doctor in this process, through relays that can stand in for an API server and a cloud. */
+/** Runs doctor in this process, through relays that can answer for the API server and a cloud. */
 async function ask(asked: Asked = {}): Promise<Report> {
   hearing = asked;
   let text = "";
@@ -150,8 +150,8 @@ function redIn(checks: Report): readonly string[] {
 }
 
 /**
- * Asks until these are red and no others, and the first says so: what was mended before may still
- * be on its way.
+ * Runs doctor until exactly these checks are red and the first has this message: an earlier repair
+ * may take a moment.
  */
 async function untilRed(
   wanted: readonly string[],
@@ -172,7 +172,7 @@ async function untilRed(
   }
 }
 
-/** Checks that stay red since a fault that was not mended. */
+/** Checks that stay red because of a fault that was not repaired. */
 const standing: string[] = [];
 const made: Fault[] = [];
 
@@ -188,9 +188,9 @@ async function turnRed(fault: Fault): Promise<void> {
   made.push(fault);
 }
 
-describe("each check of lastcall doctor turns red, and none with it but what sees the same,", () => {
+describe("each check of lastcall doctor turns red, and no unrelated check does,", () => {
   beforeAll(async () => {
-    // What is done to the Deployment makes no new pods.
+    // Changes of the Deployment must not create new pods.
     const path = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
     await patched(path, { spec: { paused: true } })(stage);
   });
@@ -202,7 +202,7 @@ describe("each check of lastcall doctor turns red, and none with it but what see
     await untilRed(standing);
   });
 
-  test("as the table of docs/doctor.md says", () => {
+  test("by the faults in the table of docs/doctor.md", () => {
     expect(made).toEqual(doctorFaults);
   });
 });

@@ -33,8 +33,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("the plan of a drain and the real kubectl drain, pod by pod", () => {
-  test("agree on every kind of pod, but for the differences of docs/drain.md", async () => {
+describe("lastcall drain-plan and the real kubectl drain", () => {
+  test("agree on every kind of pod, except for the differences in docs/drain.md", async () => {
     const [byKubectl, byPlan] = [await kubectlFates(), await planFates()];
     const found = kinds.map(({ app }) => ({
       app,
@@ -47,13 +47,13 @@ describe("the plan of a drain and the real kubectl drain, pod by pod", () => {
     );
   });
 
-  test("know of no other pods", async () => {
+  test("cover every pod of the node", async () => {
     const apps = new Set(pods.map(appOf));
     expect([...apps].toSorted()).toEqual(kinds.map(({ app }) => app).toSorted());
     expect((await plan()).count).toBe(kinds.length);
   });
 
-  test("differ where kubectl refuses to begin: the plan warns of the same pods instead", async () => {
+  test("object to the same pods: kubectl refuses to start, and the plan warns", async () => {
     const refused = await plane.kubectl(["drain", node, "--dry-run=server"]);
     expect(refused.code).toBe(1);
     const refusals = refused.stderr.split("cannot delete ");
@@ -72,7 +72,7 @@ describe("the plan of a drain and the real kubectl drain, pod by pod", () => {
 });
 
 /**
- * What kubectl does with every flag that makes it go on; a budget makes it try until its timeout.
+ * What kubectl does with all flags that let it continue; at a budget it retries until its timeout.
  */
 async function kubectlFates(): Promise<(app: string) => Fate> {
   const flags = ["--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=8s"];
@@ -140,7 +140,7 @@ function untilAllRun(): Promise<readonly Pod[]> {
   );
 }
 
-/** Just after its CRD was made, a first list may be answered 429: storage is initializing. */
+/** Just after a CRD is created, a list may get 429: storage is initializing. */
 function untilServed(): Promise<boolean> {
   const paths = ["departures", "departurepolicies"].map(
     (one) => `/apis/lastcall.dev/v1alpha1/${one}`,

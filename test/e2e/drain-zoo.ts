@@ -1,22 +1,22 @@
 /**
- * One pod of each kind of the table in docs/drain.md, all on one node, and what becomes of each.
+ * One pod of each kind in the table of docs/drain.md, all on one node, and the fate of each.
  */
 
 /** What `kubectl drain` or a drain plan does to a pod. */
 export type Fate = "Leaves" | "Stays" | "Held";
 
 export interface Kind {
-  /** The app that its pod belongs to; the pod's own name may be longer. */
+  /** The app label of its pod, whose name may be longer. */
   readonly app: string;
   readonly kubectl: Fate;
   readonly plan: Fate;
-  /** What the plan says of it: the reason of its line. */
+  /** The reason in the plan's line. */
   readonly reason: string;
-  /** What makes kubectl refuse to begin, where no flag waves it through. */
+  /** The error with which kubectl refuses to start without flags. */
   readonly refusal?: RegExp;
 }
 
-/** Where `plan` is not what `kubectl` does, docs/drain.md says why. */
+/** If `plan` differs from `kubectl`, docs/drain.md says why. */
 export const kinds: readonly Kind[] = [
   { app: "web", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
   { app: "database", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
@@ -60,7 +60,7 @@ interface PodShape {
   readonly spec?: object;
 }
 
-/** One List for kubectl. `done` has still to finish, and `leaving` to be deleted. */
+/** One List for kubectl. The test still has to finish `done` and to delete `leaving`. */
 export function zoo(node: string): object {
   return {
     apiVersion: "v1",

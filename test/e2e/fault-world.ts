@@ -24,12 +24,11 @@ const noticeSeconds = 30;
 
 /**
  * `Http`: a proxy that reads requests and speaks plain HTTP/1.1 to the controller. `Tls`: bytes are
- * handed on as they are, so that the controller speaks TLS, and HTTP/2 where it likes, to the API
- * server.
+ * forwarded unchanged, so the controller speaks TLS, and HTTP/2 if it wants, to the API server.
  */
 export type Way = "Http" | "Tls";
 
-/** Since the Departure was sent to the API server, by the API server's audit log. */
+/** Times since the Departure was sent to the API server, from the API server's audit log. */
 export interface Reaction {
   readonly cordonMs: number;
   readonly firstEvictionMs: number;
@@ -60,7 +59,7 @@ export class FaultWorld {
     this.#spare = [...nodes];
   }
 
-  /** Resolves when all pods of so many nodes are ready; no controller runs yet. */
+  /** Resolves when the pods of that many nodes are ready; no controller runs yet. */
   static async start(nodeCount: number): Promise<FaultWorld> {
     const audit = createAuditLog();
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
@@ -89,7 +88,7 @@ export class FaultWorld {
     return world;
   }
 
-  /** Starts a controller that reaches the API server by this way, and waits until it leads. */
+  /** Starts a controller that reaches the API server this way, and waits until it leads. */
   async startController(way: Way): Promise<void> {
     this.#line = way === "Http" ? await this.#httpLine() : await this.#tlsLine();
     const [health, metrics] = [await freePort(), await freePort()];
@@ -114,7 +113,7 @@ export class FaultWorld {
     this.#line = undefined;
   }
 
-  /** From now on; undefined: no faults. By `Http` only. */
+  /** Injects faults from now on; undefined: none. Only for `Http`. */
   injectFaults(faultFor: (call: FaultCall) => Fault | undefined): void {
     this.#faultFor = faultFor;
   }
@@ -123,7 +122,7 @@ export class FaultWorld {
     this.#line?.blackHole();
   }
 
-  /** The next node that nobody has given notice; throws where none is left. */
+  /** The next node without a notice; throws if there is none. */
   takeNode(): string {
     const node = this.#spare.shift();
     if (node === undefined)
@@ -132,8 +131,8 @@ export class FaultWorld {
   }
 
   /**
-   * Gives notice and waits for the node's cordon and for the first eviction of one of its pods;
-   * `what` happens meanwhile, in the table of `npm run faults`.
+   * Sends a notice and waits for the node's cordon and the first eviction of one of its pods.
+   * `what` names the fault in the table of `npm run faults`.
    */
   async reactionOf(name: string, what: string): Promise<Reaction> {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}`;
@@ -161,7 +160,7 @@ export class FaultWorld {
     return reaction;
   }
 
-  /** What `/readyz` says. */
+  /** The response of `/readyz`. */
   async readiness(): Promise<{ readonly status: number; readonly text: string }> {
     const answer = await fetch(`http://${this.#healthAddress}/readyz`);
     return { status: answer.status, text: await answer.text() };
@@ -220,6 +219,6 @@ const policy = {
   apiVersion: "lastcall.dev/v1alpha1",
   kind: "DeparturePolicy",
   metadata: { name: "spot" },
-  // Nothing but a notice makes a node leave.
+  // Nodes leave only at notices.
   spec: { lifetime: {} },
 };

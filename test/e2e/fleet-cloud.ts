@@ -4,30 +4,30 @@ import { type FleetNode, nodeObject } from "../support/kwok-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { History, MachineEnd, Release, WatchedKind } from "./history.ts";
 
-/** A cloud other than Compute Engine, with the kubelets of the machines that it makes. */
+/** A cloud other than Compute Engine, with the kubelets of the machines that it creates. */
 export interface FleetCloud {
-  /** What `lastcall run` is told of it. */
+  /** The flags of `lastcall run` for it. */
   readonly flags: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly witness: MachineWitness;
-  /** A machine that is there from the beginning, as its Node is registered. */
+  /** An original machine, as its Node is registered. */
   machineFor(name: string): Promise<Pick<FleetNode, "providerID" | "labels">>;
-  /** From now on a new machine makes a Node. */
+  /** From now on every new machine registers a Node. */
   open(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** One that lives in the cluster, makes its nodes for pods that wait, and ends with the plane. */
+/** A cloud that runs in the cluster, creates nodes for pending pods, and ends with the plane. */
 export interface GrowingCloud {
-  /** What the onlooker watches besides. */
+  /** What the onlooker watches in addition. */
   readonly watched: readonly WatchedKind[];
-  /** Makes the pods of `workload`, and resolves when there are nodes for all of them. */
+  /** Creates the pods of `workload`, and resolves when there are nodes for all of them. */
   grow(): Promise<readonly Node[]>;
-  /** What became of its machines, told by what was seen in the cluster. */
+  /** The fate of its machines, derived from what was seen in the cluster. */
   machinesOf(seen: Pick<History, "changes" | "audit">): Pick<History, "releases" | "machineEnds">;
 }
 
-/** Sees what becomes of machines, and registers new ones. */
+/** Records the fate of machines, and registers new ones. */
 export class MachineWitness {
   readonly releases: Release[] = [];
   readonly machineEnds: MachineEnd[] = [];
@@ -39,7 +39,7 @@ export class MachineWitness {
     this.#plane = plane;
   }
 
-  /** Looks at the node in the moment in which its machine is asked to go; who asks waits. */
+  /** Records the node's pods when its machine is released; the caller waits meanwhile. */
   async seeRelease(machine: string): Promise<void> {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${machine}`;
     const { body } = await this.#plane.request({ path });
@@ -56,7 +56,7 @@ export class MachineWitness {
     return `new-${this.#count}`;
   }
 
-  /** A replacement is of no generation, so that no policy selects it. */
+  /** A replacement has no generation, so no policy selects it. */
   async register(node: FleetNode): Promise<void> {
     await waitUntil(
       async () => {

@@ -94,12 +94,12 @@ const policyFaults: readonly Fault[] = [
   },
 ];
 
-/** Nodes, what runs on them, and who else deals with them. */
+/** Faults of nodes, of what runs on them, and of other tools for nodes. */
 const nodeFaults: readonly Fault[] = [
   {
     ...{ check: "agents", status: "Fail", what: "Spot nodes that take no agent for five minutes" },
     says: "9 Spot nodes without a Ready agent",
-    // The clock by which nodes get that old is ahead of the others.
+    // The API server's clock is set ahead so that nodes get that old.
     also: ["clock", "lease"],
     asked: () => serverTime(6 * 60),
     ...changed(agent, selectingNodes({ no: "such" }), selectingNodes({ no: null })),
@@ -134,7 +134,7 @@ const nodeFaults: readonly Fault[] = [
   {
     ...{ check: "budgets", status: "Fail", what: "a budget of `maxUnavailable: 0`" },
     says: "default/never",
-    // The audit says so, too.
+    // The audit reports it, too.
     also: ["grace"],
     ...created("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
       ...{ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "never" } },
@@ -160,10 +160,10 @@ const nodeFaults: readonly Fault[] = [
   },
 ];
 
-/** What can be wrong with policies and nodes while a controller leads. */
+/** Faults of policies and nodes while a controller leads. */
 export const fleetFaults: readonly Fault[] = [...policyFaults, ...nodeFaults];
 
-/** What can be wrong once no controller leads, which would put some of it right. */
+/** Faults once no controller leads, because a leader would repair some of them. */
 export const leaderlessFaults: readonly Fault[] = [
   {
     ...{ check: "lease", status: "Fail", what: "a controller that was stopped" },
@@ -208,7 +208,7 @@ export const leaderlessFaults: readonly Fault[] = [
   },
 ];
 
-/** The last of all: there is nothing to look at any more. */
+/** The last of all: afterwards nothing is left to check. */
 export const emptyFaults: readonly Fault[] = [
   {
     ...{ check: "spot-nodes", status: "Warn", what: "no Spot node left" },

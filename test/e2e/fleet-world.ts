@@ -25,7 +25,7 @@ const settleMs = 120_000;
 
 export const controllerUser = "system:serviceaccount:lastcall:lastcall";
 
-/** Nodes of the first generation are rotated; what replaces them is left alone. */
+/** Nodes of the first generation are rotated; their replacements are not. */
 const firstGeneration = {
   nodeSelectorTerms: [
     { matchExpressions: [{ key: generationLabel, operator: "In", values: ["1"] }] },
@@ -33,11 +33,11 @@ const firstGeneration = {
 };
 
 export interface FleetOptions extends CloudOptions {
-  /** Another cloud than Compute Engine. */
+  /** A cloud other than Compute Engine. */
   readonly elsewhere?: (plane: ControlPlane) => Promise<FleetCloud>;
-  /** Another cloud that makes the nodes itself. */
+  /** A cloud that creates the nodes itself. */
   readonly growing?: (plane: ControlPlane) => Promise<GrowingCloud>;
-  /** Nothing of ours is in the cluster: the test installs it, and then starts the onlooker. */
+  /** Nothing of Lastcall is installed: the test does that, and then starts the onlooker. */
   readonly bare?: boolean;
 }
 
@@ -73,7 +73,7 @@ export class FleetWorld {
     this.#folder = mkdtempSync(join(tmpdir(), "lastcall-world-"));
   }
 
-  /** Resolves when all of it runs, what `deploy/` grants is in force, and every pod is ready. */
+  /** Resolves when all of it runs, the RBAC of `deploy/` is applied, and every pod is ready. */
   static async start(cloudOptions: FleetOptions = {}): Promise<FleetWorld> {
     const audit = createAuditLog();
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
@@ -99,7 +99,7 @@ export class FleetWorld {
     return { rotated: this.nodes.map(keyOf), user: controllerUser, atOnce: 1, ...heirs };
   }
 
-  /** A kubeconfig with the rights of the controller's own ServiceAccount, and no others. */
+  /** A kubeconfig of the controller's own ServiceAccount. */
   async controllerKubeconfig(server?: string): Promise<string> {
     const token = await this.plane.tokenFor("lastcall", "lastcall");
     if (server === undefined) return this.plane.kubeconfigFor("lastcall", token);
@@ -140,7 +140,7 @@ export class FleetWorld {
     return (await this.plane.request({ path: departuresPath })).body.items;
   }
 
-  /** All departures have ended, the fleet is whole again and every pod is ready. */
+  /** All nodes have departed, the fleet is complete again and every pod is ready. */
   async isRotated(): Promise<boolean> {
     const departures = await this.departures();
     const ended = departures.filter(({ status }) => status?.phase === "Ended");
@@ -151,7 +151,7 @@ export class FleetWorld {
     return whole && (await this.#isCalm());
   }
 
-  /** Every departure has ended, and the fleet is whole again, with every pod ready. */
+  /** Every departure has ended, the fleet is complete again and every pod is ready. */
   async isAtRest(): Promise<boolean> {
     const departures = await this.departures();
     if (departures.some(({ status }) => status?.phase !== "Ended")) return false;
@@ -188,7 +188,7 @@ export class FleetWorld {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Just after its CRD was made, a first list may be answered 429: storage is initializing. */
+  /** Just after a CRD is created, a list may get 429: storage is initializing. */
   async #areDeparturesServed(): Promise<boolean> {
     return (await this.plane.request({ path: departuresPath })).status === 200;
   }
@@ -219,8 +219,8 @@ async function install(plane: ControlPlane): Promise<void> {
 }
 
 /**
- * Nine nodes, zone by zone in turn. All are made in one second: a creationTimestamp is in whole
- * seconds, and nodes of one age leave room for a plan that alternates the zones.
+ * Nine nodes, with zones in turn. All are created within one second: a creationTimestamp is in
+ * whole seconds, and nodes of the same age allow a plan that alternates the zones.
  */
 async function registerFleet(
   plane: ControlPlane,

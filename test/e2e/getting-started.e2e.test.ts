@@ -1,8 +1,7 @@
 /**
- * The commands of docs/getting-started.md as they stand there, on a real control plane: from a
- * cluster with Spot nodes to its first planned departure, on GKE, EKS and AKS. Compute Engine, EC2,
- * Auto Scaling and Resource Manager are our own servers, SQS is moto's, and the clouds' command
- * lines are false ones.
+ * Runs the commands of docs/getting-started.md on a real control plane: from a cluster with Spot
+ * nodes to its first planned departure, on GKE, EKS and AKS. Compute Engine, EC2, Auto Scaling and
+ * Resource Manager are our own servers, SQS is moto's, and the clouds' command lines are fakes.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -39,26 +38,26 @@ const processes = new Set<LastcallProcess>();
 let plane: ControlPlane;
 let platform: Platform;
 let folder: string;
-/** Each command, and what had to be waited for, with the seconds that it took. */
+/** Each command and each wait, with the seconds that it took. */
 let ran: { readonly command: string; readonly seconds: number }[];
 
-/** One that is past the policy's limit already, so that nobody waits for the night. */
+/** The launch time of a machine that is already due, so that the test does not wait for hours. */
 const oldSince = () => minus(instant(Date.now()), hours(23.9));
 
-/** A cloud as the page's reader has it. */
+/** A cloud, as a reader of the page has it. */
 interface Platform {
   readonly tools: FakeTools;
   readonly nodes: readonly FleetNode[];
-  /** What the reader puts for the flags of `lastcall setup`. */
+  /** The flags of `lastcall setup` that the reader fills in. */
   readonly account: string;
-  /** Where the cloud is, for each command and for the controller. */
+  /** The cloud's endpoints, for each command and for the controller. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the page has a reader of this cloud add to `helm`. */
+  /** What the page tells a reader on this cloud to add to `helm`. */
   readonly helmFlags: readonly string[];
   readonly runFlags: readonly string[];
   /** Whether the page puts step 3 before step 2. */
   readonly installsFirst: boolean;
-  /** The nodes are there. */
+  /** Called when the nodes exist. */
   readonly open?: () => void;
   stop(): Promise<unknown>;
 }
@@ -162,14 +161,14 @@ async function start(name: string): Promise<void> {
   await mustRun(plane, ["apply", "-f", "-"], spreadWorkload(6, "50%"));
 }
 
-/** A command of this name, as a reader has it on the PATH. */
+/** Puts a command of this name on the PATH, where a reader has it. */
 function tool(name: string, ...command: readonly string[]): void {
   const file = join(folder, name);
   writeFileSync(file, `#!/bin/bash\nexec ${command.map((word) => `'${word}'`).join(" ")} "$@"\n`);
   chmodSync(file, 0o755);
 }
 
-/** The page's policy, whose window is open all day: a test runs at any hour. */
+/** The page's policy with a window that is open all day, because the test runs at any hour. */
 function policyOf(markdown: string): string {
   const policy = /```yaml\n([\s\S]*?)```/.exec(markdown)?.[1] ?? "";
   const nights = 'start: "22:00", end: "06:00"';
@@ -177,7 +176,7 @@ function policyOf(markdown: string): string {
   return policy.replace(nights, 'start: "00:00", end: "24:00"');
 }
 
-/** The commands of the page's four steps, in the order in which a reader of this cloud has them. */
+/** The commands of the page's four steps, in the order for a reader on this cloud. */
 function commandsFor(name: string): readonly string[] {
   const [steps = ""] = page.split("\n## Next");
   const cloud = { gke: "gcp", eks: "aws", aks: "azure" }[name];
@@ -198,7 +197,7 @@ function linesIn([, block = ""]: RegExpExecArray): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** What a reader fills in. */
+/** The command with the values that a reader fills in. */
 function filledIn(command: string, name: string): string {
   const filled = command
     .replace(/\bNODE\b/, "spot-2")
@@ -245,7 +244,7 @@ function untilDrained(): Promise<boolean> {
   });
 }
 
-/** What the pods of the installed Deployment do, which kwok only plays. */
+/** Runs what the pods of the installed Deployment would; kwok only simulates them. */
 async function startController(): Promise<void> {
   const token = await plane.tokenFor("lastcall", "lastcall");
   const kubeconfig = plane.kubeconfigFor("lastcall", token);
@@ -264,7 +263,7 @@ function until<T>(what: string, holds: () => Promise<T | false | undefined>): Pr
 }
 
 test.each(["gke", "eks", "aks"])(
-  "on %s it leads to a planned departure in under five minutes of commands",
+  "on %s the page leads to a planned departure in under five minutes of commands",
   async (name) => {
     await start(name);
     for (const command of commandsFor(name)) {

@@ -1,6 +1,6 @@
 /**
- * The killer's helmfile.yaml with the chart's line alone changed, as docs/migrate.md shows it, and
- * the article's values unchanged, by the real Helmfile and Helm on a real control plane.
+ * The killer's helmfile.yaml with only the chart's line changed, as docs/migrate.md shows it, and
+ * the unchanged values of the article, with the real Helmfile and Helm on a real control plane.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -37,17 +37,17 @@ const name = "estafette-gke-preemptible-killer";
 const namespace = "estafette";
 const old = readFileSync(join(data, "article-helmfile.yaml"), "utf8");
 const page = readFileSync(join(root, "docs/migrate.md"), "utf8");
-/** The one line that changes, as the page has it. */
+/** The only changed line, as the page shows it. */
 const line = /^ {4}chart: (\S+) +# was: (\S+)$/m.exec(page) ?? [];
-/** Helmfile would fetch the index of the killer's repository, which is not to be had here. */
+/** Helmfile would fetch the index of the killer's repository, which is not reachable here. */
 const offline = "--skip-refresh";
-/** Of Kubernetes, since `template` asks no cluster. */
+/** The version of Kubernetes, because `template` does not ask a cluster. */
 const version = ["--kube-version", oldest];
 
 type Objects = ReadonlyMap<string, Manifest>;
 
 let plane: ControlPlane;
-/** Where helmfile.yaml is, with values.yaml beside it and a checkout's deploy/. */
+/** Contains helmfile.yaml, values.yaml and a checkout's deploy/. */
 let folder: string;
 let bySync: Objects;
 
@@ -63,7 +63,7 @@ beforeAll(async () => {
     old.replace(`chart: ${chartBefore}\n`, `chart: ${chartNow}\n`),
   );
   plane = await startControlPlane();
-  // Where the values' nodeSelector has the controller run.
+  // The values' nodeSelector places the controller on this node.
   await createNodes(plane, [
     { name: "default-1", provisioning: "standard", nodePool: "default-pool" },
   ]);
@@ -74,7 +74,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The real Helmfile in that folder; it finds Helm on the PATH, and no way out to any network. */
+/** Runs the real Helmfile in that folder, with Helm on the PATH and without a network. */
 function helmfile(...args: readonly string[]): HelmResult {
   const { stdout, stderr, status } = spawnSync(buildHelmfile(), args, {
     cwd: folder,
@@ -108,7 +108,7 @@ function rendered(...flags: readonly string[]): Objects {
   return manifestsIn(stdout);
 }
 
-/** Those of these objects that the API server has. */
+/** The given objects, as far as the API server has them. */
 async function installed(wanted: Objects): Promise<Objects> {
   const items = [...wanted.values()];
   const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
@@ -118,7 +118,7 @@ async function installed(wanted: Objects): Promise<Objects> {
   return manifestsIn(stdout);
 }
 
-/** Objects without what the API server and the controllers say of each one. */
+/** Objects without the fields that the API server and the controllers set. */
 function madeOf(objects: Objects): unknown {
   const own = ["uid", "resourceVersion", "creationTimestamp", "managedFields", "status"];
   const copy = JSON.stringify([...objects], (key, value) =>
@@ -127,7 +127,7 @@ function madeOf(objects: Objects): unknown {
   return new Map(JSON.parse(copy));
 }
 
-test("the page shows the killer's helmfile.yaml with the chart's line changed and no other", () => {
+test("the page shows the killer's helmfile.yaml with only the chart's line changed", () => {
   const block = /```yaml\n(repositories:[\s\S]*?)```/.exec(page)?.[1] ?? "";
   const [release] = parse(old).releases;
   const [, chartNow, chartBefore] = line;
@@ -136,13 +136,13 @@ test("the page shows the killer's helmfile.yaml with the chart's line changed an
 });
 
 describe("helmfile with that file and the article's values", () => {
-  test("template gives what helm template does", () => {
+  test("template renders the same as helm template", () => {
     const { stdout, stderr, code } = helmfile("template", "--include-crds", ...version, offline);
     expect(code, stderr).toBe(0);
     expect(manifestsIn(stdout)).toEqual(rendered("--include-crds"));
   });
 
-  test("sync installs every object of it, and the controller comes up", async () => {
+  test("sync installs every object, and the Deployment becomes available", async () => {
     const wanted = rendered();
     const { stderr, code } = helmfile("sync", offline);
     expect(code, stderr).toBe(0);
@@ -157,14 +157,14 @@ describe("helmfile with that file and the article's values", () => {
     });
   });
 
-  test("sync once more changes nothing but the release's revision", async () => {
+  test("a second sync does not change the Deployment", async () => {
     const { metadata: before } = await deployment();
     expect(helmfile("sync", offline).code).toBe(0);
     const { metadata: after } = await deployment();
     expect([after?.uid, after?.generation]).toEqual([before?.uid, before?.generation]);
   });
 
-  test("sync with a repository that does not answer fails, and says which", () => {
+  test("sync with an unreachable repository fails with its address", () => {
     const { stdout, stderr, code } = helmfile("sync");
     expect(code).toBe(1);
     expect(`${stdout}${stderr}`).toContain("https://helm.estafette.io");
@@ -176,7 +176,7 @@ describe("helmfile with that file and the article's values", () => {
     expect(`${stdout}${stderr}`).toContain('unknown command "diff" for "helm"');
   });
 
-  test("destroy removes all of it but the definitions", async () => {
+  test("destroy removes everything except the CRDs", async () => {
     const all = rendered("--include-crds");
     const isDefinition = (key: string) => key.startsWith("CustomResourceDefinition ");
     const { stderr, code } = helmfile("destroy", offline);
@@ -187,7 +187,7 @@ describe("helmfile with that file and the article's values", () => {
     expect([...(await installed(all)).keys()].toSorted()).toEqual(definitions.toSorted());
   });
 
-  test("what sync had installed is what helm install does", async () => {
+  test("helm install installs the same objects as sync", async () => {
     const args = ["install", name, chart, "--namespace", namespace, "--values", values];
     const { code, stderr } = helm(args, { home: folder, kubeconfig: plane.kubeconfig });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });

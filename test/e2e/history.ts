@@ -3,7 +3,7 @@ import type { ObjectMeta } from "kubernetes-types/meta/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
 import { type AuditEntry, unanswered } from "../support/audit-log.ts";
 
-/** A Departure as it lies in the cluster; only what the judge reads. */
+/** A Departure as stored in the cluster; only the fields that the tests read. */
 export interface RawDeparture {
   readonly metadata?: ObjectMeta;
   readonly spec?: {
@@ -20,7 +20,7 @@ export interface RawDeparture {
   };
 }
 
-/** What Karpenter makes of a machine; only what is read here. */
+/** Karpenter's object for a machine; only the fields that the tests read. */
 export interface RawNodeClaim {
   readonly metadata?: ObjectMeta;
   readonly spec?: object;
@@ -32,15 +32,15 @@ interface Watched {
   readonly Pod: Pod;
   readonly Budget: PodDisruptionBudget;
   readonly Departure: RawDeparture;
-  /** Only where Karpenter is. */
+  /** Only with Karpenter. */
   readonly NodeClaim: RawNodeClaim;
 }
 
 export type WatchedKind = keyof Watched;
 
 /**
- * One change as the API server told it. `order` is its resourceVersion: one counter for the whole
- * cluster, so that changes of different kinds have one order that no clock has a say in.
+ * One change from a watch of the API server. `order` is its resourceVersion: one counter for the
+ * whole cluster, so changes of different kinds have one order that depends on no clock.
  */
 export type Change = {
   [Kind in WatchedKind]: {
@@ -51,7 +51,7 @@ export type Change = {
   };
 }[WatchedKind];
 
-/** A request to let a machine go, and the pods that its node had at that moment. */
+/** A request to release a machine, and the pods of its node at that moment. */
 export interface Release {
   readonly machine: string;
   readonly at: number;
@@ -64,7 +64,7 @@ export interface MachineEnd {
   readonly at: number;
 }
 
-/** What an independent onlooker has seen, sorted by order. Nothing of it is Lastcall's word. */
+/** What an independent onlooker saw, sorted by order. None of it is reported by Lastcall. */
 export interface History {
   readonly changes: readonly Change[];
   readonly audit: readonly AuditEntry[];
@@ -72,7 +72,7 @@ export interface History {
   readonly machineEnds: readonly MachineEnd[];
 }
 
-/** Node objects and pods of one name are told apart by this. */
+/** The uid, which distinguishes Node objects and pods with the same name. */
 export function keyOf(object: { readonly metadata?: ObjectMeta | undefined }): string {
   return object.metadata?.uid ?? "";
 }
@@ -81,7 +81,7 @@ export function nameOf(object: { readonly metadata?: ObjectMeta | undefined }): 
   return object.metadata?.name ?? "";
 }
 
-/** A DaemonSet's pods stay where they are; a mirror pod is the kubelet's own. */
+/** The pods of a DaemonSet stay on their node, and a mirror pod belongs to the kubelet. */
 export function isBoundToNode(pod: Pod): boolean {
   const owner = pod.metadata?.ownerReferences?.[0]?.kind;
   return owner === "DaemonSet" || owner === "Node";
@@ -95,9 +95,9 @@ export function isReady(object: Pod | Node): boolean {
 }
 
 /**
- * `namespace/name` of each pod whose eviction the user was granted. One that was not answered
- * counts, too: a server that is killed in between may have granted it, and only the pod itself can
- * tell.
+ * `namespace/name` of each pod whose eviction was granted to the user. A request without a response
+ * counts as well: a server that was killed in between may have granted it, and only the pod itself
+ * shows that.
  */
 export function evictionsBy(user: string, { audit }: History): ReadonlySet<string> {
   const granted = audit.filter(

@@ -2,8 +2,8 @@ import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { type Change, type History, isBoundToNode, keyOf, nameOf } from "./history.ts";
 
 /**
- * One life of a machine under a Node object: from its registration or its boot to the next boot
- * or the end of the object. Names come again and Node objects outlive machines; this does not.
+ * One life of a machine under a Node object: from its registration or its boot to the next boot or
+ * the deletion of the object. Names are reused and Node objects may outlive machines, unlike this.
  */
 export interface Incarnation {
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Incarnation {
 
 type Draft = { -readonly [Field in keyof Incarnation]: Incarnation[Field] };
 
-/** Every life of every machine, in the order of their beginnings. */
+/** Every life of every machine, ordered by its start. */
 export function incarnationsOf(history: History): readonly Incarnation[] {
   const all: Draft[] = [];
   for (const change of history.changes) {
@@ -31,7 +31,7 @@ export function incarnationsOf(history: History): readonly Incarnation[] {
       continue;
     }
     const bootID = change.object.status?.nodeInfo?.bootID ?? "";
-    // Whoever makes the Node for the kubelet does not know its boot yet.
+    // A test that creates the Node for the kubelet does not know its boot yet.
     if (open?.bootID === "") open.bootID = bootID;
     if (open === undefined || open.bootID !== bootID) {
       if (open !== undefined) open.to = change.order;
@@ -51,26 +51,26 @@ function begin(node: Node, from: number): Draft {
     bootID: node.status?.nodeInfo?.bootID ?? "",
     zone: node.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "",
     ...{ from, to: undefined, last: node },
-    // A new boot may find the cordon of the one before on its Node object: that is not its own.
+    // A new boot may find its predecessor's cordon on the Node object, which is not its own.
     cordonedAt: undefined,
   };
 }
 
-/** What became of one pod. */
+/** The fate of one pod. */
 export interface PodStory {
   readonly key: string;
   readonly name: string;
   readonly namespace: string;
   readonly nodeName: string;
   readonly boundAt: number;
-  /** When it began to terminate. */
+  /** When it started to terminate. */
   readonly leavingAt: number | undefined;
   readonly goneAt: number | undefined;
-  /** Whether the eviction API has said that it was the one. */
+  /** Whether a condition shows that the eviction API deleted it. */
   readonly evicted: boolean;
 }
 
-/** The pods that were ever bound to a node, without those that belong to their node. */
+/** All pods that were ever bound to a node, except DaemonSet and mirror pods. */
 export function podStoriesOf(changes: readonly Change[]): readonly PodStory[] {
   const stories = new Map<string, { -readonly [Field in keyof PodStory]: PodStory[Field] }>();
   for (const change of changes) {
@@ -96,7 +96,7 @@ function wasEvicted(pod: Pod): boolean {
   return target?.status === "True" && target.reason === "EvictionByEvictionAPI";
 }
 
-/** The pods of one life of a machine. */
+/** The pods of a machine during one life. */
 export function podsOf(
   incarnation: Incarnation,
   stories: readonly PodStory[],

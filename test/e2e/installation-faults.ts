@@ -15,7 +15,7 @@ const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const ours = "/api/v1/namespaces/lastcall";
 const controller = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
 
-/** The API server, what stands in the cluster, and what it grants. */
+/** Faults of the API server, of objects in the cluster, and of RBAC. */
 const foundations: readonly Fault[] = [
   {
     ...{ check: "api", status: "Fail", what: "an API server that does not answer" },
@@ -29,7 +29,7 @@ const foundations: readonly Fault[] = [
   {
     ...{ check: "clock", status: "Fail", what: "an API server whose clock is 30 s slow" },
     says: "behind",
-    // Leases are renewed by clocks that are ahead of it.
+    // The clocks that renew leases are ahead of it.
     also: ["lease"],
     asked: () => serverTime(-30),
   },
@@ -75,7 +75,7 @@ const foundations: readonly Fault[] = [
   },
 ];
 
-/** The controller's own installation. */
+/** Faults of the controller's own installation. */
 const ownParts: readonly Fault[] = [
   {
     ...{ check: "controller", status: "Fail", what: "the wrong namespace (`-n`)" },
@@ -100,7 +100,7 @@ const ownParts: readonly Fault[] = [
       what: "a leader whose clock is ahead of the API server's",
     },
     says: "ahead of the API server's",
-    // Ours is ahead of it, too.
+    // Doctor's clock is ahead of it, too.
     also: ["clock"],
     asked: () => serverTime(-30),
   },
@@ -147,7 +147,7 @@ const ownParts: readonly Fault[] = [
   },
 ];
 
-/** What can be wrong with the installation itself while a controller leads. */
+/** Faults of the installation itself while a controller leads. */
 export const installationFaults: readonly Fault[] = [...foundations, ...ownParts];
 
 function charted(chart: string | null): object {

@@ -44,8 +44,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a Job that may not fail once, and ignores disruptions", () => {
-  test("fails where a person deletes its pod", async () => {
+describe("a Job without retries that ignores disruptions", () => {
+  test("fails if a person deletes its pod", async () => {
     const [pod] = await podsOf("deleted");
     const path = `/api/v1/namespaces/default/pods/${pod?.metadata?.name}`;
     await plane.request({ method: "DELETE", path });
@@ -56,7 +56,7 @@ describe("a Job that may not fail once, and ignores disruptions", () => {
     expect(job.status?.failed).toBe(1);
   });
 
-  test("goes on elsewhere where its pod is deleted past its budget at a notice", async () => {
+  test("continues on another node if its pod is deleted past its budget at a notice", async () => {
     await startController();
     await notice();
     const pod = await until("its pod runs on the other node", async () => {
@@ -68,7 +68,7 @@ describe("a Job that may not fail once, and ignores disruptions", () => {
     expect([job.status?.failed ?? 0, hasFailed(job)]).toEqual([0, false]);
   });
 
-  test("saw its pod marked as disrupted before it was deleted", () => {
+  test("has its pod marked with DisruptionTarget before the deletion", () => {
     const parting = onlooker
       .changes()
       .map(({ object }) => object as Pod)
@@ -82,7 +82,7 @@ describe("a Job that may not fail once, and ignores disruptions", () => {
   });
 });
 
-/** Its pod goes on until it is killed, and its budget never lets it go. */
+/** Its pod runs until it is killed, and its budget never allows an eviction. */
 function jobWithBudget(name: string): readonly object[] {
   const labels = { app: name, "e2e.lastcall.dev/ignores-sigterm": "true" };
   const containers = [{ name, image: `registry.example/${name}:1` }];

@@ -31,18 +31,18 @@ const good: History = {
   machineEnds: [{ machine: "a", at: 19_000 }],
 };
 
-describe("the judge", () => {
-  it("finds nothing in a rotation that went well", () => {
+describe("judge", () => {
+  it("finds nothing in a correct rotation", () => {
     expect(judge(good, charge)).toEqual([]);
   });
 
-  it("takes a new boot under the old Node object for a replacement", () => {
+  it("counts a new boot under the old Node object as a replacement", () => {
     const takenOver = without(good, [10, 11], [nodeAt(10, { boot: "boot-2" })]);
     const audit = good.audit.filter(({ verb }) => verb !== "delete");
     expect(judge({ ...takenOver, audit }, charge)).toEqual([]);
   });
 
-  it("lets a Node be deleted before its machine is gone by the one that holds it until then", () => {
+  it("lets the owner of a finalizer delete a Node before its machine is gone", () => {
     const isDeletion = ({ verb }: AuditEntry) => verb === "delete";
     const early = withAudit(isDeletion, { user: "owner", receivedAtUs: 16_000_000 });
     expect(judge(early, { ...charge, finalizer: "owner" })).toEqual([]);
@@ -51,20 +51,20 @@ describe("the judge", () => {
     ]);
   });
 
-  it("takes the first boot of a Node that was made before it for no other one", () => {
+  it("does not count the first boot of a Node created before it as a new machine", () => {
     const unknown = nodeAt(11, { uid: "uid-a2", boot: "" });
     const known = nodeAt(12, { uid: "uid-a2", boot: "boot-2" });
     expect(judge(without(good, [11], [unknown, known]), charge)).toEqual([]);
   });
 
-  it("takes no node that had to leave for a replacement", () => {
+  it("does not count a node that had to leave as a replacement", () => {
     const renamed = without(good, [11], [nodeAt(11, { name: "c", uid: "uid-c" })]);
     expect(judge(renamed, { ...charge, heirs: /^[abc]$/ })).toEqual([]);
     const none = without(good, [11]);
     expect(judge(none, { ...charge, heirs: /^[abc]$/ })).toEqual(["nothing has replaced a"]);
   });
 
-  it("takes an eviction whose answer was lost with the API server for one", () => {
+  it("counts an eviction whose response was lost with the API server", () => {
     const isEviction = ({ subresource }: AuditEntry) => subresource === "eviction";
     expect(judge(withAudit(isEviction, { code: unanswered }), charge)).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe("the judge", () => {
     expect(judge(history, charge)).toContainEqual(expect.stringMatching(finding));
   });
 
-  it("finds two nodes out at once, and two of one zone in a row", () => {
+  it("finds two nodes out at once, and zonesAlternate two of one zone in a row", () => {
     const both: History = {
       ...good,
       changes: [
@@ -162,7 +162,7 @@ describe("the judge", () => {
     expect(zonesAlternate(both, two)).toEqual(["a and then b, both in zone-1, left in a row"]);
   });
 
-  it("finds two that left too close together", () => {
+  it("finds, by leftApart, two nodes that left too close together", () => {
     const second = entry({ verb: "patch", resource: "nodes", name: "b", atMs: 14_999 });
     const both: History = {
       ...good,
@@ -177,19 +177,19 @@ describe("the judge", () => {
   });
 });
 
-describe("a node that was cordoned again", () => {
-  it("is named, with how often", () => {
+describe("cordonedAgain", () => {
+  it("names a node that was cordoned again, and how often", () => {
     const back = [nodeAt(6.5, { cordoned: false }), nodeAt(6.6, { cordoned: true })];
     expect(cordonedAgain(without(good, [], back))).toEqual(["a was cordoned 2 times"]);
   });
 
-  it("is none whose cordon stayed, nor another one of its name", () => {
+  it("ignores a cordon that stayed, and another node with the same name", () => {
     const heir = [nodeAt(6.5, { cordoned: true }), nodeAt(12, { uid: "uid-a2", cordoned: true })];
     expect(cordonedAgain(without(good, [], heir))).toEqual([]);
   });
 });
 
-/** Without the changes of these orders, and with others instead. */
+/** The history without the changes of these orders, and with others instead. */
 function without(
   history: History,
   orders: readonly number[],

@@ -10,17 +10,17 @@ import {
   podsOf,
 } from "./incarnation.ts";
 
-/** What a rotation is held to. */
+/** What a rotation has to satisfy. */
 export interface Charge {
   /** The uids of the Node objects that had to be rotated. */
   readonly rotated: readonly string[];
-  /** The user that the controller is to the API server. */
+  /** The controller's user name at the API server. */
   readonly user: string;
   /** How many machines may be out at once. */
   readonly atOnce: number;
-  /** What a replacement is called, where it does not take the name over; absent: it does. */
+  /** The names of replacements; absent: a replacement takes over the name. */
   readonly heirs?: RegExp;
-  /** The user that takes a Node away with its machine, by a finalizer on it; absent: nobody. */
+  /** The user whose finalizer lets it delete a Node along with its machine; absent: nobody. */
   readonly finalizer?: string;
 }
 
@@ -47,13 +47,13 @@ const checks: readonly Check[] = [
   nothingLeftBehind,
 ];
 
-/** Everything that was not as it should be, a sentence each; empty when all was well. */
+/** All violations, a sentence each; empty if there are none. */
 export function judge(history: History, charge: Charge): readonly string[] {
   const facts = factsOf(history, charge);
   return checks.flatMap((check) => check(facts));
 }
 
-/** Kept apart: where deadlines differ, a plan may have to take two nodes of one zone in a row. */
+/** Separate: if deadlines differ, a plan may have to take two nodes of one zone in a row. */
 export function zonesAlternate(history: History, charge: Charge): readonly string[] {
   const left = inOrderOfCordon(factsOf(history, charge).former);
   return left.flatMap((node, place) => {
@@ -64,7 +64,7 @@ export function zonesAlternate(history: History, charge: Charge): readonly strin
 }
 
 /**
- * Kept apart: what a person asks for, and what was overdue from the first, may follow more closely.
+ * Separate: requested departures, and those that were overdue at first, may follow more closely.
  */
 export function leftApart(
   history: History,
@@ -86,7 +86,7 @@ export function leftApart(
   });
 }
 
-/** Kept apart: one that was rolled back may be cordoned for its next departure. */
+/** Separate: a node whose departure was rolled back may be cordoned for the next one. */
 export function cordonedAgain({ changes }: Pick<History, "changes">): readonly string[] {
   const nodes = changes.filter((one) => one.kind === "Node");
   return [...Map.groupBy(nodes, ({ object }) => keyOf(object)).values()].flatMap((ofOne) => {
@@ -140,7 +140,7 @@ function neverPlainlyDeleted({ history, user }: Facts): readonly string[] {
     .map(({ namespace, name }) => `${namespace}/${name} was deleted past the eviction API`);
 }
 
-/** Replays the pods change by change; healthy is what the disruption controller calls so. */
+/** Replays the pods change by change; healthy is meant as in the disruption controller. */
 function budgetsKept({ history }: Facts): readonly string[] {
   const pods = new Map<string, Pod>();
   const budgets = new Map<string, PodDisruptionBudget>();
@@ -189,7 +189,7 @@ function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
   return [...early, ...miscounted, ...strangers.map((name) => `${name} was released, too`)];
 }
 
-/** So that a pod that was bound late is told from one that was there all the time. */
+/** Distinguishes a pod that was bound late from one that was there all the time. */
 export function ages(pod: Pod, { at }: { readonly at: number }): string {
   const { conditions = [] } = pod.status ?? {};
   const bound = conditions.find(({ type }) => type === "PodScheduled")?.lastTransitionTime;
@@ -203,7 +203,7 @@ export function ages(pod: Pod, { at }: { readonly at: number }): string {
   return words.length === 0 ? "" : ` (${words.join(", ")})`;
 }
 
-/** By the API server's clock and the cloud's, which are one clock here. */
+/** Compares times of the API server and of the cloud, which share one clock here. */
 function nodeAfterMachine({ history, former, finalizer }: Facts): readonly string[] {
   const ends = new Map(history.machineEnds.map(({ machine, at }) => [machine, at]));
   return history.audit
@@ -223,7 +223,7 @@ function notBeforeItsTime({ history, former, user }: Facts): readonly string[] {
         ? Date.parse(object.spec.departAt ?? "")
         : [],
     );
-    // The plan may move until the departure begins: none of its instants may lie after the cordon.
+    // A plan may move until its departure starts; the last instant must not be after the cordon.
     const departAt = times.at(-1) ?? Number.NaN;
     if (cordon.answeredAtUs / 1000 >= departAt) return [];
     return [`${name} was cordoned ${departAt - cordon.answeredAtUs / 1000} ms before its time`];
@@ -246,7 +246,7 @@ function cordonOf(
   );
 }
 
-/** From its cordon to the end of its life a node is out. */
+/** A node is out from its cordon to the end of its life. */
 function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
   return former.flatMap(({ name, cordonedAt = 0 }) => {
     const out = former.filter(
@@ -259,7 +259,7 @@ function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
 }
 
 function replaced({ former, lives, heirs }: Facts): readonly string[] {
-  // Those of new names are told from each other by their order.
+  // Replacements with new names are assigned by their order.
   const fresh = lives.filter((one) => heirs?.test(one.name) === true && !former.includes(one));
   const inOrder = former.toSorted((a, b) => (a.to ?? 0) - (b.to ?? 0));
   return inOrder.flatMap((node, place) => {
@@ -278,7 +278,7 @@ function nothingLeftBehind({ lives }: Facts): readonly string[] {
   return marksOf(lives);
 }
 
-/** What stands on nodes that nobody takes away any more. */
+/** Marks on nodes that nothing will remove. */
 export function leftMarked(history: History): readonly string[] {
   return marksOf(incarnationsOf(history));
 }

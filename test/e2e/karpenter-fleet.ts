@@ -29,8 +29,8 @@ export const nodePool = "spot";
 const nodesPath = "/api/v1/nodes";
 
 /**
- * Karpenter itself, with its kwok provider: its machines are Nodes, and the kubelets are ours. Of
- * the one instance type seven pods of 1 GiB fill a machine, so that it makes nine for sixty pods.
+ * Karpenter itself, with its kwok provider: its machines are Nodes, and the kubelets are simulated.
+ * Seven pods of 1 GiB fill a machine of the only instance type, so sixty pods need nine machines.
  */
 export class KarpenterFleet implements GrowingCloud {
   readonly watched = ["NodeClaim"] as const;
@@ -39,7 +39,7 @@ export class KarpenterFleet implements GrowingCloud {
   static async start(plane: ControlPlane): Promise<KarpenterFleet> {
     const command = buildKarpenter();
     const definitions = execFileSync(command, ["crds"], { encoding: "utf8" });
-    // A definition may be longer than the annotation in which apply keeps it otherwise.
+    // A CRD may be too long for the annotation of a client-side apply.
     await mustRun(plane, ["apply", "--server-side", "-f", "-"], JSON.parse(definitions));
     await mustRun(plane, ["apply", "-f", "-"], installation);
     await startProgram(plane, command);
@@ -54,8 +54,8 @@ export class KarpenterFleet implements GrowingCloud {
   }
 
   async grow(): Promise<readonly Node[]> {
-    // A machine may have pods of one Deployment alone, since they wait for the nodes: with the
-    // budgets' own limits one drain would take longer than the others.
+    // A machine may get pods of only one Deployment, because pods wait for nodes: with the budgets'
+    // own limits, its drain would take longer than the others.
     const wish = { memory: "1Gi", budget: { maxUnavailable: "34%" } };
     await mustRun(this.#plane, ["apply", "-f", "-"], workload(wish));
     const nodes = await waitUntil(() => this.#nodesForAll(), {
@@ -82,7 +82,7 @@ export class KarpenterFleet implements GrowingCloud {
   }
 }
 
-/** A NodeClaim that is deleted is a machine that is asked to go. */
+/** The deletion of a NodeClaim counts as the release of its machine. */
 function releasesOf(changes: readonly Change[]): readonly Release[] {
   const pods = new Map<string, Extract<Change, { kind: "Pod" }>["object"]>();
   const releases = new Map<string, Release>();
@@ -99,7 +99,7 @@ function releasesOf(changes: readonly Change[]): readonly Release[] {
   return [...releases.values()];
 }
 
-/** The kwok provider has a machine for as long as there is its Node, which Karpenter holds. */
+/** With the kwok provider a machine exists as long as its Node, which a finalizer holds. */
 function endsOf({ changes, audit }: Pick<History, "changes" | "audit">): readonly MachineEnd[] {
   const gone = changes.flatMap(({ kind, type, object }) =>
     kind === "Node" && type === "Gone" ? nameOf(object) : [],
@@ -134,7 +134,7 @@ async function startProgram(plane: ControlPlane, command: string): Promise<void>
   });
 }
 
-/** What Karpenter may is not what is tried here. */
+/** Karpenter's permissions are not what this tests. */
 const installation = {
   apiVersion: "v1",
   kind: "List",
@@ -154,7 +154,7 @@ const installation = {
   ],
 };
 
-/** It makes nodes, and of itself takes none away. */
+/** It creates nodes, and removes none on its own. */
 const pool = {
   apiVersion: "v1",
   kind: "List",
@@ -177,7 +177,7 @@ const pool = {
             nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: nodePool },
             requirements: [
               { key: "karpenter.sh/capacity-type", operator: "In", values: ["spot"] },
-              // Four cores and 8 GiB, of which 10 MiB are the kubelet's.
+              // Four cores and 8 GiB, of which 10 MiB are reserved for the kubelet.
               {
                 key: "node.kubernetes.io/instance-type",
                 operator: "In",

@@ -1,6 +1,6 @@
 /**
- * Karpenter itself on the real API server, with its kwok provider: it makes the nodes, it takes
- * away what Lastcall asks it to, and it makes others for the pods that had to leave.
+ * Karpenter itself on a real API server, with its kwok provider: it creates the nodes, terminates
+ * those that Lastcall releases, and creates others for the pods that had to leave.
  */
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,14 +12,14 @@ import { KarpenterFleet, karpenterUser, nodePool } from "./karpenter-fleet.ts";
 import { mustRun } from "./must-run.ts";
 import { makeDeparture, noticeOf } from "./raw-departure.ts";
 
-/** More than a departure takes, or the last would be forced by its deadline beside another. */
+/** Longer than a departure takes, or else the deadline would force two at once at the end. */
 const spacingSeconds = 18;
 const size = 9;
 const drain = { timeout: "2m", onTimeout: "Wait" };
 
 let world: FleetWorld;
 let firstClaims: readonly RawNodeClaim[];
-/** Of the rotation, and of nothing that came later. */
+/** The history of the rotation, without later events. */
 let seen: History;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function nodes(): Promise<readonly Node[]> {
   return (await world.plane.request({ path: "/api/v1/nodes" })).body.items;
 }
 
-/** The node is gone, and the fleet is whole again, with every pod ready. */
+/** Whether the node is gone and the fleet is complete again, with every pod ready. */
 async function hasLeft(name: string): Promise<boolean> {
   return (await world.isAtRest()) && !(await nodes()).some((one) => nameOf(one) === name);
 }
@@ -47,7 +47,7 @@ function charge() {
   return { ...world.charge, heirs: /./, finalizer: karpenterUser };
 }
 
-/** The deletions of NodeClaims that were carried out, as the API server's audit log tells them. */
+/** The successful deletions of NodeClaims by others than Karpenter, from the audit log. */
 function deletionsIn({ audit }: Pick<History, "audit">) {
   return audit
     .filter(({ verb, resource, code }) => {
@@ -56,14 +56,14 @@ function deletionsIn({ audit }: Pick<History, "audit">) {
     .filter(({ user }) => user !== karpenterUser);
 }
 
-describe("nine nodes that Karpenter has made for sixty pods", () => {
-  test("are nine, each of a NodeClaim", () => {
+describe("the nodes that Karpenter created for sixty pods", () => {
+  test("are nine, each with a NodeClaim", () => {
     expect(world.nodes).toHaveLength(size);
     const named = firstClaims.map(({ status }) => status?.nodeName).toSorted();
     expect(named).toEqual(world.nodes.map(nameOf).toSorted());
   });
 
-  test("leave one after another on their plan", async () => {
+  test("leave one after another as planned", async () => {
     await world.applyPolicy({
       ...{ instance: { release: "NodeClaim" }, drain },
       lifetime: { max: `${lifetimeSeconds()}s`, reserve: "1s" },
@@ -73,12 +73,12 @@ describe("nine nodes that Karpenter has made for sixty pods", () => {
     seen = await world.history();
   });
 
-  test("and nothing that an onlooker can see was amiss", () => {
+  test("leave no violation in the observed history", () => {
     expect(judge(seen, charge())).toEqual([]);
     expect(cordonedAgain(seen)).toEqual([]);
   });
 
-  test("so far apart as the policy says", async () => {
+  test("leave as far apart as the policy says", async () => {
     const plans = (await world.departures()).map(({ spec }) => Date.parse(spec?.departAt ?? ""));
     const gaps = plans
       .toSorted((a, b) => a - b)
@@ -86,11 +86,11 @@ describe("nine nodes that Karpenter has made for sixty pods", () => {
         return place === 0 ? [] : [at - (all[place - 1] ?? 0)];
       });
     expect(Math.min(...gaps)).toBe(spacingSeconds * 1000);
-    // One that begins late has the next one follow more closely.
+    // A departure that starts late shortens the gap to the next one.
     expect(leftApart(seen, { ...charge(), gapMs: (spacingSeconds - 2) * 1000 })).toEqual([]);
   });
 
-  test("each by the one NodeClaim of its machine, which Lastcall deletes by its uid", () => {
+  test("are each released by a deletion of their NodeClaim with its uid as precondition", () => {
     const asked = deletionsIn(seen).map(({ user, name, preconditionUid }) => {
       return { user, name, uid: preconditionUid };
     });
@@ -101,7 +101,7 @@ describe("nine nodes that Karpenter has made for sixty pods", () => {
     expect(asked.toSorted(byName)).toEqual(wanted.toSorted(byName));
   });
 
-  test("and Karpenter's others stay: none is marked by Karpenter either", async () => {
+  test("are replaced by nodes that Karpenter neither deletes nor taints", async () => {
     const first = new Set(firstClaims.map(keyOf));
     const now = await claims();
     expect(now.filter((one) => first.has(keyOf(one)))).toEqual([]);
@@ -111,19 +111,19 @@ describe("nine nodes that Karpenter has made for sixty pods", () => {
     expect((await nodes()).flatMap(({ spec }) => spec?.taints ?? [])).toEqual([]);
   });
 
-  test("and their departures say so", async () => {
+  test("have departures with the outcome Planned", async () => {
     const departures = await world.departures();
     expect(departures.map(({ status }) => status?.outcome)).toEqual(Array(size).fill("Planned"));
   });
 });
 
-describe("a node of Karpenter's under a policy without instance.release", () => {
-  test("leaves by its NodeClaim all the same, as its label says whose it is", async () => {
+describe("a node of Karpenter under a policy without instance.release", () => {
+  test("is released by its NodeClaim, because its label shows the owner", async () => {
     const [node] = await nodes();
     const name = nameOf(node ?? {});
     expect(node?.metadata?.labels).toMatchObject({ "karpenter.sh/nodepool": nodePool });
     const claim = (await claims()).find(({ status }) => status?.nodeName === name);
-    // Every node is past its limit of two seconds, so that this one is due at once.
+    // Every node is past its limit of two seconds, so this one is due at once.
     await world.applyPolicy({
       ...{ instance: {}, drain, spacing: { mode: "Late", min: "1s" } },
       lifetime: { max: "3s", reserve: "1s" },
@@ -135,11 +135,11 @@ describe("a node of Karpenter's under a policy without instance.release", () => 
   });
 });
 
-describe("a node of Karpenter's whose machine the cloud takes", () => {
-  test("is drained in time, and its NodeClaim left to Karpenter", async () => {
+describe("a node of Karpenter whose machine is interrupted", () => {
+  test("is drained in time, and Lastcall does not delete its NodeClaim", async () => {
     const node = (await nodes()).find(isReady);
     const name = nameOf(node ?? {});
-    // Without a lifetime nodes leave at notices alone.
+    // Without a lifetime, nodes leave only at notices.
     await world.applyPolicy({ lifetime: {}, instance: {}, drain });
     await mustRun(world.plane, ["label", "node", name, `${generationLabel}=1`]);
     const before = deletionsIn(await world.history()).length;
@@ -151,7 +151,7 @@ describe("a node of Karpenter's whose machine the cloud takes", () => {
       return (await departure())?.status?.reason === "AwaitingMachine";
     });
     expect(Date.now()).toBeLessThan(made.atMs + 60_000);
-    // The kwok provider's machine is its Node.
+    // With the kwok provider, the Node is the machine.
     await mustRun(world.plane, ["delete", "node", name, "--wait=false"]);
     await world.until(`${name} has left`, () => hasLeft(name));
     expect((await departure())?.status?.outcome).toBe("Preempted");
@@ -159,7 +159,7 @@ describe("a node of Karpenter's whose machine the cloud takes", () => {
   });
 });
 
-/** So long that the last of nine plans, each as late as the spacing allows, lies that far ahead. */
+/** Long enough for nine departures, each as late as the spacing allows. */
 function lifetimeSeconds(): number {
   const madeAt = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
   const ageSeconds = Math.ceil((Date.now() - Math.min(...madeAt)) / 1000);

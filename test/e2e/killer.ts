@@ -2,7 +2,7 @@ import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import type { RelayCall } from "../support/relay.ts";
 
-/** The calls by which a departure gets on, in their order. */
+/** The calls that advance a departure, in order. */
 const steps = [
   "Schedule",
   "Begin",
@@ -18,14 +18,14 @@ const steps = [
 
 type Step = (typeof steps)[number];
 
-/** Before the server hears of the call, or before the controller hears the answer. */
+/** Before the call reaches the server, or before the response reaches the controller. */
 type Side = "BeforeCall" | "BeforeAnswer";
 
 interface Instant {
   readonly departure: number;
   readonly step: Step;
   readonly side: Side;
-  /** How many calls of this step are let through before. */
+  /** How many calls of this step pass before that. */
   readonly spare: number;
 }
 
@@ -36,9 +36,9 @@ export interface Kill {
 }
 
 /**
- * Kills the controller with SIGKILL between two of its calls. Instants by a clock would hit the
- * long phases only; these hit every step of a departure, once before its effect and once after it.
- * The seed says in which departure, and at which of its evictions and looks.
+ * Kills the controller with SIGKILL between two of its calls. Random times would hit only the long
+ * phases; these hit every step of a departure, once before its effect and once after it. The seed
+ * selects the departure, and which of its evictions and reads.
  */
 export class Killer {
   readonly kills: Kill[] = [];
@@ -68,7 +68,7 @@ export class Killer {
     await this.#strike("BeforeAnswer", call);
   }
 
-  /** An instant that did not come in its own departure is taken up in the next one. */
+  /** An instant that does not occur in its own departure is carried over to the next one. */
   async #strike(side: Side, call: RelayCall): Promise<boolean> {
     const [next] = this.#left;
     const victim = this.#victim;
@@ -87,7 +87,7 @@ export class Killer {
   }
 }
 
-/** The ninth departure is left for what did not come in the eight before it. */
+/** The ninth departure is for what did not occur in the previous eight. */
 const departures = 8;
 
 function drawInstants(rng: Rng): Instant[] {
@@ -100,7 +100,7 @@ function drawInstants(rng: Rng): Instant[] {
     .sort((a, b) => a.departure - b.departure || placeOf(a.step) - placeOf(b.step));
 }
 
-/** Departures are scheduled all at once, which comes but once; of evictions there are many. */
+/** Departures are scheduled all at once, which happens only once; there are many evictions. */
 function pairs(rng: Rng): { readonly step: Step; readonly side: Side }[] {
   const side = (): Side => (rng() < 0.5 ? "BeforeCall" : "BeforeAnswer");
   const both = steps.flatMap((step) => [
@@ -147,7 +147,7 @@ function stepOf({ method, path, body }: RelayCall): Step | undefined {
     case "Ended":
       return "End";
     default:
-      // Held and free again: nothing has begun yet.
+      // Held, or no longer held: the departure has not started yet.
       return undefined;
   }
 }

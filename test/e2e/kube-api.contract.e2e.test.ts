@@ -5,7 +5,7 @@ import { kubeApiContract } from "../contract/kube-api.contract.ts";
 import { startControlPlane } from "../support/control-plane.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** The suite binds its pods to nodes that do not exist, so that no kubelet touches them. */
+/** The suite binds its pods to nodes that do not exist, so no kubelet touches them. */
 kubeApiContract("HttpKubeApi before a real API server", async () => {
   const plane = await startControlPlane({ withScheduler: false, withKwok: false });
   const access = await loadKubeAccess({ kubeconfig: plane.kubeconfig, env: {} });

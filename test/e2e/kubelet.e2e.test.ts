@@ -30,7 +30,7 @@ beforeAll(async () => {
   await mustRun(plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items: objects() });
   kubelet = await startKubelet({
     ...{ plane, folder, name: "spot-1" },
-    // Unlike anything that a platform ships.
+    // Unlike the defaults of any platform.
     configuration: {
       shutdownGracePeriodByPodPriority: [
         { priority: 0, shutdownGracePeriodSeconds: 41 },
@@ -47,7 +47,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** One Spot node, one workload, and three users who differ in what they may ask of a node. */
+/** One Spot node, one workload, and three users with different permissions for nodes. */
 function objects(): readonly object[] {
   const node = nodeObject({ name: "spot-1", provisioning: "spot" });
   const rights = { reader: [], "configz-reader": ["nodes/configz"], "proxy-user": ["nodes/proxy"] };
@@ -69,7 +69,7 @@ function objects(): readonly object[] {
         },
       },
     },
-    // Whatever it lists; "nodes" names none of a node's own subresources.
+    // List permissions for everything; "nodes" does not include the subresources of nodes.
     clusterRole("lister", [{ apiGroups: ["*"], resources: ["*"], verbs: ["list"] }]),
     ...Object.entries(rights).flatMap(([name, resources]) => [
       { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: "default" } },
@@ -105,7 +105,7 @@ function binding(role: string, subject: Subject): object {
 }
 
 /**
- * The cluster's authority is the API server's certificate, and the kubelet's where it is trusted.
+ * The kubeconfig's CA file has the API server's certificate and, if trusted, the kubelet's CA.
  */
 async function auditAs(
   user: string,
@@ -134,7 +134,7 @@ describe("a real kubelet", () => {
     { user: "configz-reader", way: "direct", right: "nodes/configz alone" },
     { user: "proxy-user", way: "proxy", right: "nodes/proxy" },
     { user: "proxy-user", way: "direct", right: "nodes/proxy, as before Kubernetes 1.33" },
-  ])("tells its shutdown budget, $way, to one with $right", async ({ user, way }) => {
+  ])("reports its shutdown budget, $way, to a user with $right", async ({ user, way }) => {
     const { code, stdout, stderr } = await auditAs(user, [`--ask-kubelets=${way}`]);
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -149,7 +149,7 @@ describe("a real kubelet", () => {
     { user: "reader", way: "direct", says: /Forbidden \(user=.*:reader, verb=get, resource=nodes/ },
     { user: "reader", way: "proxy", says: /:reader" cannot get resource "nodes\/proxy"/ },
     { user: "configz-reader", way: "proxy", says: /cannot get resource "nodes\/proxy"/ },
-  ])("refuses $user, $way, and the audit says so", async ({ user, way, says }) => {
+  ])("rejects $user, $way, and the audit reports that", async ({ user, way, says }) => {
     const { code, stdout, stderr } = await auditAs(user, [`--ask-kubelets=${way}`]);
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -157,7 +157,7 @@ describe("a real kubelet", () => {
     expect(stderr).toMatch(says);
   });
 
-  test("whose certificate the cluster's authority has not signed is not believed", async () => {
+  test("is not read if the cluster's CA has not signed its certificate", async () => {
     const stranger = { trusted: false };
     const ended = await auditAs("configz-reader", ["--ask-kubelets=direct"], stranger);
 

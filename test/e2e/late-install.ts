@@ -1,6 +1,6 @@
 /**
- * A policy for nodes that are past their time already when it comes: they leave one after another
- * as soon as the budget lets them, with no waiting for planned instants in a test.
+ * A policy for nodes that are already overdue when it is created: they leave one after another as
+ * soon as the budget allows, so a test does not wait for planned instants.
  */
 export const lateInstall = {
   lifetime: { max: "2s", reserve: "1s" },

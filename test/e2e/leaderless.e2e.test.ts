@@ -3,16 +3,15 @@ import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { judge, leftApart } from "./judge.ts";
 
-/** Longer than a drain, so that none has to wait for another. */
+/** Longer than a drain, so that no departure has to wait for another. */
 const spacingSeconds = 10;
-/** So many machines may be out at once: it is the spacing that keeps them apart. */
+/** The budget allows several machines out at once: only the spacing keeps them apart. */
 const atOnce = 3;
-/** Ahead of the first instant, and from the last deadline to the end of the lifetimes. */
+/** The time before the first departure, and from the last deadline to the end of lifetimes. */
 const leadSeconds = 15;
 const reserveSeconds = 120;
 /**
- * From the decision to the cordon in the audit log of the API server it is a moment, now and then
- * more.
+ * The time from the decision to the cordon in the audit log of the API server, which varies.
  */
 const momentMs = 1000;
 
@@ -25,8 +24,8 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe("a fleet without a leader over half of its plan", () => {
-  test("begins to leave on its plan", async () => {
+describe("a fleet without a leader during half of its plan", () => {
+  test("starts to leave as planned", async () => {
     controller = await world.startController(await world.controllerKubeconfig());
     const ageSeconds = fleetAgeSeconds();
     const planSeconds = leadSeconds + spacingSeconds * (world.nodes.length - 1);
@@ -43,18 +42,18 @@ describe("a fleet without a leader over half of its plan", () => {
     await controller.kill();
   });
 
-  test("and goes on when somebody leads again", async () => {
+  test("completes the rotation when a controller leads again", async () => {
     await world.until("four instants were missed", async () => (await missed()) >= 4);
     await world.startController(await world.controllerKubeconfig());
     await world.until("the fleet is rotated", () => world.isRotated(), 300_000);
   });
 
-  test("without a rush: spacing.min lies between any two of them", async () => {
+  test("keeps spacing.min between any two departures", async () => {
     const gapMs = spacingSeconds * 1000 - momentMs;
     expect(leftApart(await world.history(), { ...world.charge, gapMs })).toEqual([]);
   });
 
-  test("and nothing else that an onlooker can see was amiss", async () => {
+  test("leaves no other violation in the observed history", async () => {
     expect(judge(await world.history(), { ...world.charge, atOnce })).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * `lastcall migrate` on a real API server: the killer's own manifests live, nodes with its
- * annotations and cordons, and a termination handler's taints. Nothing changes before `--apply`,
- * and then no more than that.
+ * `lastcall migrate` on a real API server with the killer's own manifests, nodes with its
+ * annotations and cordons, and a termination handler's taints. Without `--apply` nothing changes,
+ * and with it only what was announced.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const image = "estafette/estafette-gke-preemptible-killer:1.3.1";
 
 let plane: ControlPlane;
 let folder: string;
-/** When the nodes were made, which is when their lives begin. */
+/** When the nodes were created, which is when their lifetimes start. */
 let bornMs: number;
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ async function makeNode(name: string, { state, cordoned, labels, taints }: Marks
 }
 
 /**
- * Name, whether it is cordoned, its taints but for the cordon's own, and the killer's annotation.
+ * Each node's name, cordon, annotation of the killer, and taints other than those of Kubernetes.
  */
 async function standing(): Promise<readonly string[]> {
   const { stdout } = await plane.kubectl(["get", "nodes", "-o", "json"]);
@@ -104,8 +104,8 @@ const before = [
   "unclear cordoned state",
 ];
 
-describe("migrate estafette, from what runs", () => {
-  test("prints a policy that the API server takes, and values that the chart takes", async () => {
+describe("migrate estafette, from the running killer,", () => {
+  test("prints a policy and writes values that the API server and the chart accept", async () => {
     await mustRun(plane, ["apply", "-f", join(chart, "crds")]);
     await mustRun(plane, ["wait", "--for=condition=Established", "crd", "--all"]);
     const out = join(folder, "values.yaml");
@@ -133,7 +133,7 @@ describe("migrate estafette, from what runs", () => {
     expect(rendered).toMatchObject({ stderr: "", code: 0 });
   });
 
-  test("says what it would do, and changes nothing", async () => {
+  test("reports what it would do, and changes nothing", async () => {
     const { stderr } = await migrate("estafette");
     for (const said of [
       /the variable INTERVAL has no equal/,
@@ -152,7 +152,7 @@ describe("migrate estafette, from what runs", () => {
     expect(stdout).toBe("");
   });
 
-  test("refuses hours that cannot be read, with nothing on stdout", async () => {
+  test("rejects invalid hours, with nothing on stdout", async () => {
     await mustRun(plane, [
       ...["set", "env", "-n", "estafette", "deployment/estafette-gke-preemptible-killer"],
       "BLACKLIST_HOURS=noon",
@@ -167,7 +167,7 @@ describe("migrate estafette, from what runs", () => {
     ]);
   });
 
-  test("takes over while the killer runs, and leaves it its annotations", async () => {
+  test("takes over while the killer runs, and keeps its annotations", async () => {
     const pod = {
       ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "killer", namespace: "estafette" } },
       spec: {
@@ -187,13 +187,13 @@ describe("migrate estafette, from what runs", () => {
       departAt: expect.stringContaining(inHours(15).slice(0, 19)),
     });
     expect(departure.spec).not.toHaveProperty("deadlineAt");
-    // The instant is three hours past: no drain of the killer takes so long.
+    // Its instant is three hours ago: no drain of the killer takes that long.
     expect(await standing()).toEqual(
       before.map((one) => (one.startsWith("forgotten") ? "forgotten state" : one)),
     );
   });
 
-  test("and takes them away once it is gone; a second time there is nothing to do", async () => {
+  test("removes the annotations once the killer is gone, and then has nothing to do", async () => {
     await mustRun(plane, [
       "delete",
       "pod",
@@ -219,7 +219,7 @@ describe("migrate estafette, from what runs", () => {
     expect(stdout.trim().split("\n")).toHaveLength(1);
   });
 
-  test("leaves a policy to whoever has changed it, and says what to do", async () => {
+  test("does not overwrite a policy that somebody else changed, and says what to do", async () => {
     const timeout = { spec: { drain: { timeout: "10m" } } };
     const policy = ["departurepolicy", "gke-preemptible"];
     await mustRun(plane, ["patch", ...policy, "--type=merge", "-p", JSON.stringify(timeout)]);
@@ -234,7 +234,7 @@ describe("migrate estafette, from what runs", () => {
 });
 
 describe("migrate nth", () => {
-  test("says that none runs, and takes its taint and cordon away by a values file", async () => {
+  test("reports that none runs, and removes its taint and cordon given a values file", async () => {
     const live = await migrate("nth");
     expect(live).toMatchObject({ code: 2, stdout: "" });
     expect(live.stderr).toContain("found none with an image of aws-node-termination-handler");

@@ -11,7 +11,7 @@ import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluste
 import { buildControlPlane } from "../controlplane/build.ts";
 
 const run = promisify(execFile);
-/** The kubectl that is built with the control plane, or another one that the environment names. */
+/** The kubectl built with the control plane, or the one that the environment names. */
 const named = process.env.LASTCALL_KUBECTL;
 let binary: string;
 let firstArgs: readonly string[];
@@ -36,7 +36,7 @@ afterAll(async () => {
   if (folder) rmSync(folder, { recursive: true });
 });
 
-/** What kubectl wrote to stdout; fails with what it wrote to stderr. */
+/** Returns kubectl's stdout; fails with its stderr. */
 async function kubectl(...args: readonly string[]): Promise<string> {
   const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
   const { stdout } = await run(binary, [...firstArgs, ...args], { env, timeout: 60_000 });
@@ -108,7 +108,7 @@ describe("the real kubectl on the model cluster", () => {
     expect(await kubectl("get", "node", firstNode(), "-o", "yaml")).toContain("kind: Node");
   });
 
-  it("applies a file, applies it again without a change, and applies a change", async () => {
+  it("applies a file, the same file again, and a changed one", async () => {
     const path = file("web.json", webParts(2));
     expect(await kubectl("apply", "-f", path)).toContain("deployment.apps/web created");
     expect(await kubectl("apply", "-f", path)).toContain("deployment.apps/web unchanged");
@@ -119,7 +119,7 @@ describe("the real kubectl on the model cluster", () => {
     expect(await kubectl("get", "replicasets,poddisruptionbudgets")).toContain("MAX UNAVAILABLE");
   });
 
-  it("applies on the server's side", async () => {
+  it("supports server-side apply", async () => {
     const path = file("server-side.json", webParts(3));
     expect(await kubectl("apply", "--server-side", "--force-conflicts", "-f", path)).toContain(
       "serverside-applied",
@@ -158,7 +158,7 @@ describe("the real kubectl on the model cluster", () => {
     expect(await kubectl("uncordon", name)).toContain("uncordoned");
   }, 60_000);
 
-  it("watches: every change is a line", async () => {
+  it("watches, and prints a line per change", async () => {
     const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
     const watching = spawn(binary, [...firstArgs, "get", "nodes", "-w"], { env });
     const lines = createInterface({ input: watching.stdout })[Symbol.asyncIterator]();
@@ -175,7 +175,7 @@ describe("the real kubectl on the model cluster", () => {
     expect(seen.at(-1)).toContain(firstNode());
   }, 30_000);
 
-  it("scales, and deletes what it applied", async () => {
+  it("scales, and deletes from a file", async () => {
     expect(await kubectl("scale", "deployment", "web", "--replicas=1")).toContain("scaled");
     const path = file("web.json", webParts(3));
     expect(await kubectl("delete", "-f", path)).toContain('deployment.apps "web" deleted');
@@ -183,7 +183,7 @@ describe("the real kubectl on the model cluster", () => {
     expect(await kubectl("get", "pods", "-l", "app=web", "-o", "name")).toBe("");
   }, 60_000);
 
-  it("defines a kind and prints its objects by the columns of the definition", async () => {
+  it("applies a CRD, and prints its objects with the columns of the CRD", async () => {
     const path = file("crd.json", [leavings()]);
     expect(await kubectl("apply", "-f", path)).toContain("created");
     await kubectl("wait", "--for=condition=Established", "crd/leavings.x.dev", "--timeout=10s");
@@ -201,7 +201,7 @@ describe("the real kubectl on the model cluster", () => {
     });
   });
 
-  it("reads Events of a node", async () => {
+  it("reads Events", async () => {
     const path = file("event.json", [
       {
         apiVersion: "v1",

@@ -8,14 +8,14 @@ const group = "spot";
 const zone = "eu-west-1a";
 
 /**
- * An Auto Scaling group as moto has it: what it ends ends at once, and another is there at once.
+ * An Auto Scaling group in moto: an instance terminates at once, and is replaced at once.
  */
 export class MotoFleet implements FleetCloud {
   readonly flags: readonly string[] = [];
   readonly witness: MachineWitness;
   readonly #moto: Moto;
   readonly #relay: Relay;
-  /** The Node's name by the instance's id. */
+  /** Node names by instance ID. */
   readonly #names = new Map<string, string>();
   readonly #free: string[];
   readonly #closed = new AbortController();
@@ -33,7 +33,7 @@ export class MotoFleet implements FleetCloud {
         if (machine !== undefined) await witness.seeRelease(machine);
         return "Pass";
       },
-      // Before the caller hears of it: moto ends an instance with its answer.
+      // Before the caller gets the response, with which moto has terminated the instance.
       after: async ({ body }) => {
         const machine = released(body, names);
         if (machine !== undefined) witness.seeEnd(machine);
@@ -78,7 +78,7 @@ export class MotoFleet implements FleetCloud {
     await this.#moto.stop();
   }
 
-  /** What a kubelet does at its start. */
+  /** Registers a Node for every new instance, as its kubelet would. */
   async #follow(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
@@ -98,14 +98,14 @@ export class MotoFleet implements FleetCloud {
   }
 }
 
-/** The Node's name of the machine that a request lets go; undefined for any other request. */
+/** The Node name of the machine that a request releases; undefined for any other request. */
 function released(body: string, names: ReadonlyMap<string, string>): string | undefined {
   const asked = new URLSearchParams(body);
   if (asked.get("Action") !== "TerminateInstanceInAutoScalingGroup") return undefined;
   return names.get(asked.get("InstanceId") ?? "") ?? "an instance that is no node";
 }
 
-/** Gives the ids of its instances. */
+/** Returns the IDs of its instances. */
 async function makeGroup(moto: Moto, size: number): Promise<readonly string[]> {
   const configuration = { LaunchConfigurationName: group, InstanceType: "m5.large" };
   await moto.query("autoscaling", {

@@ -1,6 +1,6 @@
 import type { ControlPlane } from "../support/control-plane.ts";
 
-/** The real kubectl, as the administrator; a refusal fails the test with kubectl's own words. */
+/** Runs the real kubectl as the administrator; fails the test with kubectl's error. */
 export async function mustRun(
   plane: ControlPlane,
   args: readonly string[],

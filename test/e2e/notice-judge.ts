@@ -1,16 +1,16 @@
 import { evictionsBy, type History, nameOf } from "./history.ts";
 import { incarnationsOf, podStoriesOf, podsOf } from "./incarnation.ts";
 
-/** What a cluster under notices is held to. */
+/** What a cluster under notices has to satisfy. */
 export interface NoticeCharge {
-  /** The names of the nodes that were given notice, and of those that were not. */
+  /** The names of the nodes with a notice, and of those that must not be touched. */
   readonly noticed: readonly string[];
   readonly spared: readonly string[];
-  /** The user that the controller is to the API server. */
+  /** The controller's user name at the API server. */
   readonly user: string;
 }
 
-/** Everything that was not as it should be, a sentence each; empty when all was well. */
+/** All violations, a sentence each; empty if there are none. */
 export function judgeNotices(history: History, charge: NoticeCharge): readonly string[] {
   const lives = incarnationsOf(history);
   const stories = podStoriesOf(history.changes);

@@ -15,12 +15,12 @@ const paths: Readonly<Record<WatchedKind, string>> = {
 
 const ofEveryCluster: readonly WatchedKind[] = ["Node", "Pod", "Budget", "Departure"];
 
-/** How long an API server that is down may stay so. */
+/** How long the API server may be down. */
 const outageMs = 120_000;
 
 /**
- * Watches the cluster as the administrator, with a few lines of its own and nothing of Lastcall's.
- * It goes on after an outage: what changed meanwhile is told from a new list.
+ * Watches the cluster as the administrator, with a few lines of code and none of Lastcall's. It
+ * continues after an outage: changes in the meantime are derived from a new list.
  */
 export class Onlooker {
   readonly #plane: ControlPlane;
@@ -35,7 +35,7 @@ export class Onlooker {
     this.#kinds = [...ofEveryCluster, ...more];
   }
 
-  /** Resolves when the first lists are in. */
+  /** Resolves after the first lists. */
   async start(): Promise<void> {
     await Promise.all(
       this.#kinds.map(async (kind) => {

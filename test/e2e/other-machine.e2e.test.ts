@@ -57,8 +57,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a node that is replaced under its name in mid-drain, while the watches stall", () => {
-  test("is drained no further: the new machine's pods are not asked to leave", async () => {
+describe("a node that is replaced by another of its name in mid-drain, while watches stall", () => {
+  test("is not drained further: no pod of the new machine is evicted", async () => {
     await depart();
     await until("its pods are held by their budget", async () => {
       const { status } = await departureNow();
@@ -83,14 +83,14 @@ describe("a node that is replaced under its name in mid-drain, while the watches
     expect(asked).toEqual([]);
   });
 
-  test("is not cordoned: its uid is another", async () => {
+  test("is not cordoned, because its uid is different", async () => {
     const { body } = await plane.request({ path: "/api/v1/nodes/leaving" });
     expect(body.spec.unschedulable).toBeUndefined();
   });
 });
 
-describe("a failed pod of a machine whose name another one has", () => {
-  test("is removed, and what runs on the name now is left alone", async () => {
+describe("a failed pod of a machine that was replaced by another of its name", () => {
+  test("is deleted, and the running pod of the new machine is not", async () => {
     const remaining = await until("the failed pod is gone", async () => {
       const found = await podsOf("left");
       return found.every(({ status }) => status?.phase !== "Failed") && found;
@@ -133,8 +133,8 @@ function heldWorkload(): readonly object[] {
 }
 
 /**
- * A pod as its kubelet leaves it when the machine is preempted, and the group's next machine under
- * the same name: the ReplicaSet has another pod by then, and Kubernetes collects orphans alone.
+ * Leaves a pod as the kubelet of a preempted machine does, and a new machine of the group with the
+ * same name. The ReplicaSet has replaced the pod by then, and Kubernetes collects only orphans.
  */
 async function leaveFailedPod(): Promise<void> {
   const pinned = deployment("left", 1, { nodeName: "preempted" });
@@ -151,7 +151,7 @@ async function leaveFailedPod(): Promise<void> {
   await until("its ReplicaSet has replaced it", runs);
   const { body } = await plane.request({ path: `${podsPath}/${name}` });
   const startedMs = Date.parse(body.status.startTime);
-  // Instants of the API are in whole seconds.
+  // Times in the API are in whole seconds.
   await until("a second has passed", async () => Date.now() >= startedMs + 1000);
   await deleteNode(plane, "preempted");
   await createNodes(plane, [{ name: "preempted" }]);
@@ -194,7 +194,7 @@ async function departureNow() {
 }
 
 /**
- * The machine goes with its pods, and the group makes another under its name and its providerID.
+ * Removes the machine and its pods, and creates another with the same name and providerID.
  */
 async function replaceMachine(): Promise<void> {
   await deleteNode(plane, "leaving");

@@ -1,6 +1,6 @@
 /**
- * What is installed, by the API server's own standards: the controller's pods are restricted, the
- * agents are but for their nodes' network, and the controller makes no pods but placeholders.
+ * The installed pods against the API server's own standards: the controller's pods are restricted,
+ * the agents except for the host network, and the controller may create only placeholders.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,13 +40,13 @@ beforeAll(async () => {
 
 afterAll(() => plane?.stop());
 
-/** The pod that a workload of `deploy/` makes. */
+/** A pod from the template of a workload in `deploy/`. */
 function podOf(file: string): Pod {
   const [workload] = parseAllDocuments(readFileSync(join(deploy, file), "utf8")).map((one) =>
     one.toJS(),
   );
   const { metadata, spec } = workload.spec.template;
-  // Its account lives elsewhere, and is not what is judged.
+  // Its account is in another namespace, and is not what this checks.
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -63,26 +63,26 @@ async function judged(pod: Pod): Promise<ApiAnswer> {
   return plane.request({ method: "POST", path, body: pod });
 }
 
-describe("the pods of what is installed", () => {
-  test("are restricted, the controller's", async () => {
+describe("the installed pods", () => {
+  test("of the controller satisfy the restricted standard", async () => {
     const answer = await judged(podOf("base/controller.yaml"));
     expect(answer.body.message).toBeUndefined();
     expect(answer.status).toBe(201);
   });
 
-  test("are restricted, the agents', but for the network of their nodes", async () => {
+  test("of the agents satisfy the restricted standard, except for the host network", async () => {
     const agent = podOf("agent/daemonset.yaml");
     const refused = await judged(agent);
     expect(refused.status).toBe(403);
     const found = /violates PodSecurity "[^"]+": (.*)$/.exec(refused.body.message)?.[1];
-    // Its probes are at the loopback address of that network.
+    // Its probes use the loopback address of the host network.
     expect(found).toBe(
       'host namespaces (hostNetwork=true), hostPort (container "agent" uses hostPort 9101), ' +
         'probe or lifecycle host (container "agent" uses probe or lifecycle host "127.0.0.1")',
     );
   });
 
-  test("have tokens because they ask for them, and nobody else has one by their account", async () => {
+  test("mount their tokens explicitly, and their accounts mount none by default", async () => {
     for (const [name, file] of [
       ["lastcall", "base/controller.yaml"],
       ["lastcall-agent", "agent/daemonset.yaml"],
@@ -108,7 +108,7 @@ function placeholder(): KubeObject {
 }
 
 /**
- * Asks as the controller; what it is to make is laid over `pod`, its spec and its only container.
+ * Creates a pod as the controller: `pod` with changes to it, its spec and its only container.
  */
 function create(
   pod: KubeObject,
@@ -125,8 +125,8 @@ function create(
   return plane.request({ method: "POST", path, body, token });
 }
 
-describe("the controller's right to make pods", () => {
-  test("lets a placeholder through", async () => {
+describe("the controller's permission to create pods", () => {
+  test("allows a placeholder", async () => {
     expect((await create(placeholder(), {})).status).toBe(201);
   });
 
@@ -181,17 +181,17 @@ describe("the controller's right to make pods", () => {
         },
       },
     ],
-  ])("lets none through %s", async (_, change) => {
+  ])("does not allow one %s", async (_, change) => {
     const refused = await create(placeholder(), change);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toMatch(/a placeholder|no pods but placeholders/);
   });
 
-  test("is one of its own namespace alone", async () => {
+  test("is limited to its own namespace", async () => {
     expect((await create(placeholder(), { namespace: "default" })).status).toBe(403);
   });
 
-  test("is judged by expressions that the API server finds nothing amiss in", async () => {
+  test("is limited by an admission policy without type-checking warnings", async () => {
     const policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     const path = `${policies}/lastcall-placeholder`;
     const how = { what: "the policy is checked", timeoutMs: 30_000, signal: plane.signal };

@@ -26,36 +26,36 @@ beforeAll(async () => {
 afterAll(() => plane?.stop());
 
 describe("the API server", () => {
-  test.each(readCorpus("good"))("takes the good policy $file", async ({ text }) => {
+  test.each(readCorpus("good"))("accepts the good policy $file", async ({ text }) => {
     expect(await create(text)).toMatchObject({ code: 0, stderr: "" });
   });
 
   const refused = readCorpus("bad").filter(({ localOnly }) => localOnly === undefined);
-  test.each(refused)("refuses the bad policy $file where its mistake is", async (bad) => {
+  test.each(refused)("rejects the bad policy $file with the field of its mistake", async (bad) => {
     const { code, stderr } = await create(bad.text);
     expect(code, stderr).toBe(1);
     expect(stderr).toContain(whereOf(bad.expect));
   });
 
   const passed = readCorpus("bad").filter(({ localOnly }) => localOnly !== undefined);
-  test.each(passed)("takes $file, as the file itself says: $localOnly", async ({ text }) => {
+  test.each(passed)("accepts $file, as the file says: $localOnly", async ({ text }) => {
     const { code, stderr } = await create(text);
-    // A file without any object is nothing to apply, and no refusal of a policy.
+    // For a file without objects kubectl reports that; it is not a rejected policy.
     if (stderr !== "") expect(stderr).toContain("no objects passed to create");
     else expect(code).toBe(0);
   });
 });
 
-/** Nothing is kept, so that a name which two files share does not matter. */
+/** Creates nothing, so two files may use the same name. */
 function create(text: string) {
   const args = ["create", "--dry-run=server", "--validate=strict", "-f", "-"];
   return plane.kubectl(args, { input: text });
 }
 
-/** `file:line: field path: found …`: the part that the refusal must hold, too. */
+/** From `file:line: field path: found …`, the part that the error must contain as well. */
 function whereOf(expected: string): string {
   const path = /^[^:]+:\d+: ([\w.[\]]+): /.exec(expected)?.[1] ?? "";
-  // kubectl looks the resource up by this field before it asks, and says so in its own words.
+  // kubectl looks the resource up by this field first, and reports it in its own words.
   if (path === "apiVersion") return "no matches for kind";
   return path.replace(/^items\[\d+\]\./, "");
 }

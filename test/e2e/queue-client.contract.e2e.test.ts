@@ -37,15 +37,15 @@ function clientOf(url: string, hasEndpoint = true): SqsClient {
   return new SqsClient({ url, clock: realClock, hasEndpoint });
 }
 
-describe("AWS' client", () => {
-  test("says that a queue is not there", async () => {
+describe("SqsClient", () => {
+  test("reports a missing queue", async () => {
     await expect(clientOf(`${moto.url}/123456789012/none`).receive(never)).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
       message: expect.stringContaining("--sqs-queue-url"),
     });
   });
 
-  test("says that nobody answers", async () => {
+  test("reports an unreachable endpoint", async () => {
     const url = `http://127.0.0.1:${await freePort()}/123456789012/notices`;
     const { AWS_ENDPOINT_URL } = process.env;
     process.env.AWS_ENDPOINT_URL = new URL(url).origin;
@@ -53,7 +53,7 @@ describe("AWS' client", () => {
     process.env.AWS_ENDPOINT_URL = AWS_ENDPOINT_URL;
   });
 
-  test("finds the host in the queue's URL where no endpoint is set", async () => {
+  test("uses the host of the queue's URL if no endpoint is set", async () => {
     const { AWS_ENDPOINT_URL } = process.env;
     delete process.env.AWS_ENDPOINT_URL;
     await moto.makeQueue("by-url");

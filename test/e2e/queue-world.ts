@@ -28,8 +28,8 @@ export interface QueueNode {
 }
 
 /**
- * A control plane with Spot nodes as EKS labels them, room for their pods on others, moto's queue,
- * and an onlooker.
+ * A control plane with Spot nodes labeled as in EKS, capacity for their pods on other nodes, moto's
+ * queue, and an onlooker.
  */
 export class QueueWorld {
   readonly plane: ControlPlane;
@@ -41,9 +41,9 @@ export class QueueWorld {
   readonly #folder = mkdtempSync(join(tmpdir(), "lastcall-queue-"));
   readonly #processes = new Set<LastcallProcess>();
   metricsUrl = "";
-  /** Where a controller finds the API server, if not at its own address. */
+  /** The URL at which a controller reaches the API server, if not its own. */
   server: string | undefined;
-  /** More of what a controller finds in its environment. */
+  /** Additional environment variables of a controller. */
   environment: Readonly<Record<string, string>> = {};
 
   private constructor(parts: {
@@ -61,7 +61,7 @@ export class QueueWorld {
     this.onlooker = new Onlooker(parts.plane);
   }
 
-  /** `bootID`: that of this machine, where agents run on it that are to be believed. */
+  /** `bootID` is that of this machine, for agents that run on it: their notices must match. */
   static async start(
     spotNodes: number,
     machines: { readonly bootID?: string } = {},
@@ -93,7 +93,7 @@ export class QueueWorld {
     return world;
   }
 
-  /** Starts `lastcall run` on the queue; what is sent before it leads waits there. */
+  /** Starts `lastcall run` with the queue; messages sent before it leads wait there. */
   async startController(...more: readonly string[]): Promise<LastcallProcess> {
     const token = await this.plane.tokenFor("lastcall", "lastcall");
     const kubeconfig = this.#kubeconfig(token);
@@ -126,7 +126,7 @@ export class QueueWorld {
   }
 
   /**
-   * What the controller counts under that name and those labels; 0 where it has not counted yet.
+   * The value of the controller's metric with that name and those labels; 0 if it is absent.
    */
   async counted(series: string): Promise<number> {
     const text = await (await fetch(this.metricsUrl)).text();
@@ -148,7 +148,7 @@ export class QueueWorld {
     return (await this.plane.request({ path })).body.items;
   }
 
-  /** The machine goes, and its cloud provider takes the Node away. */
+  /** Removes the Node, as the cloud provider does when the machine is gone. */
   async take(node: QueueNode): Promise<void> {
     await deleteNode(this.plane, node.name);
   }
@@ -183,7 +183,7 @@ export class QueueWorld {
   }
 }
 
-/** Spot nodes by EKS' label, and three without a mark, which nobody owns. */
+/** Spot nodes with the label of EKS, and three other nodes without an owner. */
 async function registerFleet(
   plane: ControlPlane,
   count: number,

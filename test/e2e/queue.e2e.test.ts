@@ -17,12 +17,12 @@ import { nameOf } from "./history.ts";
 import { judgeNotices } from "./notice-judge.ts";
 import { type QueueNode, QueueWorld } from "./queue-world.ts";
 
-/** Half of a Spot warning's time. */
+/** Half of the time that a Spot warning gives. */
 const outageMs = 60_000;
 const spotNodes = 15;
 let world: QueueWorld;
 let controller: LastcallProcess;
-/** Those that have had their notice, in that order. */
+/** The nodes that got a notice, in that order. */
 const noticed: QueueNode[] = [];
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-/** The next nodes that nobody has given notice yet. */
+/** The next nodes without a notice. */
 function nextNodes(count: number): readonly QueueNode[] {
   const chosen = world.nodes.filter((one) => !noticed.includes(one)).slice(0, count);
   expect(chosen).toHaveLength(count);
@@ -40,7 +40,7 @@ function nextNodes(count: number): readonly QueueNode[] {
   return chosen;
 }
 
-/** In whole seconds, as EventBridge writes it. */
+/** The time in whole seconds, as in EventBridge. */
 function now(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, "Z");
 }
@@ -68,7 +68,7 @@ async function inQueue(): Promise<number> {
   return shown + hidden;
 }
 
-/** How many messages lie there for others, who are to find them. */
+/** How many messages in the queue are for other clusters, and have to stay. */
 let strangers = 0;
 
 async function areOursGone(): Promise<boolean> {
@@ -76,7 +76,7 @@ async function areOursGone(): Promise<boolean> {
 }
 
 describe("a Spot warning in the queue", () => {
-  test("has the node of its machine cordoned and drained, and is removed", async () => {
+  test("causes a cordon and a drain of its node, and is deleted", async () => {
     const nodes = nextNodes(1);
     const [node] = nodes as [QueueNode];
     const warned = warning(node) as { time: string };
@@ -93,7 +93,7 @@ describe("a Spot warning in the queue", () => {
     });
   });
 
-  test("is one departure, whether it comes once or fifty times", async () => {
+  test("creates one departure, even if it arrives fifty times", async () => {
     const nodes = nextNodes(1);
     const [node] = nodes as [QueueNode];
     await world.moto.send(...Array.from({ length: 50 }, () => warning(node)));
@@ -104,7 +104,7 @@ describe("a Spot warning in the queue", () => {
     expect(await world.counted(`lastcall_notices_total{${labels}}`)).toBe(2);
   });
 
-  test("is not lost behind the recommendation that comes with it and is ignored", async () => {
+  test("takes effect although a recommendation that is ignored comes before it", async () => {
     const nodes = nextNodes(1);
     const [node] = nodes as [QueueNode];
     const { instanceId } = node;
@@ -114,7 +114,7 @@ describe("a Spot warning in the queue", () => {
     expect(causes).toContain("SpotInterruption");
   });
 
-  test("is heard among four others, garbage, trials and other clusters' machines", async () => {
+  test("takes effect among garbage, test notifications and other clusters' machines", async () => {
     const nodes = nextNodes(4);
     const garbage = [
       "",
@@ -130,7 +130,7 @@ describe("a Spot warning in the queue", () => {
     await world.moto.send(...noise, ...nodes.map((node) => warning(node)), ...noise);
     await world.until("all are cordoned", () => areCordoned(nodes));
     await world.until("their pods have left", () => areEmpty(nodes));
-    // What is not ours stays for whoever it is for; the trials are gone.
+    // Messages for others stay; the test notifications are gone.
     strangers = 2 * (noise.length - 1);
     await world.until("what is ours is gone from the queue", areOursGone);
     expect(await world.counted('lastcall_errors_total{code="INSTANCE_UNKNOWN"}')).toBeGreaterThan(
@@ -148,8 +148,8 @@ describe("a Spot warning in the queue", () => {
   });
 });
 
-describe("a machine that has stopped", () => {
-  test("has its node's pods moved at once", async () => {
+describe("a stopped machine", () => {
+  test("has the pods of its node moved at once", async () => {
     const nodes = nextNodes(1);
     const [{ instanceId }] = nodes as [QueueNode];
     await world.moto.send(stateChange({ instanceId, time: now(), id: "s-1" }, "terminated"));
@@ -157,8 +157,8 @@ describe("a machine that has stopped", () => {
   });
 });
 
-describe("a controller that is killed in mid-case", () => {
-  test("is followed by one that finishes it, and hears what came meanwhile", async () => {
+describe("a controller that is killed in mid-drain", () => {
+  test("is succeeded by one that finishes the drain and handles newer messages", async () => {
     const first = nextNodes(1);
     await world.moto.send(...first.map((node) => warning(node)));
     await world.until("the node is cordoned", () => areCordoned(first));
@@ -171,8 +171,8 @@ describe("a controller that is killed in mid-case", () => {
   });
 });
 
-describe("an API server that is away for a minute while a notice comes", () => {
-  test("finds it kept in the queue, and carried out on its return, in what is left", async () => {
+describe("an API server that is down for a minute when a notice arrives", () => {
+  test("leaves it in the queue, and it is carried out before its deadline afterwards", async () => {
     const nodes = nextNodes(1);
     const [node] = nodes as [QueueNode];
     await world.until("what is ours is gone from the queue", areOursGone);
@@ -187,7 +187,7 @@ describe("an API server that is away for a minute while a notice comes", () => {
     await world.until("the node is cordoned", () => areCordoned(nodes), 10_000);
     await world.until("its pods have left", () => areEmpty(nodes));
     expect(Date.now()).toBeLessThan(deadlineMs);
-    // What came late has no later end.
+    // The delay does not move the deadline.
     const [departure, ...others] = await departuresOf(node);
     expect(others).toEqual([]);
     expect(departure?.spec).toMatchObject({
@@ -199,7 +199,7 @@ describe("an API server that is away for a minute while a notice comes", () => {
   });
 });
 
-describe("an Auto Scaling group that waits", () => {
+describe("an Auto Scaling group with a lifecycle hook", () => {
   const told: { readonly machine: string; readonly podsThen: Promise<number> }[] = [];
 
   beforeAll(() => {
@@ -210,7 +210,7 @@ describe("an Auto Scaling group that waits", () => {
     };
   });
 
-  /** What a hook says of the machine, which its group holds back from now on. */
+  /** The message of a hook about the machine, which its group holds from now on. */
   function held(machine: string, saying: typeof terminateAction): object {
     const token = `token-${machine}`;
     world.autoScaling.hold({ group: "spot-asg", name: "drain", machine, token });
@@ -226,7 +226,7 @@ describe("an Auto Scaling group that waits", () => {
     expect(await one?.podsThen).toBe(0);
   }
 
-  test("is told to go on with a machine that is to be taken, once its pods have left", async () => {
+  test("gets its termination hook completed once the node's pods have left", async () => {
     const [{ instanceId }] = nextNodes(1) as [QueueNode];
     await world.moto.send(held(instanceId, terminateAction));
     await untilTold(instanceId);
@@ -238,7 +238,7 @@ describe("an Auto Scaling group that waits", () => {
     ["killed", () => controller.kill()],
     ["asked to stop", () => controller.stop()],
   ] as const)(
-    "is told by the next controller where the first was %s in mid-drain",
+    "gets the hook completed by the next controller if the first is %s in mid-drain",
     async (_, end) => {
       const nodes = nextNodes(1);
       const [{ instanceId }] = nodes as [QueueNode];
@@ -250,7 +250,7 @@ describe("an Auto Scaling group that waits", () => {
     },
   );
 
-  test("is told to go on with a new machine, once its node has joined and is ready", async () => {
+  test("gets its launch hook completed once the new node has joined and is ready", async () => {
     const machine = "i-0aaaaaaaaaaaaaaaa";
     await world.moto.send(held(machine, launchAction));
     await world.until("the controller has the message", async () => {
@@ -263,8 +263,8 @@ describe("an Auto Scaling group that waits", () => {
   });
 });
 
-describe("an onlooker", () => {
-  test("has seen nothing amiss", () => {
+describe("the observed history", () => {
+  test("shows no violation", () => {
     const charge = {
       noticed: noticed.map(({ name }) => name),
       spared: world.nodes.filter((one) => !noticed.includes(one)).map(({ name }) => name),
@@ -275,16 +275,16 @@ describe("an onlooker", () => {
   });
 });
 
-describe("a Health event that is called off", () => {
+describe("a Health event that is closed", () => {
   let node: QueueNode;
-  /** One for all that is told: an end that names a later time leaves the departure alone. */
+  /** The same for all messages: a closing that names a later time is ignored. */
   let startTime: string;
   beforeAll(() => {
     [node] = nextNodes(1) as [QueueNode];
     startTime = new Date(Date.now() + 5 * 60_000).toUTCString();
   });
 
-  /** Of a retirement that begins in five minutes, by the end of its ARN. */
+  /** A retirement that starts in five minutes; `event` is the end of its ARN. */
   function health(event: string, statusCode: "upcoming" | "closed"): object {
     const eventArn = `arn:aws:health:eu-west-1::event/EC2/AWS_EC2_INSTANCE_RETIREMENT/${event}`;
     return healthEvent(
@@ -307,7 +307,7 @@ describe("a Health event that is called off", () => {
 
   const calledOff = { outcome: "Cancelled", reason: "NoticeWithdrawn" };
 
-  test("has its node put back to work", async () => {
+  test("cancels its departure and uncordons its node", async () => {
     await world.moto.send(health("retirement-1", "upcoming"));
     await world.until("the node is cordoned", () => areCordoned([node]));
     await world.moto.send(health("retirement-1", "closed"));
@@ -317,8 +317,8 @@ describe("a Health event that is called off", () => {
     await world.until("both messages are gone", areOursGone);
   });
 
-  test("has its node left alone where its end comes first", async () => {
-    // The end of the first is the last that was written of this node.
+  test("does not cordon its node if the closing arrives first", async () => {
+    // The end of the first departure is the last write about this node.
     const [first] = await departuresOf(node);
     const since = Number(first?.metadata?.resourceVersion);
     await world.moto.send(health("retirement-2", "closed"));
@@ -335,8 +335,8 @@ describe("a Health event that is called off", () => {
   });
 });
 
-describe("a queue of one cluster's own", () => {
-  test("is emptied of what is for nobody, with --sqs-unknown Delete", async () => {
+describe("a queue that belongs to one cluster", () => {
+  test("is emptied of unknown messages with --sqs-unknown Delete", async () => {
     expect(await inQueue()).toBe(strangers);
     strangers = 0;
     await controller.stop();

@@ -10,7 +10,7 @@ interface RawSpec {
 }
 
 /**
- * Makes a Departure as whoever brings it does, by one plain request; gives the instant before it.
+ * Creates a Departure as any source does, by one plain request; returns the time before it.
  */
 export async function makeDeparture(
   plane: ControlPlane,
@@ -39,7 +39,7 @@ export async function makeDeparture(
   return { name, atMs };
 }
 
-/** What an agent writes as the cloud takes its machine. */
+/** What an agent writes when the cloud interrupts its machine. */
 export function noticeOf(seconds: number): (nowMs: number) => RawSpec {
   return (nowMs) => ({
     cause: "SpotInterruption",

@@ -20,8 +20,8 @@ let isSilent = false;
 beforeAll(async () => {
   world = await FleetWorld.start({ before: async () => (isSilent ? "Drop" : "Pass") });
   world.cloud.deny(toRecreate);
-  // The node that a notice takes counts in the budget, too. Every node is past its limit of two
-  // seconds, so that the first departure is due at once.
+  // A node with a notice counts in the budget, too. Every node is past its limit of two seconds, so
+  // the first departure is due at once.
   await world.applyPolicy({
     lifetime: { max: "3s", reserve: "1s" },
     spacing: { mode: "Late", min: "1s" },
@@ -57,7 +57,7 @@ async function eventsOf(reason: string): Promise<number> {
   return events.filter((one) => one.reason === reason && one.type === "Warning").length;
 }
 
-test("a permission that is missing holds every departure before its node is cordoned", async () => {
+test("a missing permission holds every departure before its node is cordoned", async () => {
   await world.until("all nine are held", async () => {
     return (await heldBy("ReleaseImpossible")).length === 9;
   });
@@ -71,7 +71,7 @@ test("a permission that is missing holds every departure before its node is cord
   expect(await cordoned()).toEqual([]);
 });
 
-test("a notice drains all the same", async () => {
+test("a notice still cordons its node", async () => {
   const { body: node } = await world.plane.request({ path: "/api/v1/nodes/spot-9" });
   const nowAt = instant(Date.now());
   await world.plane.request({
@@ -93,7 +93,7 @@ test("a notice drains all the same", async () => {
   await world.until("spot-9 is cordoned", async () => (await cordoned()).includes("spot-9"), 5_000);
 });
 
-test("a cloud that does not answer holds them as well", async () => {
+test("a cloud that does not respond holds the departures as well", async () => {
   isSilent = true;
   world.cloud.allow(toRecreate);
   await world.until("one is held for it", async () => {
@@ -104,7 +104,7 @@ test("a cloud that does not answer holds them as well", async () => {
   expect((await world.history()).releases).toEqual([]);
 });
 
-test("the departures go on when it answers again", async () => {
+test("the departures continue when it responds again", async () => {
   isSilent = false;
   const released = async () => (await world.history()).releases.length >= 2;
   await world.until("machines are released", released, 180_000);

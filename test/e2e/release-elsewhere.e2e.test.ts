@@ -6,7 +6,7 @@ import { FleetWorld } from "./fleet-world.ts";
 import { judge } from "./judge.ts";
 import { MotoFleet } from "./moto-fleet.ts";
 
-/** More than a departure takes, or the last would be forced by its deadline beside another. */
+/** Longer than a departure takes, or else the deadline would force two at once at the end. */
 const spacingSeconds = 16;
 const size = 9;
 
@@ -17,7 +17,7 @@ const startCloud = {
 type CloudName = keyof typeof startCloud;
 const clouds = Object.keys(startCloud) as CloudName[];
 
-/** Each with a control plane of its own; what takes long is the plans, which wait for no other. */
+/** Each with its own control plane; mostly they wait for planned instants, at the same time. */
 const worlds = new Map<CloudName, FleetWorld>();
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ function worldOf(cloud: CloudName): FleetWorld {
 }
 
 test.concurrent.for(clouds)(
-  "nine nodes of %s leave one after another on their plan",
+  "nine nodes of %s leave one after another as planned",
   async (cloud) => {
     const world = worldOf(cloud);
     await world.startController(await world.controllerKubeconfig());
@@ -49,13 +49,13 @@ test.concurrent.for(clouds)(
   },
 );
 
-describe.each(clouds)("of nine nodes of %s", (cloud) => {
-  test("nothing that an onlooker can see was amiss", async () => {
+describe.each(clouds)("the rotation of nine nodes of %s", (cloud) => {
+  test("leaves no violation in the observed history", async () => {
     const world = worldOf(cloud);
     expect(judge(await world.history(), world.charge)).toEqual([]);
   });
 
-  test("each machine was released once, empty, and was another's from then on", async () => {
+  test("releases each machine once, and every departure ends as planned", async () => {
     const world = worldOf(cloud);
     const { releases } = await world.history();
     expect(releases.map(({ machine }) => machine).toSorted()).toEqual(
@@ -66,7 +66,7 @@ describe.each(clouds)("of nine nodes of %s", (cloud) => {
   });
 });
 
-/** So long that the last of nine plans, each as late as the spacing allows, lies that far ahead. */
+/** Long enough for nine departures, each as late as the spacing allows. */
 function lifetimeSeconds(world: FleetWorld): number {
   const madeAt = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
   const ageSeconds = Math.ceil((Date.now() - Math.min(...madeAt)) / 1000);

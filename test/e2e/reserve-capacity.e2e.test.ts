@@ -12,7 +12,7 @@ const base = join(import.meta.dirname, "..", "..", "deploy", "base");
 const ownPods = "/api/v1/namespaces/lastcall/pods";
 const place: PlaceholderPlace = { namespace: "lastcall", image: "registry.example/pause:1" };
 let plane: ControlPlane;
-/** With the rights of the controller's own ServiceAccount, and no others. */
+/** A token of the controller's own ServiceAccount. */
 let token: string;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => plane?.stop());
 
-/** An order as core makes it: never for the node that leaves, whatever its pod tolerates. */
+/** An order as core creates it: never for the departing node, whatever its pod tolerates. */
 function order(uid: string, requests: Readonly<Record<string, number>>): NewPlaceholder {
   const elsewhere = { key: "metadata.name", operator: "NotIn" as const, values: ["leaving"] };
   const anti = { topologyKey: "kubernetes.io/hostname", labelSelector: {}, namespaces: ["shop"] };
@@ -66,7 +66,7 @@ function untilPod(what: string, path: string, holds: (pod: Pod) => boolean): Pro
 }
 
 describe("a placeholder on a real control plane", () => {
-  test("is let in with the controller's own rights and scheduled off the leaving node", async () => {
+  test("is created with the controller's permissions and scheduled to another node", async () => {
     const { status, body } = await create("small", { cpu: 3, memory: 1024 ** 3 });
     expect([status, body.message]).toEqual([201, undefined]);
     const path = `${ownPods}/room-small`;
@@ -75,12 +75,12 @@ describe("a placeholder on a real control plane", () => {
     expect(pod.spec).toMatchObject({ priority: -10, preemptionPolicy: "Never" });
   });
 
-  test("may ask for a device, whose limit the API server demands", async () => {
+  test("may request a device, for which the API server requires a limit", async () => {
     const { status, body } = await create("device", { cpu: 0.1, "nvidia.com/gpu": 1 });
     expect([status, body.message]).toEqual([201, undefined]);
   });
 
-  test("gives way at once to a pod that needs its room", async () => {
+  test("is preempted at once by a pod that needs its capacity", async () => {
     await mustRun(plane, ["cordon", "leaving"]);
     const body = {
       apiVersion: "v1",
@@ -106,7 +106,7 @@ describe("a placeholder on a real control plane", () => {
     expect([status, body.message]).toEqual([201, undefined]);
   });
 
-  test("is taken away with the controller's own rights, which reach no other namespace", async () => {
+  test("is deleted with the controller's permissions, which cover no other namespace", async () => {
     const gone = await plane.request({ method: "DELETE", path: `${ownPods}/room-secure`, token });
     expect(gone.status).toBe(200);
     const path = "/api/v1/namespaces/default/pods";
@@ -114,7 +114,7 @@ describe("a placeholder on a real control plane", () => {
     expect((await plane.request({ method: "POST", path, body, token })).status).toBe(403);
   });
 
-  test("leaves the controller able to look at volumes and all pods, and not to change volumes", async () => {
+  test("needs permissions to read volumes and pods, but none to change volumes", async () => {
     const paths = [
       "/apis/storage.k8s.io/v1/volumeattachments",
       "/api/v1/pods?limit=1",

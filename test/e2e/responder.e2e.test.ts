@@ -1,6 +1,6 @@
 /**
- * The bundled responder in AWS' own emulator of Lambda: an interruption takes the machine out of
- * its groups, quarantines and announces it, three times, with one end state.
+ * The bundled responder in AWS's own Lambda emulator: an interruption deregisters, quarantines and
+ * announces the machine; three deliveries lead to the same end state.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LambdaEmulator } from "../support/lambda-emulator.ts";
@@ -59,7 +59,7 @@ function interruption({ id }: ServedInstance = instance) {
 
 const done = { state: "Done", detail: expect.any(String), seconds: expect.any(Number) };
 
-test("an event that takes no machine away is answered within a second of a cold start", async () => {
+test("an event without an interruption is answered within a second of a cold start", async () => {
   const detail = { "instance-id": instance.id, state: "running" };
   const event = {
     ...interruption(),
@@ -74,7 +74,7 @@ test("an event that takes no machine away is answered within a second of a cold 
   expect(ms).toBeLessThan(1000);
 });
 
-test("three deliveries of an interruption have one end, and the first has the record", async () => {
+test("three deliveries of an interruption have one end state, recorded by the first", async () => {
   const answers: unknown[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1) {
     answers.push((await emulator.invoke(interruption())).answer);
@@ -95,7 +95,7 @@ test("three deliveries of an interruption have one end, and the first has the re
       { name: "tell", ...done },
     ],
   });
-  // The groups that this process has read name what was taken out before; the interfaces do not.
+  // Target groups still show what was deregistered before; the interfaces show no original state.
   for (const answer of answers.slice(1) as readonly { actions: readonly object[] }[]) {
     expect(answer.actions).toMatchObject([done, done, done]);
     expect(answer.actions[1]).not.toHaveProperty("undo");
@@ -104,14 +104,14 @@ test("three deliveries of an interruption have one end, and the first has the re
   console.log(`responder: ${emulator.residentMiB().toFixed(0)} MiB resident`);
 });
 
-test("what cannot be read fails, and says what is expected", async () => {
+test("an invalid event fails with what is expected", async () => {
   const { answer } = await emulator.invoke({ instanceId: "my-machine" });
   expect(answer).toMatchObject({
     errorMessage: expect.stringContaining("expected an id such as i-"),
   });
 });
 
-test("an interruption is carried out and answered within a second of a cold start, by the emulator's report", async () => {
+test("the actions of an interruption complete within a second of a cold start", async () => {
   const cold = await startEmulator([
     { name: "targets", at: "AtNotice", deregisterTargets: { wait: false } },
     ...actions.slice(1),

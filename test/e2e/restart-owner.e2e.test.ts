@@ -1,6 +1,6 @@
 /**
  * `onSingleReplica: RestartOwner` on a real API server: without the role of deploy/restart-owner it
- * is as `Wait`, with it the workload is restarted, and the role lets nothing else through.
+ * acts like `Wait`; with it the workload is restarted, and the role allows nothing else.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ const policy = {
   },
 };
 
-/** A workload of one replica whose budget lets it never go. */
+/** A workload with one replica whose budget never allows an eviction. */
 function single(kind: string): object {
   const name = kind.toLowerCase();
   const labels = { app: name };
@@ -93,7 +93,7 @@ function until(what: string, holds: () => Promise<boolean>): Promise<boolean> {
   return waitUntil(holds, { what, timeoutMs: 60_000, signal: plane.signal });
 }
 
-/** Which workloads have a running pod on the node. */
+/** The workloads with a running pod on the node. */
 async function podsOn(node: string): Promise<readonly string[]> {
   const { body } = await plane.request({ path: "/api/v1/namespaces/default/pods" });
   return (body.items as Pod[])
@@ -133,8 +133,8 @@ function template(fields: object): object {
   return { spec: { template: fields } };
 }
 
-describe("a single replica whose owner is to be restarted", () => {
-  test("waits for its budget where the right is missing, and the log says which", async () => {
+describe("a single replica with onSingleReplica RestartOwner", () => {
+  test("waits for its budget if the permission is missing, which the log names", async () => {
     await depart();
     await until("the departure has ended", async () => (await outcomes()).length === 1);
     expect(await outcomes()).toEqual(["RolledBack"]);
@@ -151,7 +151,7 @@ describe("a single replica whose owner is to be restarted", () => {
     }
   });
 
-  test("comes up on another node with the right, past no budget", async () => {
+  test("starts on another node with the permission", async () => {
     await mustRun(plane, ["apply", "-k", `${deploy}/restart-owner`]);
     const image = { spec: { containers: [{ name: "main", image: "evil:1" }] } };
     await until("role and policy are in force", async () => {
@@ -169,11 +169,11 @@ describe("a single replica whose owner is to be restarted", () => {
   });
 });
 
-describe("the right to restart owners", () => {
+describe("the permission to restart owners", () => {
   const kinds = ["deployments/deployment", "statefulsets/statefulset"] as const;
   const annotated = (annotations: object) => template({ metadata: { annotations } });
 
-  test.each(kinds)("lets the one annotation of the pods of %s through", async (path) => {
+  test.each(kinds)("allows the one annotation in the pod template of %s", async (path) => {
     expect((await patch(path, annotated({ [mark]: uid }))).status).toBe(200);
   });
 
@@ -204,7 +204,7 @@ describe("the right to restart owners", () => {
         ] as const
       ).map(([what, body]) => [path, what, body] as const),
     ),
-  )("of %s does not let through %s", async (path, _, body) => {
+  )("of %s does not allow %s", async (path, _, body) => {
     const refused = await patch(path, body);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toMatch(/the controller changes nothing|is the uid of a pod/);
@@ -217,7 +217,7 @@ describe("the right to restart owners", () => {
     ["DELETE", `${apps}/deployments/deployment`],
     ["POST", `${apps}/deployments`],
     ["PUT", `${apps}/deployments/deployment`],
-  ])("is none to %s %s", async (method, path) => {
+  ])("does not allow %s %s", async (method, path) => {
     const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const object = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "deployment" } };
     const body = method === "DELETE" ? undefined : object;
@@ -231,7 +231,7 @@ describe("the right to restart owners", () => {
     expect(refused.status).toBe(403);
   });
 
-  test("is judged by expressions that the API server finds nothing amiss in", async () => {
+  test("is limited by an admission policy without type-checking warnings", async () => {
     const policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     const path = `${policies}/lastcall-restart-owner`;
     let status: { typeChecking?: object } | undefined;

@@ -1,7 +1,7 @@
 /**
- * What RBAC grants to each identity of Lastcall, against what the whole suite has asked for by the
- * API server's audit logs: nothing is missing, and nothing is granted that nothing uses. It runs
- * last (vitest.e2e.config.ts), and is skipped where not every other file has run.
+ * Compares what RBAC grants to each identity of Lastcall with what the whole suite used, according
+ * to the API server's audit logs: nothing is missing, and nothing is granted that is not used. It
+ * runs last (vitest.e2e.config.ts), and is skipped unless every other file has run.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ interface GrantedRight {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Where it holds; empty: in the whole cluster. */
+  /** The namespace of the permission; empty: the whole cluster. */
   readonly namespace: string;
   readonly name: string | undefined;
 }
@@ -26,7 +26,7 @@ interface GrantedRight {
 interface Identity {
   readonly what: string;
   readonly users: readonly string[];
-  /** The same identity may hold more by other files, each of them optional. */
+  /** What these files grant; `others` is what optional files grant to the same identity. */
   readonly granted: readonly GrantedRight[];
   readonly others: readonly GrantedRight[];
 }
@@ -35,7 +35,7 @@ const account = (name: string, namespace = "lastcall") =>
   `system:serviceaccount:${namespace}:${name}`;
 const controller = [
   account("lastcall"),
-  // As the values of estafette's chart name it.
+  // The name in the values of estafette's chart.
   account("estafette-gke-preemptible-killer", "estafette"),
 ];
 const agent = [account("lastcall-agent")];
@@ -66,13 +66,13 @@ function identity(
   return { what, users, granted: all(granted), others: all(others) };
 }
 
-/** Where a test has a program ask for what nothing is to grant. */
+/** Requests that a test provokes although nothing should grant them. */
 const refusedOnPurpose: readonly (readonly [file: string, rights: RegExp])[] = [
-  // Doctor is run by the controller's own account, which may not look at everything.
+  // Doctor runs with the controller's own account, which may not read everything.
   ["doctor.e2e.test.ts", /^(get|list) |^create subjectaccessreviews/],
-  // So is drain-plan there, which looks for namespaces that are being deleted.
+  // So does drain-plan there, which looks for namespaces that are being deleted.
   ["bad-input.e2e.test.ts", /^list namespaces$/],
-  // An action's secretRef names a Secret that is not ours.
+  // An action's secretRef names a Secret that the controller may not read.
   ["actions.e2e.test.ts", /^get secrets others$/],
 ];
 
@@ -111,8 +111,8 @@ function grantedBy(file: string): Rights {
 }
 
 /**
- * Who makes an admission policy has to hold the right to read its parameters: no request of
- * theirs, and the API server refuses without it.
+ * Whoever creates an admission policy must have the permission to read its parameters. They send no
+ * such request, but the API server requires it.
  */
 function isDemandedBy(used: UsedRight, { verb, resource }: GrantedRight): boolean {
   if (used.resource !== "validatingadmissionpolicies" || !used.created) return false;
@@ -131,17 +131,17 @@ function covers(right: GrantedRight, used: UsedRight): boolean {
   );
 }
 
-/** The namespace in which an identity stands is the chart's to choose. */
+/** The chart chooses the namespace of an identity. */
 function isOwnNamespace({ namespace }: GrantedRight, used: UsedRight): boolean {
   return used.namespace === namespace || used.user.split(":")[2] === used.namespace;
 }
 
-/** By the programs themselves: what the tests ask with a token of theirs shows nothing. */
+/** Whether a program sent it: requests of the tests with its token prove nothing. */
 function isByProgram({ userAgent }: UsedRight): boolean {
   return /^(lastcall|kubectl)/.test(userAgent);
 }
 
-/** What everybody who is authenticated may ask: who am I, and what may I? */
+/** Whether every authenticated user may send it: who am I, and what may I do? */
 function isEverybodys({ group }: UsedRight): boolean {
   return group === "authentication.k8s.io" || group === "authorization.k8s.io";
 }
@@ -188,7 +188,7 @@ function table(rows: readonly Row[]): string {
   return lines.map((line) => line.trimEnd()).join("\n");
 }
 
-test("nothing is missing of what RBAC grants, and nothing is granted that nothing uses", (context) => {
+test("RBAC grants everything that the suite uses, and nothing else", (context) => {
   const { files, used } = readNotes();
   const wanted = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".e2e.test.ts"));
   const absent = wanted.filter((file) => file !== own && !files.has(file));

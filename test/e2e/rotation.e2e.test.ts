@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 describe("nine nodes in three zones with sixty pods under budgets", () => {
-  test("leave one after another on their plan", async () => {
+  test("leave one after another as planned", async () => {
     await world.startController(await world.controllerKubeconfig());
     await world.applyPolicy({
       lifetime: { max: `${lifetimeSeconds()}s`, reserve: "1s" },
@@ -22,21 +22,21 @@ describe("nine nodes in three zones with sixty pods under budgets", () => {
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("leave no violation in the observed history", async () => {
     expect(judge(await world.history(), world.charge)).toEqual([]);
   });
 
-  test("zone after zone", async () => {
+  test("never leave the same zone twice in a row", async () => {
     expect(zonesAlternate(await world.history(), world.charge)).toEqual([]);
   });
 
-  test("and their departures say so", async () => {
+  test("have departures with the outcome Planned", async () => {
     const departures = await world.departures();
     expect(departures.map(({ status }) => status?.outcome)).toEqual(Array(9).fill("Planned"));
   });
 });
 
-/** So long that the last of nine plans, each as late as the spacing allows, lies that far ahead. */
+/** Long enough for nine departures, each as late as the spacing allows. */
 function lifetimeSeconds(): number {
   const launchTimes = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
   const ageSeconds = Math.ceil((Date.now() - Math.min(...launchTimes)) / 1000);

@@ -1,6 +1,6 @@
 /**
- * `lastcall setup --apply` and `--undo` by somebody who has the rights of docs/security.md in the
- * cluster, and no others: with the real kubectl, and false tools of the clouds.
+ * `lastcall setup --apply` and `--undo` by a user with exactly the permissions in the cluster that
+ * docs/security.md lists: with the real kubectl and fake command lines of the clouds.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** An account of this set-up's name with these rights. */
+/** Creates an account with the permissions for this setup. */
 async function grant({ name, kind, rules }: SetupRights): Promise<void> {
   const metadata = { name: `setup-${name}`, namespace: "lastcall" };
   const rbac = "rbac.authorization.k8s.io";
@@ -75,13 +75,13 @@ async function annotations(): Promise<Readonly<Record<string, string>>> {
 
 const done = { code: 0, stderr: "" };
 
-describe("with its rights and no others", () => {
+describe("with its documented permissions and no others", () => {
   test.each([
     ["crds", []],
     ["admission", ["--platform", "gke"]],
-  ])("lastcall setup %s applies what it has", async (name, flags) => {
+  ])("lastcall setup %s applies its objects twice without an error", async (name, flags) => {
     expect(await setup(name, undefined, flags)).toEqual(done);
-    // Once more, on what is there.
+    // Again, on the existing objects.
     expect(await setup(name, undefined, flags)).toEqual(done);
   });
 
@@ -110,7 +110,7 @@ describe("with its rights and no others", () => {
       "azure.workload.identity/client-id",
     ],
   ] as const)(
-    "lastcall setup %s annotates the ServiceAccount, and takes it back",
+    "lastcall setup %s annotates the ServiceAccount, and --undo reverts that",
     async (...row) => {
       const [name, tools, flags, annotation] = row;
       expect((await setup(name, tools, flags)).code).toBe(0);
@@ -121,7 +121,7 @@ describe("with its rights and no others", () => {
   );
 });
 
-test("docs/security.md lists these rights, and no others", () => {
+test("docs/security.md lists these permissions, and no others", () => {
   const page = readFileSync(join(root, "docs/security.md"), "utf8");
   const rows = page.split("\n").flatMap((line) => {
     const [, name, rights] = /^\| `setup ([a-z]+)` \| ([^|]*) \|/.exec(line) ?? [];

@@ -5,9 +5,9 @@ interface Rule {
 }
 
 export interface SetupRights {
-  /** As `lastcall setup` is told. */
+  /** The subcommand of `lastcall setup`. */
   readonly name: string;
-  /** Of a ClusterRole for what stands in no namespace, else of a Role in the controller's. */
+  /** A ClusterRole for cluster-scoped objects, else a Role in the controller's namespace. */
   readonly kind: "ClusterRole" | "Role";
   readonly rules: readonly Rule[];
 }
@@ -18,7 +18,7 @@ const annotated = {
   verbs: ["get", "patch"],
 };
 
-/** What somebody needs in the cluster who runs `lastcall setup`: docs/security.md. */
+/** The permissions in the cluster that `lastcall setup` needs: docs/security.md. */
 export const setupRights: readonly SetupRights[] = [
   {
     ...{ name: "crds", kind: "ClusterRole" },
@@ -36,7 +36,7 @@ export const setupRights: readonly SetupRights[] = [
         ...{ ...applied, apiGroups: ["admissionregistration.k8s.io"] },
         resources: ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
       },
-      // The API server demands the last of whoever makes a policy whose parameters are ConfigMaps.
+      // The API server requires `get` from whoever creates a policy with ConfigMaps as parameters.
       { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "patch", "get"] },
     ],
   },

@@ -1,7 +1,7 @@
 /**
- * Every word of every cloud, each for a node of its own, on one real control plane: from what a
- * metadata server, a queue or a Node says to pods that have left by eviction. Judged by an
- * onlooker's watch and the API server's audit log.
+ * Every notice of every cloud, each for a node of its own, on one real control plane: from a
+ * metadata server, a queue or a Node to the eviction of the pods. Judged by an onlooker's watch and
+ * the API server's audit log.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ import { untilAlive } from "./until-alive.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-/** On an instance of another team. */
+/** A node on another team's instance. */
 const untagged = "untagged-999";
 const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 
@@ -51,7 +51,7 @@ const withdrawn = withdrawnSignals.map((signal, place) => ({
   ...signal,
   node: `back-${place + 101}`,
 }));
-/** Hears of its end by its metadata and by the queue. */
+/** A node whose interruption is announced by the metadata service and by the queue. */
 const twice = "twice-201";
 
 function providerIdOf({ source, node }: (typeof rows)[number]): string | undefined {
@@ -73,7 +73,7 @@ beforeAll(async () => {
   await mustRun(plane, ["apply", "-f", join(deploy, "base/namespace.yaml")]);
   await mustRun(plane, ["apply", "-f", join(deploy, "base/rbac.yaml")]);
   await mustRun(plane, ["apply", "-k", join(deploy, "agent")]);
-  // Just after its CRD was made, a first list may be answered 429: storage is initializing.
+  // Just after a CRD is created, a list may get 429: storage is initializing.
   await until("departures can be listed", async () => {
     const { status } = await plane.request({ path: "/apis/lastcall.dev/v1alpha1/departures" });
     return status === 200;
@@ -136,7 +136,7 @@ beforeAll(async () => {
     });
     return running.length === all.length;
   });
-  // From now on this node's kubelet is nobody's: one that is well would say so again at once.
+  // Stops the simulated kubelet of this node, which would report Ready again at once.
   const shutting = rows.find(({ source }) => source.startsWith("node/Ready"))?.node ?? "";
   await mustRun(plane, ["label", "node", shutting, `${kubeletLabel.key}-`]);
   onlooker = new Onlooker(plane);
@@ -147,7 +147,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  // The agent before the service that it listens to.
+  // Stops the agent before the service that it polls.
   for (const end of atEnd.splice(0).reverse()) await end();
 });
 
@@ -196,8 +196,8 @@ function changesOf(node: string) {
 }
 
 /**
- * The lead counts from when the word was said or heard, in whole seconds: not before, nor after
- * now.
+ * The lead counts, in whole seconds, from when the notice was sent or received: not earlier than it
+ * was sent, and not later than now.
  */
 function expectDeadline(
   deadlineAt: string | undefined,
@@ -212,8 +212,8 @@ function expectDeadline(
   expect(fromMs).toBeLessThanOrEqual(Date.now());
 }
 
-describe("on a real control plane the word of", () => {
-  test.each(rows)("$signal has its node drained: $cause", async ({ node, cause, say, ...row }) => {
+describe("on a real control plane the notice from", () => {
+  test.each(rows)("$signal drains its node: $cause", async ({ node, cause, say, ...row }) => {
     const saidAt = Date.now();
     await say({ plane, moto, ec2, atEnd }, node);
     const made = await until("the Departure is there", async () => {
@@ -228,7 +228,7 @@ describe("on a real control plane the word of", () => {
     const marked = await until("the node is marked", async () => {
       return changesOf(node).find(({ spec }) => spec?.unschedulable === true);
     });
-    // The first that anybody sees of it is the whole mark.
+    // All parts of the mark appear at once.
     expect(marked.metadata?.labels).toHaveProperty([excludeLabel]);
     expect(marked.spec?.taints).toContainEqual(
       expect.objectContaining({ key: "lastcall.dev/departing", value: cause }),
@@ -241,7 +241,7 @@ describe("on a real control plane the word of", () => {
   });
 });
 
-test("the same interruption by the metadata and by the queue is one departure", async () => {
+test("the same interruption from the metadata service and the queue is one departure", async () => {
   const time = formatInstant(plus(instant(Date.now()), minutes(2)));
   const server = await new AwsMetadataServer(() => instant(Date.now())).start();
   atEnd.push(() => server.stop());
@@ -264,7 +264,7 @@ test("the same interruption by the metadata and by the queue is one departure", 
   ]);
 });
 
-test("an instance without the wanted tag is left alone, whatever is said of it", async () => {
+test("an instance without the required tag is ignored, whatever notices it gets", async () => {
   const instance = instanceIdOf(untagged);
   const inMinutes = instant(Date.now() + 5 * 60_000);
   const event = { id: "event-untagged", code: "instance-stop", notBeforeAt: inMinutes };
@@ -280,7 +280,7 @@ test("an instance without the wanted tag is left alone, whatever is said of it",
   expect(changesOf(untagged).filter(({ spec }) => spec?.unschedulable === true)).toEqual([]);
 });
 
-test("an onlooker has seen nothing amiss", () => {
+test("the observed history shows no violation", () => {
   const user = controllerUser;
   const noticed = [...rows.map(({ node }) => node), twice];
   const history = {
@@ -291,8 +291,8 @@ test("an onlooker has seen nothing amiss", () => {
   expect(judgeNotices(history, { noticed, spared: ["spared", untagged], user })).toEqual([]);
 });
 
-describe("a word that is taken back", () => {
-  test.each(withdrawn)("has its node put to work again: $signal", async ({ node, say }) => {
+describe("a withdrawn notice", () => {
+  test.each(withdrawn)("has its node uncordoned: $signal", async ({ node, say }) => {
     const takeBack = await say({ plane, moto, ec2, atEnd }, node);
     const isCordoned = async () => {
       const { body } = await plane.request({ path: `/api/v1/nodes/${node}` });

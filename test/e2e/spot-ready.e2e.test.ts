@@ -61,7 +61,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** 130 workloads in 13 namespaces, more than one page: ten of them ask for 60 s, one is pinned. */
+/** 130 workloads in 13 namespaces, more than one page: ten request 60 s, one avoids Spot nodes. */
 function workloads(): readonly object[] {
   const namespaces = Array.from({ length: 13 }, (_, at) => `team-${at}${at % 2 ? "-eu" : ""}`);
   const stable = { "karpenter.sh/capacity-type": "on-demand" };
@@ -108,21 +108,21 @@ async function spotReady(): Promise<{ status?: string; reason?: string; message?
   return conditions.find(({ type }) => type === "SpotReady") ?? {};
 }
 
-describe("the controller with the rights of deploy/base", () => {
-  test("says of the policy's workloads what the audit says, as a condition", async () => {
+describe("the controller with the permissions of deploy/base", () => {
+  test("reports the audit of the policy's workloads as a condition", async () => {
     await until("the condition is there", async () => (await spotReady()).status !== undefined);
 
     expect(await spotReady()).toMatchObject({
       status: "False",
       reason: "FindingsOpen",
-      // The API server has filled in 30 s where nobody chose: cut, and information only.
+      // The default of 30 s, if nobody chose another, is also cut, but is only information.
       message: expect.stringMatching(
         /^129 of 129 workloads ask for more than the 15 s that gke gives; found: 10 grace-cut, 129 no-spread; such as Deployment team-0\/web-0: Asks for 60 s/,
       ),
     });
   });
 
-  test("serves the same in numbers, and no label holds a name of a workload", async () => {
+  test("exposes the same as metrics, without names of workloads in labels", async () => {
     const text = await (await fetch(metricsUrl)).text();
     const lines = text.split("\n").filter((line) => line.startsWith("lastcall_audit_"));
 
@@ -137,7 +137,7 @@ describe("the controller with the rights of deploy/base", () => {
     expect(lines.join("\n")).not.toMatch(/team-|web-|spot-1/);
   });
 
-  test("says what lastcall audit says to a person who asks the same cluster", async () => {
+  test("reports the same as lastcall audit on the same cluster", async () => {
     const { code, stdout, stderr } = await audit();
 
     expect({ code, stderr }).toEqual({ code: 3, stderr: "" });
@@ -148,7 +148,7 @@ describe("the controller with the rights of deploy/base", () => {
   });
 
   test.each([["proxy"], ["direct"]])(
-    "a node without a kubelet, asked the %s way, is named and judged by what its platform ships",
+    "lastcall audit uses the platform's defaults for a node without a kubelet (%s)",
     async (way) => {
       const { code, stdout, stderr } = await audit(`--ask-kubelets=${way}`);
 
@@ -158,14 +158,14 @@ describe("the controller with the rights of deploy/base", () => {
     },
   );
 
-  test("follows what changes, at its pace", async () => {
+  test("updates the condition after a change", async () => {
     await mustRun(plane, ["delete", "deployment", "web-0", "-n", "team-0"]);
     await until("nine are left", async () =>
       Boolean((await spotReady()).message?.includes("found: 9 grace-cut, 128 no-spread")),
     );
   });
 
-  test("without the right to list workloads goes on, and says which right it lacks", async () => {
+  test("keeps running without the permission to list workloads, which it logs", async () => {
     await mustRun(plane, ["delete", "clusterrolebinding", "lastcall-audit"]);
     await until("it is said", async () => controller.log().includes("audit-failed"));
 

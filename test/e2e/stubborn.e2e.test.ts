@@ -21,13 +21,13 @@ interface App {
   readonly graceSeconds: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly exitAfter?: string;
-  /** Of a budget that keeps its one pod. */
+  /** The unhealthyPodEvictionPolicy of a budget that requires its only pod. */
   readonly unhealthy?: "AlwaysAllow" | "IfHealthyBudget";
-  /** Put on its node past the scheduler, and so again when it was evicted. */
+  /** Bound to its node without the scheduler, also the replacement after an eviction. */
   readonly nodeName?: "leaving";
 }
 
-/** What a node may have on it that does not go as it should. */
+/** Workloads whose pods do not leave a node as they should. */
 const apps: readonly App[] = [
   { name: "slow", graceSeconds: 30, exitAfter: "6s" },
   { name: "deaf", graceSeconds: 4, labels: { "e2e.lastcall.dev/ignores-sigterm": "true" } },
@@ -75,10 +75,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a node with a slow, a deaf, three crash-looping pods and one that is put back", () => {
+describe("a node with a slow, a deaf, three crash-looping pods and one that comes back", () => {
   let deadlineAt: number;
 
-  test("loses all but the one that its budget keeps, which is named", async () => {
+  test("loses all pods but one that its budget blocks, which is named", async () => {
     await depart();
     const departure = await until("one is left", async () => {
       const { status } = await departureNow();
@@ -88,7 +88,7 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that is p
     expect((await podsOn("leaving")).map(appOf).toSorted()).toEqual(["crash-held", "pinned"]);
   });
 
-  test("loses that one, too, before the deadline of a notice", async () => {
+  test("loses that one as well before the deadline of a notice", async () => {
     deadlineAt = Date.now() + noticeSeconds * 1000;
     const spec = {
       cause: "SpotInterruption",
@@ -110,7 +110,7 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that is p
     expect(Date.now()).toBeLessThan(deadlineAt);
   });
 
-  test("was drained by evictions with each pod's own grace, but for the last", async () => {
+  test("is drained by evictions, with each pod's own grace, except for the last pod", async () => {
     const seen = partings();
     for (const { name, graceSeconds } of apps) {
       const pod = seen.get(name);
@@ -122,7 +122,7 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that is p
     }
   });
 
-  test("had its last pod deleted so late that its grace and the margin just fit", async () => {
+  test("has its last pod deleted as late as its grace and the margin allow", async () => {
     const { deletionTimestamp = "", deletionGracePeriodSeconds = 0 } =
       partings().get("crash-held")?.metadata ?? {};
     const deletedAt = Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
@@ -132,7 +132,7 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that is p
     expect(leftMs).toBeLessThanOrEqual(8_000);
   });
 
-  test("says of each pod how it ended", async () => {
+  test("counts how each pod ended, and names the one that was killed", async () => {
     const status = await until("the drain is over", async () => {
       const { status } = await departureNow();
       return status.phase === "Releasing" && status;
@@ -145,7 +145,7 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that is p
     });
   });
 
-  test("was asked once for the one that is put back past the scheduler", async () => {
+  test("has the pod that comes back evicted only once", async () => {
     const leaving = onlooker
       .changes()
       .filter(({ kind, object }) => kind === "Pod" && appOf(object as Pod) === "pinned")
@@ -182,7 +182,7 @@ function objectsOf({ name, graceSeconds, exitAfter, unhealthy, ...more }: App): 
   return [workload, budget];
 }
 
-/** Every pod runs, those that crash are not ready, and the budgets know it. */
+/** Every pod runs, crashing ones are not ready, and the budgets show that. */
 async function isSettled(): Promise<boolean> {
   const pods = await podsOn("leaving");
   const asMeant = pods.every((pod) => {
@@ -203,7 +203,7 @@ async function isSettled(): Promise<boolean> {
   return pods.length === apps.length && asMeant && known;
 }
 
-/** Just after its CRD was made a resource may not be served yet. */
+/** Just after its CRD is created, a resource may not be served yet. */
 async function isPolicyApplied(): Promise<boolean> {
   const policy = {
     apiVersion: "lastcall.dev/v1alpha1",
@@ -255,7 +255,7 @@ function appOf(pod: Pod): string {
   return pod.metadata?.labels?.app ?? "";
 }
 
-/** Each app's pod of the leaving node, as it was when it began to leave. */
+/** Each app's pod on the departing node, as it was when it started to terminate. */
 function partings(): ReadonlyMap<string, Pod> {
   const seen = new Map<string, Pod>();
   for (const { kind, object } of onlooker.changes()) {

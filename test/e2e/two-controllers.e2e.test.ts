@@ -6,7 +6,7 @@ import { FleetWorld } from "./fleet-world.ts";
 import { judge, zonesAlternate } from "./judge.ts";
 import { lateInstall } from "./late-install.ts";
 
-/** A replica with a line of its own, so that a test can tell who wrote. */
+/** A replica with its own relay to the API server, which shows who writes. */
 interface Replica {
   readonly relay: Relay;
   readonly process: LastcallProcess;
@@ -30,7 +30,7 @@ describe("of two controllers", () => {
   let leader: Replica;
   let standby: Replica;
 
-  test("one leads and acts, the other looks on", async () => {
+  test("one leads and acts, and the other writes nothing", async () => {
     await startReplica();
     await startReplica();
     await world.applyPolicy(lateInstall);
@@ -41,10 +41,10 @@ describe("of two controllers", () => {
     expect(standby.writes).toEqual([]);
   });
 
-  test("the other goes on when the leader is killed in mid-drain", async () => {
+  test("the other takes over when the leader is killed in mid-drain", async () => {
     await world.until("a node is drained", isDraining);
     await leader.process.kill();
-    // What it had sent by then is still its word as a leader.
+    // What it sent before that was still sent as the leader.
     await world.until("the relay has heard all of it", async () => !(await leader.relay.isInUse()));
     const before = leader.writes.length;
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
@@ -53,7 +53,7 @@ describe("of two controllers", () => {
     expect(standby.writes).not.toEqual([]);
   });
 
-  test("and nothing that an onlooker can see was amiss", async () => {
+  test("neither leaves a violation in the observed history", async () => {
     const history = await world.history();
     expect(judge(history, world.charge)).toEqual([]);
     expect(zonesAlternate(history, world.charge)).toEqual([]);
@@ -76,7 +76,7 @@ async function startReplica(): Promise<void> {
   replicas.push({ relay, process, writes });
 }
 
-/** The lease names its holder's process id. */
+/** The replica whose process ID the lease names. */
 async function holder(): Promise<Replica | undefined> {
   const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases/lastcall";
   const identity = String((await world.plane.request({ path })).body.spec?.holderIdentity ?? "");

@@ -2,7 +2,7 @@ import type { ControlPlane } from "../support/control-plane.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** What has to live for as long as a test waits. */
+/** What has to stay alive while a test waits. */
 export interface Living {
   readonly plane: ControlPlane;
   readonly processes: Iterable<LastcallProcess>;

@@ -1,7 +1,7 @@
 interface App {
   readonly name: string;
   readonly replicas: number;
-  /** How long a pod takes to end once it is told to. */
+  /** How long a pod takes to exit after SIGTERM. */
   readonly exitAfter: string;
   readonly budget: { readonly maxUnavailable: number | string } | { readonly minAvailable: number };
 }
@@ -17,8 +17,8 @@ const apps: readonly App[] = [
 export const podCount = apps.reduce((sum, { replicas }) => sum + replicas, 0);
 
 /**
- * What runs on the fleet, as one List: five Deployments with sixty pods, each under a budget, and a
- * DaemonSet.
+ * The workload of the fleet, as one List: five Deployments with sixty pods, each with a budget, and
+ * a DaemonSet.
  */
 export function workload(each: Wish = {}): object {
   const items = [...apps.flatMap((app) => objectsOf(app, each)), daemonSet];
@@ -26,13 +26,13 @@ export function workload(each: Wish = {}): object {
 }
 
 interface Wish {
-  /** That each pod but the DaemonSet's asks for, such as 1Gi; default none. */
+  /** The memory request of each pod except the DaemonSet's, such as 1Gi; default none. */
   readonly memory?: string;
-  /** In place of the budgets' own. */
+  /** Replaces the budgets of all apps. */
   readonly budget?: App["budget"];
 }
 
-/** One Deployment `web` that ends within a second, spread over the nodes, and its budget. */
+/** One Deployment `web`, whose pods exit after a second, spread over the nodes, and its budget. */
 export function spreadWorkload(replicas: number, maxUnavailable: string): object {
   const topologySpreadConstraints = [
     {
@@ -55,7 +55,7 @@ function objectsOf({ name, replicas, exitAfter, budget: own }: App, wish: Wish):
   const { budget = own, memory } = wish;
   const annotations = {
     "e2e.lastcall.dev/exit-after": exitAfter,
-    // Ready at once would give a budget back before anybody could go over it.
+    // A pod that is ready at once would restore a budget before anybody could overdraw it.
     "e2e.lastcall.dev/ready-after": "1s",
   };
   const spec = { containers: [container(name, memory === undefined ? {} : { memory })] };
