@@ -49,8 +49,8 @@ function once(fault: Fault) {
   return ({ attempt }: FaultCall) => (attempt === 1 ? fault : undefined);
 }
 
-describe("a fault proxy", () => {
-  it("hands on what has no fault, query and all, and notes it", async () => {
+describe("startFaultProxy", () => {
+  it("forwards and records a request without a fault, including its query", async () => {
     const { proxy } = await setUp();
     expect(await ask(proxy, "/api/v1/pods?limit=5")).toEqual({
       status: 200,
@@ -62,7 +62,7 @@ describe("a fault proxy", () => {
     ]);
   });
 
-  it("answers in the server's place, which hears nothing of it", async () => {
+  it("answers with a status itself, without forwarding the request", async () => {
     const { proxy, server } = await setUp(
       once({ kind: "Status", code: 429, retryAfterSeconds: 7 }),
     );
@@ -73,7 +73,7 @@ describe("a fault proxy", () => {
     expect((await ask(proxy, "/api/v1/pods?limit=1")).status).toBe(200);
   });
 
-  it("loses a request before the server hears of it, or the answer after it", async () => {
+  it("resets a connection before the request is forwarded or after the response", async () => {
     const before = await setUp(once({ kind: "Reset" }));
     await expect(ask(before.proxy, "/a", { method: "POST" })).rejects.toThrow("socket hang up");
     expect(before.server.seen).toEqual([]);
@@ -89,7 +89,7 @@ describe("a fault proxy", () => {
     expect(proxy.calls.map(({ attempt }) => attempt)).toEqual([1, 2, 1, 1]);
   });
 
-  it("swallows a request, whose connection stays open until the caller gives it up", async () => {
+  it("swallows a request, and keeps its connection open until the caller aborts", async () => {
     const { proxy, server } = await setUp(once({ kind: "Hole" }));
     const patience = new AbortController();
     const asked = ask(proxy, "/a", { signal: patience.signal });
@@ -112,8 +112,8 @@ describe("a fault proxy", () => {
   });
 });
 
-describe("a black hole", () => {
-  it("takes what is open, a watch too, closes nothing, and lets new connections through", async () => {
+describe("blackHole", () => {
+  it("silences open connections without closing them, and serves new ones", async () => {
     const { proxy, server, agent } = await setUp();
     const watch = await open(proxy, "/nodes?watch=1");
     const lines: string[] = [];

@@ -6,13 +6,13 @@ function scheduleOf(share: number, nowMs: () => number = () => 0): FaultSchedule
   return new FaultSchedule({ rng: seededRng(7), share, nowMs });
 }
 
-describe("a schedule of faults", () => {
+describe("FaultSchedule", () => {
   it("is the same for the same seed", () => {
     const [one, other] = [scheduleOf(0.2), scheduleOf(0.2)];
     for (let call = 0; call < 500; call += 1) expect(one.next()).toEqual(other.next());
   });
 
-  it("lets all pass with a share of nothing, and has every kind with one of a tenth", () => {
+  it("has no faults with a share of 0, and every kind with one of 0.1", () => {
     const none = scheduleOf(0);
     expect(Array.from({ length: 100 }, () => none.next()).every((one) => one === undefined)).toBe(
       true,
@@ -23,7 +23,7 @@ describe("a schedule of faults", () => {
     expect([...some.counts.keys()].toSorted()).toEqual(kinds);
   });
 
-  it("keeps what costs seconds a minute apart", () => {
+  it("keeps holes at least a minute apart", () => {
     let nowMs = 0;
     const schedule = scheduleOf(1, () => nowMs);
     for (; nowMs < 390_000; nowMs += 100) schedule.next();
