@@ -21,8 +21,8 @@ const claims = JSON.stringify({
   "kubernetes.io": { node: { name: "n1", uid: "0123-4567" }, pod: { name: "p" } },
 });
 
-describe("whatever stands in its place", () => {
-  it("a token's claim of its node is read as two words, or as none", () => {
+describe("for any input", () => {
+  it("a token's node claim is read as a name and a uid, or not at all", () => {
     const whole = foreignText([tokenOf(claims)]);
     const inside = foreignText([claims]).map(tokenOf);
     fc.assert(
@@ -36,7 +36,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a Date header is read as an instant, or as none, and then our own clock counts", () => {
+  it("a Date header is read as an instant, or the local clock is used", () => {
     const receivedAt = instant(Date.UTC(2026, 10, 20));
     fc.assert(
       fc.property(foreignText(["Fri, 20 Nov 2026 00:00:05 GMT"]), (text) => {
@@ -49,7 +49,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a machine's own word on its notice is a second to ten minutes, or none", () => {
+  it("a machine's own notice duration is read as one second to ten minutes, or not at all", () => {
     fc.assert(
       fc.property(foreignText(["120s", "2m", "1h", "999999h", "-5s"]), (text) => {
         const span = readNoticeDuration(text);
@@ -61,7 +61,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a Lease is read as one, whose term is longer than nothing", () => {
+  it("a Lease is read with a positive duration", () => {
     const field = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constant(undefined));
     const foreign = fc.record({
       metadata: fc.oneof(field, fc.record({ uid: field, resourceVersion: field, labels: field })),
@@ -82,7 +82,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a token of the metadata service goes along as one printable word, or not at all", async () => {
+  it("a token of the metadata service is sent as one printable word, or not at all", async () => {
     const ttl = fc.oneof(fc.string(), fc.constantFrom("21600", "-1", "0", "1e99", "NaN", ""));
     await fc.assert(
       fc.asyncProperty(foreignText(["AQAEAKw=="]), ttl, async (text, lifeSeconds) => {

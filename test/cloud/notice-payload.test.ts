@@ -19,7 +19,7 @@ import { foreignText } from "../support/foreign-text.ts";
 const at = instant(Date.UTC(2026, 10, 20, 12));
 const ownName = "aks-spot-123-vmss_3";
 
-/** The one notice of a reading, or what there is instead. */
+/** The only notice of a reading, or the reading if it has none or several. */
 function only(reading: NoticeReading): unknown {
   return reading.kind === "Read" && reading.notices.length === 1 ? reading.notices[0] : reading;
 }
@@ -38,12 +38,12 @@ describe("EC2's spot/instance-action", () => {
     });
   });
 
-  it("hibernate means now, whatever time it names", () => {
+  it("hibernate has its deadline now, whatever time it names", () => {
     const text = JSON.stringify({ action: "hibernate", time: "2026-11-20T12:02:00Z" });
     expect(only(readInstanceAction({ text, at }))).toMatchObject({ deadlineAt: at });
   });
 
-  it("an action of tomorrow takes the machine as those of today do", () => {
+  it("an unknown action is treated like the known ones", () => {
     const text = JSON.stringify({ action: "suspend", time: "2017-09-18T08:22:00Z" });
     expect(only(readInstanceAction({ text, at }))).toMatchObject({ deadlineAt });
   });
@@ -52,14 +52,14 @@ describe("EC2's spot/instance-action", () => {
     [{ action: "terminate" }],
     [{ action: "terminate", time: 5 }],
     [{ action: "terminate", time: "soon" }],
-  ])("%j without a readable time has two minutes from now", (body) => {
+  ])("%j without a readable time has its deadline in two minutes", (body) => {
     const reading = readInstanceAction({ text: JSON.stringify(body), at });
     expect(only(reading)).toMatchObject({ deadlineAt: at + 120_000 });
     expect(reading.kind === "Read" && reading.problems).toHaveLength(1);
   });
 
   it.each(["", "{}", "[]", "null", '{"action":5}', '{"action":""}', "<html></html>"])(
-    "%j is no action",
+    "%j is unreadable",
     (text) => {
       expect(readInstanceAction({ text, at }).kind).toBe("Unreadable");
     },
@@ -87,7 +87,7 @@ describe("EC2's scheduled events", () => {
     State: "active",
   };
 
-  it("name their deadline without a weekday", () => {
+  it("have a deadline without a weekday", () => {
     expect(only(readScheduledEvents({ text: JSON.stringify([event]), at }))).toEqual({
       cause: "ScheduledMaintenance",
       deadlineAt: Date.UTC(2019, 0, 21, 9, 0, 43),
@@ -101,18 +101,18 @@ describe("EC2's scheduled events", () => {
     ["in another form", "2019-01-21T09:00:43Z", Date.UTC(2019, 0, 21, 9, 0, 43), 0],
     ["in none", "presently", undefined, 1],
     ["not at all", undefined, undefined, 1],
-  ])("are told, too, where they name their time %s", (_, NotBefore, deadlineAt, problems) => {
+  ])("are also read if they name their time %s", (_, NotBefore, deadlineAt, problems) => {
     const reading = readScheduledEvents({ text: JSON.stringify([{ ...event, NotBefore }]), at });
     expect(reading).toMatchObject({ notices: [{ eventId: event.EventId, deadlineAt }] });
     expect(reading.kind === "Read" && reading.problems).toHaveLength(problems);
   });
 
-  it.each(["canceled", "completed"])("say that one is off: %s", (State) => {
+  it.each(["canceled", "completed"])("withdraw an event that is %s", (State) => {
     const text = JSON.stringify([{ ...event, State }]);
     expect(only(readScheduledEvents({ text, at }))).toMatchObject({ withdrawn: true });
   });
 
-  it("cost no event another one that cannot be read", () => {
+  it("lose no event to others that cannot be read", () => {
     const reading = readScheduledEvents({ text: JSON.stringify([5, null, {}, event]), at });
     expect(reading).toMatchObject({ kind: "Read", notices: [{ eventId: event.EventId }] });
     expect(reading.kind === "Read" && reading.problems).toHaveLength(3);
@@ -134,13 +134,13 @@ describe("EC2's target lifecycle state", () => {
     ["Warmed:Terminated", true],
     ["Warmed:Stopped", true],
     ["Warmed:Hibernated\n", true],
-  ])("%j takes the machine away: %s", (text, leaves) => {
+  ])("%j is a notice: %s", (text, leaves) => {
     const reading = readTargetLifecycleState({ text, at });
     expect(reading).toMatchObject({ kind: "Read", notices: leaves ? [{}] : [] });
     if (leaves) expect(only(reading)).not.toHaveProperty("deadlineAt");
   });
 
-  it("is the same notice however often it is read", () => {
+  it("has the same event ID however often it is read", () => {
     for (const readAt of [at, instant(at + 2000)]) {
       const reading = readTargetLifecycleState({ text: "Terminated", at: readAt });
       expect(only(reading)).toMatchObject({ eventId: "lifecycle-Terminated" });
@@ -149,7 +149,7 @@ describe("EC2's target lifecycle state", () => {
 });
 
 describe("Compute Engine's values", () => {
-  it("TRUE leaves the seconds that this machine has", () => {
+  it("TRUE has its deadline after this machine's notice", () => {
     expect(only(readPreempted({ text: "TRUE", at }, seconds(30)))).toMatchObject({
       cause: "SpotInterruption",
       deadlineAt: at + 30_000,
@@ -157,17 +157,17 @@ describe("Compute Engine's values", () => {
     expect(readPreempted({ text: "FALSE", at }, seconds(30))).toMatchObject({ notices: [] });
   });
 
-  it.each(["", "true", "YES", "<html>"])("%j is neither TRUE nor FALSE", (text) => {
+  it.each(["", "true", "YES", "<html>"])("%j, neither TRUE nor FALSE, is unreadable", (text) => {
     expect(readPreempted({ text, at }, seconds(30)).kind).toBe("Unreadable");
   });
 
-  it("a migration takes the machine nowhere that its pods would notice", () => {
+  it("a live migration is ignored", () => {
     const text = "MIGRATE_ON_HOST_MAINTENANCE";
     expect(readMaintenanceEvent({ text, at })).toMatchObject({ notices: [], ignored: [text] });
     expect(readMaintenanceEvent({ text: "NONE", at })).toMatchObject({ notices: [], ignored: [] });
   });
 
-  it("a termination for maintenance leaves a minute", () => {
+  it("a termination for maintenance has its deadline in a minute", () => {
     const text = "TERMINATE_ON_HOST_MAINTENANCE";
     expect(only(readMaintenanceEvent({ text, at }))).toMatchObject({
       cause: "ScheduledMaintenance",
@@ -223,37 +223,37 @@ describe("Azure's Scheduled Events", () => {
     ["that names a neighbour, too", {}, false],
     ["that has started", { Resources: [ownName], EventStatus: "Started", NotBefore: "" }, false],
     ["with a time that cannot be read", { Resources: [ownName], NotBefore: "presently" }, false],
-  ])("one %s: whether it may be told to begin", (_, change, canBegin) => {
+  ])("one %s: whether it may be approved to start", (_, change, canBegin) => {
     expect(only(readEvents({ ...event, ...change }))).toMatchObject({ canBegin });
   });
 
-  it("are nothing to us where they name only our neighbours", () => {
+  it("are ignored if they name only other machines", () => {
     const reading = readEvents({ ...event, Resources: ["aks-spot-123-vmss_33", "vmss_3"] });
     expect(reading).toEqual({ kind: "Read", notices: [], ignored: [], problems: [] });
   });
 
-  it("a freeze of some seconds is told and takes nothing away", () => {
+  it("a freeze of some seconds is listed as ignored", () => {
     expect(readEvents({ ...event, EventType: "Freeze" })).toMatchObject({
       notices: [],
       ignored: ["Freeze"],
     });
   });
 
-  it("one of a type that is none of Azure's takes nothing away", () => {
+  it("one of an unknown type gives no notice", () => {
     expect(readEvents({ ...event, EventType: "constructor" })).toMatchObject({ notices: [] });
   });
 
-  it("one that has started, and so has no NotBefore, may happen now", () => {
+  it("one that has started, and so has no NotBefore, has its deadline now", () => {
     const started = { ...event, EventStatus: "Started", NotBefore: "" };
     expect(only(readEvents(started))).toMatchObject({ deadlineAt: at, isReckoned: true });
   });
 
-  it("one with a time that cannot be read has the shortest notice of all", () => {
+  it("one with a time that cannot be read has the shortest notice", () => {
     const reading = readEvents({ ...event, NotBefore: "presently" });
     expect(only(reading)).toMatchObject({ deadlineAt: at + 30_000, isReckoned: true });
   });
 
-  it("one that cannot be read costs no other", () => {
+  it("one that cannot be read does not affect the others", () => {
     const reading = readEvents(7, { ...event, Resources: "vmss_3" }, event);
     expect(reading).toMatchObject({ notices: [{ eventId: event.EventId }] });
     expect(reading.kind === "Read" && reading.problems).toHaveLength(2);
@@ -280,24 +280,27 @@ describe("every parser", () => {
     ["Azure's events", (text) => readAzureEvents({ text, at, ownName })],
   ];
 
-  it.each(parsers)("of %s takes anything without a throw, and says little of it", (_, parse) => {
-    fc.assert(
-      fc.property(foreignText(samples), (text) => {
-        const reading = parse(text);
-        if (reading.kind === "Unreadable") {
-          expect(reading.problem.length).toBeLessThan(250);
-          expect(reading.problem).toMatch(/^[\x20-\x7e…]*$/);
-          return;
-        }
-        for (const problem of reading.problems) expect(problem.length).toBeLessThan(250);
-        for (const notice of reading.notices) {
-          expect(notice.cause).toMatch(/^[A-Z][A-Za-z]+$/);
-          expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);
-          expect(Number.isFinite(notice.deadlineAt ?? 0)).toBe(true);
-          expect(Number.isFinite(notice.noticedAt)).toBe(true);
-        }
-      }),
-      { seed: 20_261_120, numRuns: 1500 },
-    );
-  });
+  it.each(parsers)(
+    "of %s accepts any text without a throw, and its problems are short",
+    (_, parse) => {
+      fc.assert(
+        fc.property(foreignText(samples), (text) => {
+          const reading = parse(text);
+          if (reading.kind === "Unreadable") {
+            expect(reading.problem.length).toBeLessThan(250);
+            expect(reading.problem).toMatch(/^[\x20-\x7e…]*$/);
+            return;
+          }
+          for (const problem of reading.problems) expect(problem.length).toBeLessThan(250);
+          for (const notice of reading.notices) {
+            expect(notice.cause).toMatch(/^[A-Z][A-Za-z]+$/);
+            expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);
+            expect(Number.isFinite(notice.deadlineAt ?? 0)).toBe(true);
+            expect(Number.isFinite(notice.noticedAt)).toBe(true);
+          }
+        }),
+        { seed: 20_261_120, numRuns: 1500 },
+      );
+    },
+  );
 });

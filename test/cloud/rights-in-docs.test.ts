@@ -9,7 +9,7 @@ import {
 } from "../../src/cloud/azure/setup-script.ts";
 import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
 
-/** What looks like a permission of the cloud, in the first column of a page's table of rights. */
+/** The cloud's permissions in the first column of a page's table. */
 function documented(cloud: string, form: RegExp): readonly string[] {
   const page = readFileSync(`docs/cloud/${cloud}.md`, "utf8");
   const cells = page.split("\n").flatMap((line) => /^\| ([^|]*) \|/.exec(line)?.[1] ?? []);
@@ -28,16 +28,13 @@ it.each([
   ["aws", /^[a-z0-9]+:[A-Z]\w+$/, awsPermissions.map(({ action }) => action)],
   ["azure", /^Microsoft\./, ofAzure],
   ["gcp", /^compute\.\w+\.\w+$/, ofGoogle],
-])(
-  "docs/cloud/%s.md lists the permissions that the code has, and no others",
-  (cloud, form, listed) => {
-    expect(documented(cloud, form)).toEqual([...listed].sort());
-  },
-);
+])("docs/cloud/%s.md lists exactly the permissions that the code lists", (cloud, form, listed) => {
+  expect(documented(cloud, form)).toEqual([...listed].sort());
+});
 
 /**
- * The permissions that a cloud's calls name, since each call carries the one it needs; a choice
- * inside of a name stands for both.
+ * The permissions that a cloud's calls name, since each call carries the one that it needs; a
+ * ternary within a name counts for both.
  */
 function named(cloud: string, start: string): readonly string[] {
   const folder = `src/cloud/${cloud}`;
@@ -60,8 +57,8 @@ function named(cloud: string, start: string): readonly string[] {
   return [...new Set(names)];
 }
 
-// That of AWS is in test/deploy/aws-iac.test.ts.
-describe("the permissions of the controller are those of the calls that the code can make", () => {
+// The test for AWS is in test/deploy/aws-iac.test.ts.
+describe("the controller's permissions are those of the calls that the code can make", () => {
   it("on Compute Engine", () => {
     const noPermission = "compute.instances.preempted";
     const calls = named("gcp", "compute").filter((one) => one !== noPermission);
@@ -72,7 +69,7 @@ describe("the permissions of the controller are those of the calls that the code
     const machines = ["", "/virtualMachineScaleSets/s"].map((place) =>
       readPermissionOf({ collection: `/g${place}/virtualMachines` }),
     );
-    // Whoever asks for an operation's state follows an address of Azure's.
+    // An operation's state is polled at an address that Azure returns.
     const operations = "Microsoft.ContainerService/locations/operations/read";
     const calls = [...named("azure", "Microsoft"), ...machines, operations];
     expect(calls.sort()).toEqual([...ofAzure].sort());

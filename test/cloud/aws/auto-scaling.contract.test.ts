@@ -38,7 +38,7 @@ it.each([
   ["100 times its heartbeat", seconds(30), seconds(3000)],
   ["48 hours", hours(2), hours(48)],
 ])(
-  "a hook whose group does not tell its limit waits for %s at most",
+  "a hook whose longest wait AWS does not report waits for at most %s",
   async (_, heartbeatMs, longestMs) => {
     const server = await new AutoScalingServer().start();
     process.env.AWS_ENDPOINT_URL_AUTO_SCALING = server.url;

@@ -16,7 +16,7 @@ function fault(name: string, httpStatusCode?: number, message = "Told by AWS.") 
   return Object.assign(new Error(message), { name, ...metadata });
 }
 
-describe("a request to AWS that fails", () => {
+describe("a failed request to AWS", () => {
   it.each([
     ["QueueDoesNotExist", 400, "CLOUD_REFUSED"],
     ["AccessDeniedException", 400, "CLOUD_RIGHT_MISSING"],
@@ -42,7 +42,7 @@ describe("a request to AWS that fails", () => {
     ["7", 7000],
     ["Fri, 20 Nov 2026 12:00:07 GMT", undefined],
     [undefined, undefined],
-  ])("and is answered with Retry-After: %s has a pause of %s ms", (retryAfter, pauseMs) => {
+  ])("with the header Retry-After: %s has a pause of %s ms", (retryAfter, pauseMs) => {
     const $response = { statusCode: 429, headers: { "retry-after": retryAfter } };
     const error = Object.assign(fault("TooManyRequestsException", 429), { $response });
     expect(faultOfAws(error, asked).retryAfterMs).toBe(pauseMs);
@@ -51,7 +51,7 @@ describe("a request to AWS that fails", () => {
   it.each([
     ["KmsAccessDenied", "sqs:ReceiveMessage", "kms:Decrypt"],
     ["KMSAccessDeniedException", "sns:Publish", "kms:GenerateDataKey"],
-  ])("by %s asks for the right on the key, and not for %s", (name, permission, wanted) => {
+  ])("with %s asks for the permission on the key, and not for %s", (name, permission, wanted) => {
     const { message } = faultOfAws(fault(name, 400), { ...asked, permission });
     expect(message).toContain(wanted);
     expect(message).not.toContain(permission);
@@ -73,7 +73,7 @@ describe("a request to AWS that fails", () => {
     ["ValidationError", 400, "1 validation error detected", false, "a queue that is there"],
     ["IncorrectInstanceState", 400, "The instance is not in a valid state", true, "retrying"],
     ["OperationNotPermitted", 400, "disableApiTermination", false, "termination protection"],
-  ])("that refuses a release with %s, %s, %s may be tried again: %s", (...row) => {
+  ])("for a release with %s, %s, %s is retryable: %s", (...row) => {
     const [name, status, said, retryable, wanted] = row;
     expect(faultOfAws(fault(name, status, said), asked)).toMatchObject({
       code: "CLOUD_REFUSED",
@@ -82,7 +82,7 @@ describe("a request to AWS that fails", () => {
     });
   });
 
-  it("names what to set where nobody has named a region", async () => {
+  it("names AWS_REGION if no region is set", async () => {
     const send = () => new EC2Client({ credentials }).send(new DescribeInstancesCommand({}));
     vi.stubEnv("AWS_REGION", undefined);
     vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
@@ -95,14 +95,14 @@ describe("a request to AWS that fails", () => {
     });
   });
 
-  it("is told in one sentence, expected with what AWS said and what", () => {
+  it("is described in one sentence, with what AWS said and what is expected", () => {
     expect(faultOfAws(fault("AccessDenied", 403, "User: x\n is not.\n"), asked).message).toBe(
       'Cannot receive from the queue: found AccessDenied (status 403), "User: x is not", expected the permission sqs:ReceiveMessage on the queue',
     );
   });
 
   it.each([[undefined], [null], ["gone"], [{ name: 5, $metadata: null }], [new Error("")]])(
-    "with %j is told, too",
+    "with %j is described as well",
     (thrown) => {
       const { code, message } = faultOfAws(thrown, asked);
       expect(code).toBe("CLOUD_UNREACHABLE");

@@ -16,7 +16,7 @@ const head =
   '<DescribeTargetGroupsResponse xmlns="http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/"><DescribeTargetGroupsResult><TargetGroups>';
 const tail = "</TargetGroups></DescribeTargetGroupsResult></DescribeTargetGroupsResponse>";
 
-describe("an answer of AWS", () => {
+describe("a response from AWS", () => {
   let server: ScriptedServer | undefined;
 
   afterEach(() => server?.stop());
@@ -42,7 +42,7 @@ describe("an answer of AWS", () => {
     return TargetGroups.length;
   }
 
-  it("may come in many parts", async () => {
+  it("may arrive in many parts", async () => {
     const groups = await ask(async (_, response) => {
       response.write(head);
       for (let part = 0; part < 5000; part += 1) {
@@ -53,12 +53,12 @@ describe("an answer of AWS", () => {
     expect(groups).toBe(5000);
   });
 
-  it("that stops in the middle is given up", async () => {
+  it("that stops halfway is given up", async () => {
     const half = ask((_, response) => void response.write(head), { limitMs: 300 });
     await expect(half).rejects.toThrow("the answer has no end after 0.3 s");
   });
 
-  it("that stops in the middle is asked for again", async () => {
+  it("that stops halfway is requested again", async () => {
     const again: Script = (_, response, turn) => {
       response.write(head);
       if (turn === 2) response.end(group + tail);
@@ -67,7 +67,7 @@ describe("an answer of AWS", () => {
     expect(groups).toBe(1);
   });
 
-  it("that comes drop by drop without an end is given up", async () => {
+  it("that trickles in without an end is given up", async () => {
     const drop: Script = (_, response) => {
       response.write(head);
       const dropping = setInterval(() => response.write(group), 20);
@@ -76,7 +76,7 @@ describe("an answer of AWS", () => {
     await expect(ask(drop, { limitMs: 300 })).rejects.toThrow("the answer has no end after 0.3 s");
   });
 
-  it("is not read further where it is over 32 MiB", async () => {
+  it("is not read to its end if it is over 32 MiB", async () => {
     const mebibyte = " ".repeat(1024 * 1024);
     let sent = 0;
     const endless = ask((_, response) => {
@@ -90,7 +90,7 @@ describe("an answer of AWS", () => {
     expect(sent).toBeLessThan(64);
   });
 
-  it("comes by the proxy by which Node's own agents go", async () => {
+  it("is requested through the proxy of Node's global agent", async () => {
     const former = http.globalAgent;
     const seen: string[] = [];
     const proxy = await new ScriptedServer(({ url }, response) => {

@@ -36,8 +36,8 @@ ec2Contract("AWS' client of EC2", async () => {
   };
 });
 
-describe("AWS' client of EC2", () => {
-  it("takes HTML for no answer", async () => {
+describe("Ec2Client", () => {
+  it("rejects HTML as a response", async () => {
     const { server, ec2 } = await serve();
     server.fault = "Garbage";
     const refused = { code: "CLOUD_UNREACHABLE", message: expect.stringContaining("no list") };
@@ -46,7 +46,7 @@ describe("AWS' client of EC2", () => {
     await server.stop();
   });
 
-  it("asks for the whole region by one request a page", async () => {
+  it("lists the whole region with one request per page", async () => {
     const { server, ec2 } = await serve();
     const code = "system-reboot";
     server.events = Array.from({ length: 1500 }, (_, place) => ({
@@ -57,7 +57,7 @@ describe("AWS' client of EC2", () => {
     await server.stop();
   });
 
-  it("ends with the signal's reason", async () => {
+  it("fails with the signal's reason", async () => {
     const { server, ec2 } = await serve();
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(ec2.scheduledEvents(signal)).rejects.toThrow("enough");

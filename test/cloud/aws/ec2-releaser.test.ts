@@ -36,35 +36,41 @@ function instanceOf({ providerID }: Machine) {
   return instance;
 }
 
-describe("a mode that the owner of the machine does not allow", () => {
+describe("a mode that the machine's owner does not allow", () => {
   it.each<[Mode, Mode, string]>([
     ["Recreate", "DeleteInstance", "set instance.release to Recreate or Delete"],
     ["DeleteInstance", "Recreate", "set instance.release to DeleteInstance"],
     ["DeleteInstance", "Delete", "set instance.release to DeleteInstance"],
-  ])("of a machine for %s: %s is refused before and at the release", async (owned, mode, told) => {
-    const machine = world.addMachine("n1", owned);
-    const problem = expect.stringContaining(told);
-    expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
-    await expect(release(machine, mode)).rejects.toMatchObject({
-      code: "CLOUD_REFUSED",
-      retryable: false,
-      message: problem,
-    });
-    expect(world.asked()).toBe(0);
-  });
+  ])(
+    "on a machine for %s: %s is rejected by the check and by the release",
+    async (owned, mode, told) => {
+      const machine = world.addMachine("n1", owned);
+      const problem = expect.stringContaining(told);
+      expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
+      await expect(release(machine, mode)).rejects.toMatchObject({
+        code: "CLOUD_REFUSED",
+        retryable: false,
+        message: problem,
+      });
+      expect(world.asked()).toBe(0);
+    },
+  );
 
-  it.each(everyMode)("%s of an instance of Karpenter's names NodeClaim", async (mode) => {
-    const machine = world.addMachine("n1", mode);
-    instanceOf(machine).tags = { "karpenter.sh/nodepool": "spot" };
-    const problem = expect.stringContaining("set instance.release to NodeClaim");
-    expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
-    await expect(release(machine, mode)).rejects.toMatchObject({ message: problem });
-    expect(world.asked()).toBe(0);
-  });
+  it.each(everyMode)(
+    "%s of a Karpenter instance is rejected in favor of NodeClaim",
+    async (mode) => {
+      const machine = world.addMachine("n1", mode);
+      instanceOf(machine).tags = { "karpenter.sh/nodepool": "spot" };
+      const problem = expect.stringContaining("set instance.release to NodeClaim");
+      expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
+      await expect(release(machine, mode)).rejects.toMatchObject({ message: problem });
+      expect(world.asked()).toBe(0);
+    },
+  );
 });
 
-describe("what is asked before a drain", () => {
-  it("is a dry run of an instance alone, and what it tells is granted", async () => {
+describe("the check before a drain", () => {
+  it("dry-runs the termination of an instance, and reports the permission as granted", async () => {
     const machine = world.addMachine("n1", "DeleteInstance");
     expect(await check(machine, "DeleteInstance")).toEqual({
       kind: "Possible",
@@ -74,20 +80,20 @@ describe("what is asked before a drain", () => {
     expect(instanceOf(machine).state).toBe("running");
   });
 
-  it("names the permission that the dry run misses", async () => {
+  it("names the permission that the dry run lacks", async () => {
     const machine = world.addMachine("n1", "DeleteInstance");
     world.fleet.denied.add("TerminateInstances");
     const problem = expect.stringContaining("ec2:TerminateInstances is not granted");
     expect(await check(machine, "DeleteInstance")).toEqual({ kind: "Impossible", problem });
   });
 
-  it("is unknown of a group's member, whose permission Auto Scaling does not tell", async () => {
+  it("reports the permission for a group's member as unknown", async () => {
     const machine = world.addMachine("n1");
     expect(await check(machine, "Recreate")).toEqual({ kind: "Possible", permission: "Unknown" });
     expect(world.fleet.actions).not.toContain("TerminateInstanceInAutoScalingGroup");
   });
 
-  it("finds a group at its minimum, which could not shrink", async () => {
+  it("finds a group at its minimum size, which cannot shrink", async () => {
     const machine = world.addMachine("n1");
     world.group.min = world.group.desired;
     const problem = expect.stringContaining("is at its minimum of 1");
@@ -95,7 +101,7 @@ describe("what is asked before a drain", () => {
     expect(await check(machine, "Recreate")).toMatchObject({ kind: "Possible" });
   });
 
-  it("finds a group that would make no new instance", async () => {
+  it("finds a group that would launch no new instance", async () => {
     const machine = world.addMachine("n1");
     world.group.suspended.push("Launch");
     const problem = expect.stringContaining("process Launch is suspended");
@@ -103,7 +109,7 @@ describe("what is asked before a drain", () => {
     expect(await check(machine, "Delete")).toMatchObject({ kind: "Possible" });
   });
 
-  it("remembers for half an hour that a release in the group was not permitted", async () => {
+  it("remembers for half an hour that a release in the group was denied", async () => {
     const [one, other] = [world.addMachine("n1"), world.addMachine("n2")];
     world.fleet.denied.add("TerminateInstanceInAutoScalingGroup");
     await expect(release(one, "Recreate")).rejects.toMatchObject({
@@ -118,7 +124,7 @@ describe("what is asked before a drain", () => {
 });
 
 describe("a release", () => {
-  it("keeps the size of the group in Recreate and takes one off in Delete", async () => {
+  it("keeps the group's size with Recreate and reduces it by one with Delete", async () => {
     const [one, other] = [world.addMachine("n1"), world.addMachine("n2")];
     await release(one, "Recreate");
     expect(world.group.desired).toBe(2);
@@ -126,20 +132,20 @@ describe("a release", () => {
     expect(world.group.desired).toBe(1);
   });
 
-  it("leaves an instance alone that was stopped and started since", async () => {
+  it("skips an instance that was stopped and started since", async () => {
     const machine = world.addMachine("n1");
     await world.replace(machine.providerID);
     expect(await release(machine, "Recreate")).toEqual({ kind: "Replaced" });
     expect(world.asked()).toBe(0);
   });
 
-  it.each(["stopped", "terminated"] as const)("counts one that is %s as gone", async (state) => {
+  it.each(["stopped", "terminated"] as const)("counts a %s instance as gone", async (state) => {
     const machine = world.addMachine("n1");
     instanceOf(machine).state = state;
     expect(await release(machine, "Recreate")).toEqual({ kind: "AlreadyGone" });
   });
 
-  it("asks for nothing where the instance is shutting down already, and waits for its end", async () => {
+  it("sends nothing for an instance that is shutting down, and waits for its end", async () => {
     const machine = world.addMachine("n1");
     world.fleet.proceed(instanceOf(machine));
     expect(await release(machine, "Recreate")).toEqual({ kind: "Released" });
@@ -147,7 +153,7 @@ describe("a release", () => {
     expect(instanceOf(machine).state).toBe("terminated");
   });
 
-  it("waits for a lifecycle hook, and asks the group once", async () => {
+  it("waits for a lifecycle hook, and calls the group once", async () => {
     const machine = world.addMachine("n1");
     world.group.holds = true;
     const work = release(machine, "Recreate");
@@ -158,7 +164,7 @@ describe("a release", () => {
     expect(world.asked()).toBe(1);
   });
 
-  it("is not said to run while its group waits for a hook, though EC2 says so", async () => {
+  it("shows an instance as not running while a hook holds it, unlike EC2", async () => {
     const machine = world.addMachine("n1");
     const look = () => world.pass(world.releaser.describe(machine.providerID, never));
     expect(await look()).toMatchObject({ running: true });
@@ -171,7 +177,7 @@ describe("a release", () => {
     await world.pass(work);
   });
 
-  it("says what waits where the instance does not go in time, and that asking again can help", async () => {
+  it("fails as retryable if the instance is not gone in time, and names its state", async () => {
     const machine = world.addMachine("n1");
     world.group.holds = true;
     await expect(release(machine, "Recreate")).rejects.toMatchObject({
@@ -182,7 +188,7 @@ describe("a release", () => {
     expect(world.asked()).toBe(1);
   });
 
-  it("looks again where another activity of the group is under way", async () => {
+  it("is retried if another activity of the group is in progress", async () => {
     const machine = world.addMachine("n1");
     const busy = {
       status: 400,
@@ -211,7 +217,7 @@ describe("a release", () => {
       },
       "expected an instance without termination protection",
     ],
-  ])("of a machine for %s in %s tells a refusal that lasts", async (owned, mode, make, told) => {
+  ])("of a machine for %s with %s reports a permanent refusal", async (owned, mode, make, told) => {
     const machine = world.addMachine("n1", owned);
     make();
     await expect(release(machine, mode)).rejects.toMatchObject({
@@ -222,7 +228,7 @@ describe("a release", () => {
     expect(instanceOf(machine).state).toBe("running");
   });
 
-  it("looks again where the instance has left its group meanwhile, and does not end it alone", async () => {
+  it("does not terminate an instance that has left its group meanwhile", async () => {
     const machine = world.addMachine("n1");
     const gone = { status: 400, code: "ValidationError", text: "Instance Id not found" };
     world.fleet.refuseNext.set("TerminateInstanceInAutoScalingGroup", gone);
@@ -236,9 +242,9 @@ describe("a release", () => {
   });
 });
 
-describe("a providerID that is no instance's", () => {
+describe("a providerID that names no instance", () => {
   it.each(["aws:///eu-west-1a/fargate-ip-10-0-0-1", "gce://p/z/n", ""])(
-    "%s is refused",
+    "%s is rejected",
     async (id) => {
       await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
         code: "CLOUD_REFUSED",
@@ -247,7 +253,7 @@ describe("a providerID that is no instance's", () => {
     },
   );
 
-  it("of an unknown instance is absent", async () => {
+  it("of an unknown instance means that it is absent", async () => {
     const unknown = providerIdOf("i-0123456789abcdef0");
     expect(await world.pass(world.releaser.describe(unknown, never))).toEqual({ kind: "Absent" });
   });

@@ -23,7 +23,7 @@ afterEach(() => world.close());
 
 const ofMain = { "kubernetes.io/cluster/main": "owned" };
 
-/** Instances that run for so long that they should be nodes, each with its tags. */
+/** Instances with these tags that have run long enough to be nodes. */
 function addTagged(...all: readonly Readonly<Record<string, string>>[]): readonly string[] {
   return all.map((tags) => {
     const instance = world.fleet.addInstance();
@@ -33,7 +33,7 @@ function addTagged(...all: readonly Readonly<Record<string, string>>[]): readonl
 }
 
 describe("the group of an instance", () => {
-  it("is all that it has in service, and no others", async () => {
+  it("is all its instances in service, and no others", async () => {
     const { fleet, group } = world;
     const [first, second, leaving] = [1, 2, 3].map(() => fleet.addInstance(group));
     fleet.addInstance(fleet.addGroup("other"));
@@ -42,7 +42,7 @@ describe("the group of an instance", () => {
     expect(found).toEqual([first, second].map((one) => providerIdOf(one?.id ?? "")));
   });
 
-  it("is asked for with permissions of the group modes", async () => {
+  it("is read with the permissions of the group modes", async () => {
     await compute.groupsOf([providerIdOf(world.fleet.addInstance(world.group).id)], never);
     const granted = awsPermissionsFor({ mode: "Recreate", ...nothingElse });
     const service = (action: string) => (action === "DescribeInstances" ? "ec2" : "autoscaling");
@@ -51,7 +51,7 @@ describe("the group of an instance", () => {
     expect(new Set(asked).size).toBe(3);
   });
 
-  it("is empty for one without a group, one that is gone, and what is none of EC2's", async () => {
+  it("is empty for a lone instance, one that is gone, and one of another cloud", async () => {
     const alone = providerIdOf(world.fleet.addInstance().id);
     for (const providerID of [alone, world.unknownProviderID, "gce://p/z/n"]) {
       expect(await compute.groupsOf([providerID], never)).toEqual([]);
@@ -63,14 +63,14 @@ describe("the groups of a cluster", () => {
   const ofEks = { ...ofMain, "eks:nodegroup-name": "spot" };
   const eachIn = (group: FleetGroup, count: number) =>
     Array.from({ length: count }, () => providerIdOf(world.fleet.addInstance(group).id));
-  /** On demand: Spot ones with the tag are seen without their group. */
+  /** An on-demand instance: tagged Spot instances are found without their group. */
   function addNode(group: FleetGroup | undefined, tags: Readonly<Record<string, string>>): string {
     const instance = world.fleet.addInstance(group);
     Object.assign(instance, { tags, isSpot: false });
     return providerIdOf(instance.id);
   }
 
-  it("are all for nodes that have its tag, also such as have no node", async () => {
+  it("are all groups for nodes with its tag, including those without a node", async () => {
     const { fleet } = world;
     const node = addNode(fleet.addGroup("a", ofEks), ofMain);
     const lost = [ofEks, { ...ofMain, "k8s.io/cluster-autoscaler/enabled": "true" }].flatMap(
@@ -81,7 +81,7 @@ describe("the groups of a cluster", () => {
     expect(await compute.groupsOf([node], never)).toEqual([node, ...lost]);
   });
 
-  it("are told by EKS' own tag where there is no other", async () => {
+  it("are found by EKS's own tag if there is no other", async () => {
     const { fleet } = world;
     const tags = { "eks:cluster-name": "main" };
     const node = addNode(fleet.addGroup("a", tags), tags);
@@ -90,7 +90,7 @@ describe("the groups of a cluster", () => {
     expect(await compute.groupsOf([node], never)).toEqual([...lost, node]);
   });
 
-  it("are those of every node that has one, asked for once each", async () => {
+  it("are the groups of all nodes that have one, each requested once", async () => {
     const groups = ["a", "b"].map((name) => world.fleet.addGroup(name));
     const nodes = groups.flatMap((group) => [addNode(group, {}), addNode(group, {})]);
     const lost = groups.map((group) => addNode(group, {}));
@@ -103,22 +103,22 @@ describe("the groups of a cluster", () => {
     ]);
   });
 
-  it("take a few requests, however many nodes there are", async () => {
+  it("take a few requests for any number of nodes", async () => {
     const group = world.fleet.addGroup("a", ofEks);
     const tagged = Array.from({ length: 230 }, () => addNode(group, ofMain));
     expect(await compute.groupsOf(tagged, never)).toHaveLength(230);
-    // Two for the instances, one for those of Spot and one for the groups of the tag.
+    // Two for the instances, one for the Spot instances and one for the groups with the tag.
     expect(world.fleet.actions).toHaveLength(2 + 1 + 1);
     world.fleet.actions.length = 0;
     const untagged = Array.from({ length: 230 }, () => addNode(world.group, {}));
     await compute.groupsOf(untagged, never);
-    // The groups of 200 are asked for, 50 at a time.
+    // The groups of 200 instances are requested, 50 at a time.
     expect(world.fleet.actions).toHaveLength(2 + 4 + 1);
   });
 });
 
-describe("the instances beside one without a group", () => {
-  it("are those of Spot with the tag of its cluster, however many pages they fill", async () => {
+describe("the instances next to one without a group", () => {
+  it("are the Spot instances with its cluster's tag, on any number of pages", async () => {
     world.fleet.pageSize = 2;
     const mine = addTagged(ofMain, { ...ofMain, Name: "x" }, ofMain, ofMain, ofMain);
     addTagged({ "kubernetes.io/cluster/main-2": "owned" }, { "kubernetes.io/cluster/m": "owned" });
@@ -129,13 +129,13 @@ describe("the instances beside one without a group", () => {
     ["kubernetes.io/cluster/main", "shared"],
     ["eks:cluster-name", "main"],
     ["eks:eks-cluster-name", "main"],
-  ])("are told by the tag %s=%s", async (key, value) => {
+  ])("are found by the tag %s=%s", async (key, value) => {
     const mine = addTagged({ [key]: value }, { [key]: value });
     addTagged({ [key.replace(/main$/, "other")]: value.replace(/main$/, "other") }, {});
     expect(await compute.groupsOf([mine[0] ?? ""], never)).toEqual(mine);
   });
 
-  it("are not such as stop, nor such as serve the cluster and are no nodes", async () => {
+  it("exclude stopping ones, and ones that serve the cluster but are no nodes", async () => {
     const [first, , bastion, ofKarpenter] = addTagged(ofMain, ofMain, ofMain, {
       ...ofMain,
       "karpenter.sh/nodepool": "on-demand",
@@ -147,14 +147,14 @@ describe("the instances beside one without a group", () => {
     expect(await compute.groupsOf([bastion ?? ""], never)).toEqual([first, ofKarpenter]);
   });
 
-  it("are none where the tags name no cluster, or two", async () => {
+  it("are none if the tags name no cluster, or two", async () => {
     const two = { ...ofMain, "kubernetes.io/cluster/other": "shared" };
     const [first, second] = addTagged({ "karpenter.sh/nodepool": "default" }, two, ofMain);
     expect(await compute.groupsOf([first ?? ""], never)).toEqual([]);
     expect(await compute.groupsOf([second ?? ""], never)).toEqual([]);
   });
 
-  it("stand beside the group of one that has both, each once", async () => {
+  it("are added to the group of an instance that has both, each once", async () => {
     const { fleet, group } = world;
     const inGroup = fleet.addInstance(group);
     inGroup.tags = ofMain;
@@ -163,7 +163,7 @@ describe("the instances beside one without a group", () => {
     expect(found).toEqual([providerIdOf(inGroup.id), alone]);
   });
 
-  it("are found with the one permission that a controller beside Karpenter has", async () => {
+  it("are found with the one permission that a controller next to Karpenter has", async () => {
     const [one] = addTagged({ ...ofMain, "karpenter.sh/nodepool": "default" });
     expect(await compute.groupsOf([one ?? ""], never)).toEqual([one]);
     const granted = awsPermissionsFor({ mode: "NodeClaim", ...nothingElse });

@@ -3,7 +3,7 @@ import { findInstanceRef } from "../../../src/cloud/aws/ec2-machine.ts";
 
 const id = "i-0123456789abcdef0";
 
-describe("where an instance is to be asked about", () => {
+describe("the instance of a providerID", () => {
   it.each([
     ["eu-west-1a", "eu-west-1"],
     ["us-gov-west-1b", "us-gov-west-1"],
@@ -13,7 +13,7 @@ describe("where an instance is to be asked about", () => {
     ["us-east-1-wl1-bos-wlz-1", "us-east-1"],
     ["", undefined],
     ["nonsense", undefined],
-  ])("the zone %j is of the region %s", (zone, region) => {
+  ])("in the zone %j is in the region %s", (zone, region) => {
     expect(findInstanceRef(`aws:///${zone}/${id}`)).toEqual({ instanceId: id, region });
   });
 
@@ -24,7 +24,7 @@ describe("where an instance is to be asked about", () => {
     `gce:///eu-west-1a/${id}`,
     `aws:///eu-west-1a/${id}/x`,
     "",
-  ])("%j names none", (providerID) => {
+  ])("is not found in %j", (providerID) => {
     expect(findInstanceRef(providerID)).toBeUndefined();
   });
 });

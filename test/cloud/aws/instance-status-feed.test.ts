@@ -30,7 +30,7 @@ function event(fields: Partial<ScheduledEvent> = {}): ScheduledEvent {
   };
 }
 
-describe("the feed of what EC2 has scheduled", () => {
+describe("the feed of EC2's scheduled events", () => {
   let clock: VirtualClock;
   let ec2: FakeEc2;
   let cluster: QueueListener;
@@ -62,14 +62,14 @@ describe("the feed of what EC2 has scheduled", () => {
     return clock.runUntil(plus(clock.now(), span));
   }
 
-  /** What was told, in short: `+60 instance-event-1`, with `off` where it is taken back. */
+  /** The notices in short form: `+60 instance-event-1`, with `off` for a withdrawal. */
   function told(): readonly string[] {
     return cluster.words.map(({ notice: { noticedAt, eventId, withdrawn } }) => {
       return `+${(noticedAt - dawn) / 1000} ${eventId}${withdrawn ? " off" : ""}`;
     });
   }
 
-  it("tells at every look what stands, with its beginning as the deadline", async () => {
+  it("reports a pending event at each poll, with its start as the deadline", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(2));
@@ -85,21 +85,21 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(ec2.calls).toHaveLength(3);
   });
 
-  it("asks nothing while no node of AWS is anybody's", async () => {
+  it("sends no request while there is no AWS node", async () => {
     machines = ["gce://p/z/n1"];
     start();
     await pass(minutes(5));
     expect(ec2.calls).toEqual([]);
   });
 
-  it("says nothing of other clusters' machines, garbage or not", async () => {
+  it("ignores events of other clusters' machines, readable or not", async () => {
     ec2.events = [event({ instance: theirs }), event({ instance: theirs, id: undefined })];
     start();
     await pass(minutes(2));
     expect([cluster.words, cluster.troubles]).toEqual([[], []]);
   });
 
-  it("loses no event to one that cannot be read, and says that once", async () => {
+  it("loses no event to one that cannot be read, and reports that once", async () => {
     ec2.events = [event({ id: undefined }), event()];
     start();
     await pass(minutes(5));
@@ -108,7 +108,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(cluster.troubles).toHaveLength(1);
   });
 
-  it("takes back what is called off, as long as a departure for it may stand", async () => {
+  it("withdraws an event that is cancelled", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(2));
@@ -117,7 +117,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told().at(-1)).toBe("+180 instance-event-1 off");
   });
 
-  it("takes back what was moved to another day and then called off, as of its first time", async () => {
+  it("withdraws an event that was postponed and then cancelled, by its first time", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(1));
@@ -131,7 +131,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(cluster.words.at(-1)?.notice.deadlineAt).toBe(plus(dawn, minutes(10)));
   });
 
-  it("takes nothing back of what has stopped the machine", async () => {
+  it("does not withdraw a completed event, which has stopped the machine", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(1));
@@ -140,7 +140,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told()).toEqual(["+0 instance-event-1", "+60 instance-event-1"]);
   });
 
-  it("takes back what a leader before may have told", async () => {
+  it("withdraws an event that a previous leader may have reported", async () => {
     ec2.events = [event({ description: "[Canceled] degraded hardware" })];
     start();
     await pass(minutes(1));
@@ -150,14 +150,14 @@ describe("the feed of what EC2 has scheduled", () => {
   it.each([
     ["a day ago", minus(dawn, minutes(1440))],
     ["for tomorrow", plus(dawn, minutes(1440))],
-  ])("leaves out what was off %s", async (_, notBeforeAt) => {
+  ])("ignores a cancellation %s", async (_, notBeforeAt) => {
     ec2.events = [event({ description: "[Canceled] degraded hardware", notBeforeAt })];
     start();
     await pass(minutes(5));
     expect(told()).toEqual([]);
   });
 
-  it("takes back what two looks in a row have not found any more", async () => {
+  it("withdraws an event that two polls in a row do not find", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(1));
@@ -168,7 +168,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told().slice(-2)).toEqual(["+60 instance-event-1", "+180 instance-event-1 off"]);
   });
 
-  it("takes nothing back that has begun: the machine is stopped by it", async () => {
+  it("does not withdraw an event that has started, since it stops the machine", async () => {
     ec2.events = [event({ notBeforeAt: plus(dawn, minutes(2)) })];
     start();
     await pass(minutes(1));
@@ -181,7 +181,7 @@ describe("the feed of what EC2 has scheduled", () => {
     ["cannot be read any more", event({ notBeforeAt: undefined })],
     ["has lost its id", event({ id: undefined })],
     ["has lost its id and its instance", event({ id: undefined, instance: undefined })],
-  ])("takes nothing back that is listed still and %s", async (_, listed) => {
+  ])("does not withdraw an event that is still listed and %s", async (_, listed) => {
     ec2.events = [event()];
     start();
     await pass(minutes(1));
@@ -190,7 +190,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told()).toEqual(["+0 instance-event-1", "+60 instance-event-1"]);
   });
 
-  it("takes nothing back because the node has ceased to be a policy's", async () => {
+  it("does not withdraw an event because its node belongs to no policy any more", async () => {
     machines = [`aws:///eu-west-1a/${ours}`, `aws:///eu-west-1a/${theirs}`];
     ec2.events = [event()];
     start();
@@ -203,7 +203,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told().at(-1)).toBe("+480 instance-event-1 off");
   });
 
-  it("counts only looks in a row that have not found it", async () => {
+  it("counts only consecutive polls that do not find an event", async () => {
     ec2.events = [event()];
     start();
     await pass(seconds(0));
@@ -214,7 +214,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told()).toEqual(["+0 instance-event-1", "+240 instance-event-1"]);
   });
 
-  it("takes nothing back for a list that could not be had", async () => {
+  it("does not withdraw an event because a list failed", async () => {
     ec2.events = [event()];
     start();
     await pass(minutes(1));
@@ -224,7 +224,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
   });
 
-  it("asks less and less of a service that fails, and is back in five minutes", async () => {
+  it("backs off from a service that fails, and resumes within six minutes", async () => {
     ec2.fault = new LastcallError("CLOUD_RIGHT_MISSING", "no right");
     start();
     await pass(minutes(60));
@@ -237,7 +237,7 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(cluster.words.length).toBeGreaterThan(0);
   });
 
-  it("tells again what the cluster could not write", async () => {
+  it("repeats a notice that the cluster could not write", async () => {
     cluster.fault = new LastcallError("API_UNREACHABLE", "the API server is away");
     ec2.events = [event()];
     start();

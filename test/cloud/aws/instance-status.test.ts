@@ -14,14 +14,14 @@ const event: ScheduledEvent = {
   notBeforeAt,
 };
 
-describe("what EC2 has scheduled for an instance", () => {
+describe("an event that EC2 has scheduled for an instance", () => {
   it.each([
     "instance-reboot",
     "instance-retirement",
     "instance-stop",
     "system-maintenance",
     "system-reboot",
-  ])("is maintenance from its first instant on: %s", (code) => {
+  ])("is maintenance with its start as the deadline: %s", (code) => {
     expect(readScheduledEvent({ ...event, code }, at)).toEqual({
       kind: "Read",
       instanceNotice: {
@@ -43,7 +43,7 @@ describe("what EC2 has scheduled for an instance", () => {
     ["scheduled reboot, [Completed] soon", undefined],
     ["", undefined],
     [undefined, undefined],
-  ])("is off where its description says so: %j", (description, withdrawn) => {
+  ])("is withdrawn only if its description says so: %j", (description, withdrawn) => {
     expect(readScheduledEvent({ ...event, description }, at)).toMatchObject({
       instanceNotice: { notice: withdrawn === true ? { withdrawn } : { deadlineAt: notBeforeAt } },
     });
@@ -59,7 +59,7 @@ describe("what EC2 has scheduled for an instance", () => {
     ["Over", "instance-stop"],
     ["Over", "instance-retirement"],
     ["Over", "something-new"],
-  ])("is %s when it has come, where it is %s", (kind, code) => {
+  ])("is %s once it is completed, if it is %s", (kind, code) => {
     const description = "[Completed] The instance is on degraded hardware";
     expect(readScheduledEvent({ ...event, code, description }, at).kind).toBe(kind);
   });
@@ -74,7 +74,7 @@ describe("what EC2 has scheduled for an instance", () => {
     expect(readScheduledEvent({ ...event, ...missing }, at).kind).toBe("Unreadable");
   });
 
-  it("may be made of any texts: it is read without a throw, and little is said of it", () => {
+  it("may have any texts: it is read without a throw, and its problem is short", () => {
     const text = fc.option(fc.oneof(fc.string(), fc.constantFrom("i-0123456789abcdef0")), {
       nil: undefined,
     });

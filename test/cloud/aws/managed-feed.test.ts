@@ -31,7 +31,7 @@ function hook(machine: string): LifecycleHook {
   return { transition: "Launching", machine, group: "spot-asg", name: "join", at: dawn };
 }
 
-describe("a feed of which only tagged instances count", () => {
+describe("a feed that is limited to tagged instances", () => {
   let clock: VirtualClock;
   let ec2: FakeEc2;
   let cluster: QueueListener;
@@ -76,14 +76,14 @@ describe("a feed of which only tagged instances count", () => {
     ["passes on", "one that carries the tag", tagged, "Taken"],
     ["leaves alone", "one that does not", plain, "NotOwned"],
     ["passes on", "one that is no node, to be judged as ever", foreign, "NoNode"],
-  ])("%s what is said of %s", async (_, __, machine, delivery) => {
+  ])("%s a notice for %s", async (_, __, machine, delivery) => {
     await start();
     expect(await inner.onNotice(word(machine))).toBe(delivery);
     expect(await inner.onHook(hook(machine))).toBe(machine === plain ? "LeftAlone" : "Ended");
     expect(cluster.troubles).toEqual([]);
   });
 
-  it("asks EC2 nothing at a notice for an instance that it knows, or that is no node", async () => {
+  it("sends no request for a notice of a known instance, or of one that is no node", async () => {
     await start();
     const before = ec2.calls.length;
     for (let count = 0; count < 300; count += 1) {
@@ -93,7 +93,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(ec2.calls).toHaveLength(before);
   });
 
-  it("asks for one that it does not know by itself, once however many words there are", async () => {
+  it("looks up an unknown instance on its own, once for any number of notices", async () => {
     await start();
     ec2.tags.set(young, { team: "a" });
     const deliveries = await Promise.all(
@@ -105,7 +105,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
   });
 
-  it("asks for many that it does not know by few requests, one after the other", async () => {
+  it("looks up many unknown instances with few requests, one after the other", async () => {
     await start();
     const many = Array.from({ length: 300 }, (_, place) => `i-1${String(place).padStart(16, "0")}`);
     for (const machine of many.slice(0, 150)) ec2.tags.set(machine, { team: "a" });
@@ -115,7 +115,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(ec2.calls.map((call) => call.split(",").length)).toEqual([1, 190, 110]);
   });
 
-  it("asks at once for those that came while EC2 was answering", async () => {
+  it("looks up at once the instances that came during a request", async () => {
     await start();
     ec2.silent = true;
     const first = inner.onNotice(word(plain));
@@ -131,7 +131,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(ec2.calls.at(-1)).toBe(`tagged ${young},i-00000000000000004`);
   });
 
-  it("lets none wait for longer than a second, however many wait for an EC2 that is silent", async () => {
+  it("makes no notice wait longer than a second while EC2 does not respond", async () => {
     await start();
     ec2.silent = true;
     const heard: number[] = [];
@@ -149,7 +149,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
   });
 
-  it("learns within minutes that a tag was put on, or taken off", async () => {
+  it("learns within minutes that a tag was added or removed", async () => {
     await start();
     expect(await inner.onNotice(word(plain))).toBe("NotOwned");
     ec2.tags.set(plain, { team: "a" });
@@ -159,7 +159,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(await inner.onNotice(word(tagged))).toBe("NotOwned");
   });
 
-  it("acts on a notice of an instance that EC2 refuses to describe, and logs that", async () => {
+  it("passes on a notice if EC2 denies the lookup, and reports that", async () => {
     ec2.fault = new LastcallError("CLOUD_RIGHT_MISSING", "no right");
     await start();
     expect(await inner.onNotice(word(plain))).toBe("Taken");
@@ -168,7 +168,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(await inner.onNotice(word(plain))).toBe("NotOwned");
   });
 
-  it("acts on it after a second where EC2 does not answer at all", async () => {
+  it("passes on a notice after a second if EC2 does not respond at all", async () => {
     ec2.silent = true;
     await start();
     const heard = inner.onNotice(word(plain));
@@ -178,7 +178,7 @@ describe("a feed of which only tagged instances count", () => {
     expect(clock.now()).toBe(plus(dawn, seconds(1)));
   });
 
-  it("goes by what it knows where EC2 is away later", async () => {
+  it("uses what it knows if EC2 stops responding", async () => {
     await start();
     ec2.silent = true;
     await pass(minutes(20));

@@ -9,12 +9,12 @@ describe("the tag of managed instances", () => {
     ["team=a=b", { key: "team", value: "a=b" }],
     ["kubernetes.io/cluster/x y", { key: "kubernetes.io/cluster/x y", value: undefined }],
     [`${"k".repeat(128)}=${"v".repeat(256)}`, { key: "k".repeat(128), value: "v".repeat(256) }],
-  ])("%s is a key, and a value where there is one", (text, tag) => {
+  ])("%s is a key with an optional value", (text, tag) => {
     expect(parseManagedTag(text)).toEqual(tag);
   });
 
   it.each([["=a"], [" =a"], ["k".repeat(129)], [`k=${"v".repeat(257)}`]])(
-    "%s is refused, in one sentence that names the option",
+    "%s is rejected in one sentence that names the option",
     (text) => {
       const refused = { code: "CONFIG_INVALID", exitCode: 2 };
       expect(() => parseManagedTag(text)).toThrow(expect.objectContaining(refused));

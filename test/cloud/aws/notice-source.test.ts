@@ -53,7 +53,7 @@ describe("the session with EC2's metadata service", () => {
     await server.stop();
   });
 
-  /** Of a busy machine no answer within a tenth of the time limit can be asked. */
+  /** A busy machine cannot be expected to respond within a tenth of the time limit. */
   function listenPatiently(): void {
     clock = new ScaledClock({ startAt, speed: 2 });
     listen();
@@ -75,7 +75,7 @@ describe("the session with EC2's metadata service", () => {
     await waitUntil(async () => heard.length >= wanted, { what, timeoutMs: 15_000, intervalMs: 5 });
   }
 
-  it("asks for one token for all its channels, and never without one", async () => {
+  it("uses one token for all its channels, and sends no request without one", async () => {
     listen();
     await hearMore(12);
     expect(server.tokensIssued).toBe(1);
@@ -85,28 +85,28 @@ describe("the session with EC2's metadata service", () => {
     expect(bare).toEqual([]);
   });
 
-  it("replaces a token that is refused, in the same turn and without a word", async () => {
+  it("replaces a rejected token in the same turn, without reporting an error", async () => {
     listenPatiently();
     await hearMore(4);
     server.forgetTokens();
     await hearMore(4);
     expect(server.tokensIssued).toBe(2);
     expect(troubles).toEqual([]);
-    // Replaced, not added to: one value in the header.
+    // Replaced, not appended: the header has one value.
     const last = server.seen.at(-1)?.headers["x-aws-ec2-metadata-token"];
     expect(last).toBe("token-2==");
   });
 
-  it("renews its token at half of the life that the service gave it", async () => {
+  it("renews its token after half of its lifetime", async () => {
     server.ttlSeconds = 4;
     listenPatiently();
-    // Two seconds, one of ours.
+    // After two seconds, which are one second of real time.
     await hearMore(12);
     expect(server.tokensIssued).toBeGreaterThan(1);
     expect(troubles).toEqual([]);
   });
 
-  it("asks for the interruption about once a second, and seldom for what has time", async () => {
+  it("polls for the interruption about once a second, and less often for the rest", async () => {
     listen();
     const what = "20 answers about the interruption came";
     const asked = (path: string) => server.seen.filter((one) => one.url.endsWith(path)).length;
@@ -115,7 +115,7 @@ describe("the session with EC2's metadata service", () => {
     expect(asked("recommendations/rebalance")).toBeLessThanOrEqual(6);
   });
 
-  it("names a deadline by the cloud's clock where our own is an hour off", async () => {
+  it("reports a deadline by the cloud's clock if the local clock is an hour off", async () => {
     await server.stop();
     const hourAheadAt = plus(startAt, seconds(3600));
     server = await new AwsMetadataServer(() => hourAheadAt).start();

@@ -38,7 +38,7 @@ function machineOf({ providerID }: Machine) {
   return machine;
 }
 
-/** What was asked that is no look, as `POST path`. */
+/** All requests but reads, as `POST path`. */
 function acts(): readonly string[] {
   return world.server.requests
     .filter(({ method }) => method !== "GET")
@@ -46,7 +46,7 @@ function acts(): readonly string[] {
 }
 
 describe("a machine of a node pool", () => {
-  it.each(["Recreate", "Delete"] as const)("goes by its pool: %s", async (mode) => {
+  it.each(["Recreate", "Delete"] as const)("is released through its pool: %s", async (mode) => {
     const machine = await start();
     expect(await release(machine, mode)).toEqual({ kind: "Released" });
     expect(acts()).toEqual([
@@ -56,7 +56,7 @@ describe("a machine of a node pool", () => {
     expect(JSON.parse(body ?? "")).toEqual({ machineNames: ["aks-spot-1-vmss000000"] });
   });
 
-  it("is not recreated where the pool has no autoscaler, which is said before", async () => {
+  it("is not recreated if the pool has no autoscaler, as the check reports", async () => {
     const machine = await start();
     world.server.isAutoscaled = false;
     const problem = expect.stringContaining("set instance.release to Delete");
@@ -70,14 +70,14 @@ describe("a machine of a node pool", () => {
     expect(acts()).toEqual([]);
   });
 
-  it("is not deleted past AKS unless that is allowed by the option", async () => {
+  it("is not deleted past AKS unless the option allows it", async () => {
     const machine = await start({ deleteInstances: false });
     const problem = expect.stringContaining("set instance.release to Delete");
     expect(await check(machine, "DeleteInstance")).toEqual({ kind: "Impossible", problem });
     expect(acts()).toEqual([]);
   });
 
-  it("is deleted by its scale set where it is, without a word to AKS", async () => {
+  it("is deleted through its scale set, without AKS, if the option allows it", async () => {
     const machine = await start({ deleteInstances: true });
     expect(await release(machine, "DeleteInstance")).toEqual({ kind: "Released" });
     expect(acts()).toEqual([`POST ${scaleSet}/delete?api-version=2024-07-01`]);
@@ -110,7 +110,7 @@ describe("a machine of a node pool", () => {
     expect(await release(machine)).toEqual({ kind: "Released" });
   });
 
-  it("is held where its cluster cannot be found, and told how to name it", async () => {
+  it("cannot be checked if its cluster is not found, with a hint at --aks-cluster", async () => {
     const machine = await start();
     world.server.managedBy = undefined;
     await expect(check(machine)).rejects.toMatchObject({
@@ -120,8 +120,8 @@ describe("a machine of a node pool", () => {
   });
 });
 
-describe("a machine of no node pool", () => {
-  it("goes by its scale set alone", async () => {
+describe("a machine outside node pools", () => {
+  it("is released through its scale set only", async () => {
     const machine = await start();
     world.server.hasPoolTag = false;
     const problem = expect.stringContaining("set instance.release to DeleteInstance");
@@ -130,8 +130,8 @@ describe("a machine of no node pool", () => {
   });
 });
 
-describe("a permission that is missing", () => {
-  it("is named before anything is asked for", async () => {
+describe("a missing permission", () => {
+  it("is named by the check, before any change", async () => {
     const machine = await start();
     world.server.granted = ["Microsoft.ContainerService/managedClusters/*/read"];
     expect(await check(machine)).toEqual({
@@ -143,13 +143,13 @@ describe("a permission that is missing", () => {
     expect(acts()).toEqual([]);
   });
 
-  it("is unknown, and in nobody's way, where Azure does not tell", async () => {
+  it("is unknown and blocks nothing if Azure does not reveal it", async () => {
     const machine = await start();
     world.server.denied = /microsoft\.authorization/;
     expect(await check(machine)).toEqual({ kind: "Possible", permission: "Unknown" });
   });
 
-  it("to follow the operation leaves it to the machine to tell that it went", async () => {
+  it("to poll the operation fails no release, since the machine is polled too", async () => {
     const machine = await start();
     world.server.denied = /locations\/x\/operations/;
     expect(await release(machine)).toEqual({ kind: "Released" });
@@ -157,23 +157,26 @@ describe("a permission that is missing", () => {
 });
 
 describe("an operation", () => {
-  it.each(["Azure-AsyncOperation", "Location"] as const)("is followed by %s", async (follow) => {
-    const machine = await start();
-    world.server.follow = follow;
-    expect(await release(machine)).toEqual({ kind: "Released" });
-    const polls = world.server.requests.filter(({ url }) => url.includes("/operations/"));
-    // It takes 30 s: asked after the 10 s of the first Retry-After, then every 5 s.
-    expect(polls).toHaveLength(5);
-  });
+  it.each(["Azure-AsyncOperation", "Location"] as const)(
+    "is polled through its header %s",
+    async (follow) => {
+      const machine = await start();
+      world.server.follow = follow;
+      expect(await release(machine)).toEqual({ kind: "Released" });
+      const polls = world.server.requests.filter(({ url }) => url.includes("/operations/"));
+      // It takes 30 s: polled after the 10 s of the first Retry-After, then every 5 s.
+      expect(polls).toHaveLength(5);
+    },
+  );
 
-  it("that fails is told in Azure's words, and what passes is tried again", async () => {
+  it("that fails temporarily is requested again", async () => {
     const machine = await start();
     world.server.failNext = { code: "OperationNotAllowed", message: "Another one is in progress." };
     expect(await release(machine)).toEqual({ kind: "Released" });
     expect(world.asked()).toBe(2);
   });
 
-  it("that fails for good ends the release", async () => {
+  it("that fails permanently ends the release with Azure's message", async () => {
     const machine = await start();
     world.server.failNext = { code: "QuotaExceeded", message: "No room." };
     await expect(release(machine)).rejects.toMatchObject({
@@ -188,7 +191,7 @@ describe("an operation", () => {
     ["OperationNotAllowed", 409, "released"],
     ["ScopeLocked", 409, "expected no lock on the resource"],
     ["RequestDisallowedByPolicy", 403, "expected no Azure policy that forbids it"],
-  ])("that is refused with %s, %i, ends as: %s", async (code, status, end) => {
+  ])("that is rejected with %s, %i, ends as: %s", async (code, status, end) => {
     const machine = await start();
     world.server.refuseNext = { status, code, message: "No." };
     const work = release(machine);
@@ -202,28 +205,28 @@ describe("an operation", () => {
   });
 });
 
-describe("a machine that is not as it was", () => {
-  it("is left alone where another has its place", async () => {
+describe("a machine that has changed", () => {
+  it("is skipped if another one has taken its place", async () => {
     const machine = await start();
     await world.replace(machine.providerID);
     expect(await release(machine)).toEqual({ kind: "Replaced" });
     expect(acts()).toEqual([]);
   });
 
-  it("is gone where an eviction has deallocated it", async () => {
+  it("counts as gone if an eviction has deallocated it", async () => {
     const machine = await start();
     machineOf(machine).power = "deallocated";
     expect(await release(machine)).toEqual({ kind: "AlreadyGone" });
   });
 
-  it("is only waited for where somebody else deletes it", async () => {
+  it("is only waited for if somebody else deletes it", async () => {
     const machine = await start();
     world.server.delete(machineOf(machine), { status: "InProgress" });
     expect(await release(machine)).toEqual({ kind: "Released" });
     expect(acts()).toEqual([]);
   });
 
-  it("is told as it is if it does not go in time, and that asking again can help", async () => {
+  it("fails as retryable with its state if it is not gone in time", async () => {
     const machine = await start();
     machineOf(machine).provisioning = "Deleting";
     await expect(release(machine)).rejects.toMatchObject({
@@ -237,7 +240,7 @@ describe("a machine that is not as it was", () => {
 });
 
 it.each(["azure:///subscriptions/s", `azure://${scaleSet}/virtualMachines/a b`, "gce://p/z/n"])(
-  "%s is no machine's providerID",
+  "%s is rejected as a providerID",
   async (id) => {
     await start();
     await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
@@ -247,14 +250,14 @@ it.each(["azure:///subscriptions/s", `azure://${scaleSet}/virtualMachines/a b`, 
   },
 );
 
-it("spells ids as Azure does, in whichever case", async () => {
+it("a launch time is found whatever the case of the ID", async () => {
   const machine = await start();
   const upper = providerIdOf("0").replace("resourceGroups/MC_shop", "resourcegroups/mc_SHOP");
   const told = await world.pass(world.launchTimes.launchTimesOf([upper], never));
   expect(told.bornAt.get(upper)).toBe(machineOf(machine).createdAt);
 });
 
-it("lists the machines of a scale set by one of them", async () => {
+it("the machines of a scale set are listed by one of them", async () => {
   const first = await start();
   world.server.addMachine();
   const found = await world.pass(world.groupsOf([providerIdOf("0")], never));
@@ -265,7 +268,7 @@ it("lists the machines of a scale set by one of them", async () => {
   expect(machineOf(first)).toBeDefined();
 });
 
-describe("the machines beside one of AKS", () => {
+describe("the machines next to an AKS machine", () => {
   const karpenters = { "karpenter.azure.com_cluster": "main", "karpenter.sh_nodepool": "spot" };
 
   /** Machines without a scale set, each with its tags, named n0, n1 and so on. */
@@ -279,14 +282,14 @@ describe("the machines beside one of AKS", () => {
     world.pass(world.groupsOf(providerIDs, never));
   const named = (...names: readonly string[]) => names.map((name) => `azure://${singles}/${name}`);
 
-  it("are those of its resource group that are Karpenter's or a pool's, and no others", async () => {
+  it("are those of Karpenter or a pool in its resource group, and no others", async () => {
     await start();
     addSingles(
       karpenters,
       { Name: "jump-host" },
       { "aks-managed-poolName": "spot" },
       {},
-      // Azure keeps the spelling that somebody gave, and takes each for the same.
+      // Azure keeps the case in which a tag was written, but ignores it when comparing.
       { "AKS-Managed-PoolName": "spot" },
     );
     const nodes = named("n0", "n2", "n4");
@@ -295,7 +298,7 @@ describe("the machines beside one of AKS", () => {
     expect((await beside(providerIdOf("0"))).slice(1)).toEqual(nodes);
   });
 
-  it("are those of every scale set of a pool, also of one that has no node", async () => {
+  it("are those of every pool's scale sets, including one without a node", async () => {
     await start();
     const tags = { "aks-managed-poolName": "apps" };
     world.server.otherSets.push(
@@ -311,7 +314,7 @@ describe("the machines beside one of AKS", () => {
     );
   });
 
-  it("are those of the scale sets of all nodes where these may not be listed", async () => {
+  it("are those of the scale sets of all nodes if scale sets may not be listed", async () => {
     await start();
     world.server.otherSets.push({ name: "runners", tags: {}, instances: ["0", "7"] });
     world.server.denied = /virtualmachinescalesets$/;
@@ -334,13 +337,13 @@ describe("the machines beside one of AKS", () => {
     expect(await beside(named("n0")[0] ?? "")).toEqual(named("n0", "n1", "n2", "n3", "n4"));
   });
 
-  it("are asked for with what the role holds, for one in no scale set with one permission", async () => {
+  it("are read with the role's permissions, for a machine in no scale set with one", async () => {
     await start();
     world.server.denied = /virtualmachinescalesets$/;
     addSingles(karpenters);
     await beside(named("n0")[0] ?? "");
     const asked = world.server.requests.map(({ url }) => url.replace(/\?.*/, ""));
-    // To list the scale sets is tried, and done without.
+    // Listing the scale sets is tried, but not required.
     expect(asked).toEqual([scaleSet.slice(0, scaleSet.lastIndexOf("/")), singles]);
     world.server.denied = /\/virtualmachine(scaleset)?s$/;
     const missing = "Microsoft.Compute/virtualMachines/read";

@@ -21,7 +21,7 @@ interface Asked {
   readonly headers: Headers;
 }
 
-/** A token service that answers so, and keeps what it was asked. */
+/** A token service that gives this answer and records its requests. */
 function service(answer: (turn: number) => Response | Error) {
   const asked: Asked[] = [];
   const send = (async (url: string, init: RequestInit = {}) => {
@@ -40,7 +40,7 @@ function service(answer: (turn: number) => Response | Error) {
 const granted = (turn: number) =>
   Response.json({ token_type: "Bearer", expires_in: 3599, access_token: `token-${turn}` });
 
-/** As AKS' webhook sets it. */
+/** The environment that AKS's webhook sets. */
 function workload(more: Readonly<Record<string, string>> = {}) {
   return {
     AZURE_CLIENT_ID: "11111111-0000-4000-8000-000000000000",
@@ -52,7 +52,7 @@ function workload(more: Readonly<Record<string, string>> = {}) {
 }
 
 describe("Workload Identity", () => {
-  it("exchanges the pod's token at the tenant, once for as long as it is good", async () => {
+  it("exchanges the pod's token at the tenant, once while the result is valid", async () => {
     const { asked, send } = service(granted);
     const tokens = azureTokens({ endpoint, env: workload(), fetch: send });
     expect(await tokens.token()).toBe("token-1");
@@ -69,7 +69,7 @@ describe("Workload Identity", () => {
     });
   });
 
-  it("reads the file anew once its token was refused", async () => {
+  it("reads the file again once its token was rejected", async () => {
     const { asked, send } = service(granted);
     const tokens = azureTokens({ endpoint, env: workload(), fetch: send });
     await tokens.token();
@@ -79,7 +79,7 @@ describe("Workload Identity", () => {
     expect(asked[1]?.body.get("client_assertion")).toBe("rotated");
   });
 
-  it("signs in at the government's cloud for its own Resource Manager", async () => {
+  it("signs in to the US government cloud for its own Resource Manager", async () => {
     const { asked, send } = service(granted);
     const env = workload({ AZURE_AUTHORITY_HOST: "https://login.microsoftonline.us/" });
     await azureTokens({ endpoint, env, fetch: send }).token();
@@ -90,25 +90,28 @@ describe("Workload Identity", () => {
   it.each([
     ["Entra's own code", 401, "AADSTS700212: No matching federated identity", "AADSTS700212"],
     ["no code of Entra's", 400, "something", "credentials that cannot be used"],
-  ])("that is refused is told with %s, and without the token", async (_, status, said, told) => {
-    const refused = { error: "invalid_client", error_description: `${said} for ${jwt}` };
-    const { send } = service(() => Response.json(refused, { status }));
-    const fault = await azureTokens({ endpoint, env: workload(), fetch: send })
-      .token()
-      .catch((error: unknown) => error);
-    expect(fault).toMatchObject({ code: "CLOUD_CREDENTIALS", retryable: false });
-    expect(String(fault)).toContain(told);
-    expect(String(fault)).not.toContain(jwt);
-  });
+  ])(
+    "that is rejected is reported with %s, and without the token",
+    async (_, status, said, told) => {
+      const refused = { error: "invalid_client", error_description: `${said} for ${jwt}` };
+      const { send } = service(() => Response.json(refused, { status }));
+      const fault = await azureTokens({ endpoint, env: workload(), fetch: send })
+        .token()
+        .catch((error: unknown) => error);
+      expect(fault).toMatchObject({ code: "CLOUD_CREDENTIALS", retryable: false });
+      expect(String(fault)).toContain(told);
+      expect(String(fault)).not.toContain(jwt);
+    },
+  );
 
-  it("that cannot be reached may be asked again", async () => {
+  it("that cannot be reached is a retryable fault", async () => {
     const { send } = service(() => new TypeError("fetch failed"));
     await expect(
       azureTokens({ endpoint, env: workload(), fetch: send }).token(),
     ).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
   });
 
-  it("without its file or its ids says which", async () => {
+  it("without its file or its IDs names what is missing", async () => {
     const { send } = service(granted);
     const gone = workload({ AZURE_FEDERATED_TOKEN_FILE: join(folder, "gone") });
     await expect(azureTokens({ endpoint, env: gone, fetch: send }).token()).rejects.toThrow(
@@ -122,7 +125,7 @@ describe("Workload Identity", () => {
 });
 
 describe("a managed identity", () => {
-  it("is asked of the machine's metadata where no token file is named", async () => {
+  it("is requested from the machine's metadata if no token file is named", async () => {
     const { asked, send } = service(granted);
     const env = { AZURE_CLIENT_ID: "11111111-0000-4000-8000-000000000000" };
     expect(await azureTokens({ endpoint, env, fetch: send }).token()).toBe("token-1");
@@ -134,7 +137,7 @@ describe("a managed identity", () => {
   });
 });
 
-it("asks for no token where the endpoint is on loopback and no file is named", async () => {
+it("no token is requested for a loopback endpoint without a token file", async () => {
   const { asked, send } = service(granted);
   const local = parseApiEndpoint("--azure-endpoint", "http://127.0.0.1:1");
   expect(await azureTokens({ endpoint: local, env: {}, fetch: send }).token()).toBeUndefined();

@@ -11,7 +11,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 const startAt = instant(Date.UTC(2026, 10, 20));
 
 noticeSourceContract("Azure's Scheduled Events", async () => {
-  // The first answer may take 130 s, which are 13 here; a silent service must not be waited for.
+  // The first answer may take 130 s, about 3 s here; a silent service must not be waited for.
   const clock = new ScaledClock({ startAt, speed: 40 });
   const server = await new AzureMetadataServer(() => clock.now()).start();
   return {
@@ -41,7 +41,7 @@ noticeSourceContract("Azure's Scheduled Events", async () => {
 });
 
 describe("Azure's Scheduled Events", () => {
-  it("acknowledges one event by its id", async () => {
+  it("acknowledges one event by its ID", async () => {
     const clock = new ScaledClock({ startAt, speed: 10 });
     const server = await new AzureMetadataServer(() => clock.now()).start();
     const source = new AzureNoticeSource({ baseUrl: server.url, fetch, clock, rng: seededRng(1) });
@@ -50,7 +50,7 @@ describe("Azure's Scheduled Events", () => {
     await server.stop();
   });
 
-  it("does not take a neighbour's end for its own while it does not know its name", async () => {
+  it("does not take a neighbor's end for its own while its own name is unknown", async () => {
     const clock = new ScaledClock({ startAt, speed: 10 });
     const server = await new AzureMetadataServer(() => clock.now()).start();
     const preempt = { EventType: "Preempt", EventStatus: "Scheduled", NotBefore: "" } as const;

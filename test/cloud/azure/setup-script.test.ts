@@ -27,11 +27,11 @@ describe("the script of setup azure", () => {
   it.each([
     ["azure.sh", azureSetupScript(plain)],
     ["azure-undo.sh", azureUndoScript(plain)],
-  ])("is %s as people have read it", async (file, script) => {
+  ])("is the reviewed %s", async (file, script) => {
     await expect(script).toMatchFileSnapshot(`../../golden/setup/${file}`);
   });
 
-  it("is a script of bash, whatever was chosen", () => {
+  it("is valid bash, whatever is chosen", () => {
     for (const make of [azureSetupScript, azureUndoScript]) {
       for (const choice of [plain, whole]) {
         const run = spawnSync("bash", ["-n"], { input: make(choice), encoding: "utf8" });
@@ -54,7 +54,7 @@ describe("the script of setup azure", () => {
     ["namespace", "a]/b", "--namespace"],
     ["serviceAccount", "A", "--service-account"],
     ["kubeconfig", "a\u0000b", "--kubeconfig"],
-  ])("refuses the %s %j", (field, value, flag) => {
+  ])("rejects the %s %j", (field, value, flag) => {
     for (const make of [azureSetupScript, azureUndoScript]) {
       const run = () => make({ ...plain, [field]: value });
       expect(run).toThrow(expect.objectContaining({ code: "USAGE" }));

@@ -26,7 +26,7 @@ function look(providerID = providerIdOf("n1"), signal = never) {
   return world.pass(world.releaser.describe(providerID, signal));
 }
 
-/** Gives the tokens one after the other, the next one each time the last is dropped. */
+/** Returns the tokens in turn, the next one after each `forget`. */
 function tokensInTurn(...tokens: string[]): TokenSource {
   return {
     token: () => Promise.resolve(tokens[0]),
@@ -34,7 +34,7 @@ function tokensInTurn(...tokens: string[]): TokenSource {
   };
 }
 
-describe("a look at a machine", () => {
+describe("a read of a machine", () => {
   it.each([
     { name: "a dropped connection", fault: { kind: "Drop" } },
     { name: "an answer that is no JSON", fault: { kind: "Garbage" } },
@@ -45,12 +45,12 @@ describe("a look at a machine", () => {
     world.server.failNext(fault, { times: 3 });
     expect(await look()).toMatchObject({ kind: "Present" });
     expect(world.server.log).toHaveLength(4);
-    // The pauses double from half a second, and chance takes up to half of each away.
+    // The pauses double from half a second, and jitter takes up to half of each away.
     expect(world.clock.monotonic()).toBeGreaterThanOrEqual(1_750);
     expect(world.clock.monotonic()).toBeLessThanOrEqual(3_500);
   });
 
-  it("ends with a fault worth asking again when the fourth attempt fails too", async () => {
+  it("fails with a retryable fault if the fourth attempt fails too", async () => {
     await start();
     world.server.failNext({ kind: "Drop" }, { times: 4 });
     const work = look();
@@ -59,7 +59,7 @@ describe("a look at a machine", () => {
     expect(world.server.log).toHaveLength(4);
   });
 
-  it("gives a server that never answers 30 seconds an attempt", async () => {
+  it("waits 30 seconds per attempt for a server that never responds", async () => {
     await start();
     world.server.failNext({ kind: "Hang" }, { times: 4 });
     await expect(look()).rejects.toThrow("found no answer within 30 s");
@@ -74,7 +74,7 @@ describe("a look at a machine", () => {
     expect(world.server.log).toHaveLength(1);
   });
 
-  it("ends at once when the caller stops while the server hangs", async () => {
+  it("ends at once if the caller aborts while the server hangs", async () => {
     await start();
     world.server.failNext({ kind: "Hang" });
     const caller = new AbortController();
@@ -86,16 +86,16 @@ describe("a look at a machine", () => {
     expect(await outcome).toBe(reason);
   });
 
-  it("uses the connections of earlier looks", async () => {
+  it("reuses the connections of earlier reads", async () => {
     await start();
     for (let count = 0; count < 20; count++) await look();
-    // The pool may open a second one while the first is being given back.
+    // The pool may open a second one while the first is being returned.
     expect(world.server.connections).toBeLessThanOrEqual(2);
   });
 });
 
 describe("a 404", () => {
-  it("of the machine means that there is none", async () => {
+  it("of the machine means that it is absent", async () => {
     await start();
     expect(await look(providerIdOf("n2"))).toEqual({ kind: "Absent" });
   });
@@ -131,25 +131,25 @@ describe("a 404", () => {
 });
 
 describe("tokens", () => {
-  it("go with each request", async () => {
+  it("are sent with each request", async () => {
     await start({ tokens: tokensInTurn("good"), server: { tokens: ["good"] } });
     await look();
     expect(world.server.log[0]?.authorization).toBe("Bearer good");
   });
 
-  it("are fetched anew once when the cloud refuses one", async () => {
+  it("are fetched again once if the cloud rejects one", async () => {
     await start({ tokens: tokensInTurn("stale", "fresh"), server: { tokens: ["fresh"] } });
     expect(await look()).toMatchObject({ kind: "Present" });
     expect(world.server.log.map(({ status }) => status)).toEqual([401, 200]);
   });
 
-  it("that are refused twice end in a fault of the credentials", async () => {
+  it("that are rejected twice end in a credentials fault", async () => {
     await start({ tokens: tokensInTurn("bad", "worse", "worst"), server: { tokens: ["good"] } });
     await expect(look()).rejects.toMatchObject({ code: "CLOUD_CREDENTIALS", retryable: false });
     expect(world.server.log).toHaveLength(2);
   });
 
-  it("that never come count against the time of the request", async () => {
+  it("that never arrive count against the request's time limit", async () => {
     const tokens: TokenSource = {
       token: () => new Promise(() => undefined),
       forget: () => undefined,
@@ -163,7 +163,7 @@ describe("tokens", () => {
     expect(server.log).toEqual([]);
   });
 
-  it("are in no error, whatever goes wrong", async () => {
+  it("are in no error message, whatever goes wrong", async () => {
     const faults: ComputeFault[] = [
       { kind: "Drop" },
       { kind: "Hang" },
@@ -195,7 +195,7 @@ describe("an endpoint", () => {
     ["http://localhost:8090/", "http://localhost:8090", true],
     ["http://[::1]:8090", "http://[::1]:8090", true],
     ["https://127.0.0.1:8443", "https://127.0.0.1:8443", false],
-  ])("%s is taken as %s, plain loopback: %s", (text, baseUrl, loopback) => {
+  ])("%s is read as %s, plain loopback: %s", (text, baseUrl, loopback) => {
     expect(parseComputeEndpoint(text)).toEqual({ baseUrl, loopback });
   });
 
@@ -207,13 +207,13 @@ describe("an endpoint", () => {
     "http://127.0.0.1.example.com",
     "http://localhost.example.com",
     "https://host/?key=1",
-  ])("%j is refused, since a token would cross a network in clear text or go nowhere", (text) => {
+  ])("%j is rejected: a token would cross a network in clear text or go nowhere", (text) => {
     expect(() => parseComputeEndpoint(text)).toThrow(
       /^Cannot use --gcp-endpoint: found .*, expected an https URL, or http on a loopback address$/,
     );
   });
 
-  it("with a password in it is refused without repeating it", () => {
+  it("with a password is rejected without repeating it", () => {
     const parse = () => parseComputeEndpoint("https://me:hunter2@compute.googleapis.com");
     expect(parse).toThrow("found credentials in the URL");
     expect(parse).not.toThrow("hunter2");

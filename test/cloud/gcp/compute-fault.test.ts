@@ -10,7 +10,7 @@ function answerOf(status: number, reason: string, message = "Why") {
   return { status, body: { error: { code: status, message, errors: [{ reason, message }] } } };
 }
 
-describe("an answer that refuses", () => {
+describe("an error response", () => {
   it.each([
     [403, "rateLimitExceeded", "CLOUD_RATE_LIMITED", true],
     [403, "userRateLimitExceeded", "CLOUD_RATE_LIMITED", true],
@@ -29,18 +29,18 @@ describe("an answer that refuses", () => {
     [500, "internalError", "CLOUD_UNREACHABLE", true],
     [503, "backendError", "CLOUD_UNREACHABLE", true],
     [302, "", "CLOUD_UNREACHABLE", true],
-  ] as const)("%i %s is %s, worth asking again: %s", (status, reason, code, retryable) => {
+  ] as const)("%i %s is %s, retryable: %s", (status, reason, code, retryable) => {
     expect(faultOfAnswer(answerOf(status, reason), purpose)).toMatchObject({ code, retryable });
   });
 
-  it("is one sentence with what was done, found and wanted", () => {
+  it("becomes one sentence with the action, the problem and what is expected", () => {
     const answer = answerOf(400, "invalidResourceUsage", "Protected against deletion.");
     expect(faultOfAnswer(answer, purpose).message).toBe(
       "Cannot delete n1: Compute Engine answered 400 invalidResourceUsage (Protected against deletion), expected a machine without deletion protection",
     );
   });
 
-  it("names the permission that the message names, else the one that the call needs", () => {
+  it("names the permission in its message, or else the one that the call needs", () => {
     const said = "Required 'compute.instances.setMetadata' permission for 'projects/p'";
     expect(faultOfAnswer(answerOf(403, "forbidden", said), purpose).message).toContain(
       "expected the permission compute.instances.setMetadata",
@@ -51,7 +51,7 @@ describe("an answer that refuses", () => {
   });
 
   it.each([undefined, null, "text", [], {}, { error: "text" }, { error: { errors: "text" } }])(
-    "is read by its status alone when its body is %j",
+    "is read by its status alone if its body is %j",
     (body) => {
       expect(faultOfAnswer({ status: 503, body }, purpose).message).toBe(
         "Cannot delete n1: Compute Engine answered 503, expected an answer; retrying",
@@ -60,12 +60,12 @@ describe("an answer that refuses", () => {
   );
 });
 
-describe("an operation that is done", () => {
-  it("without an error did not fail", () => {
+describe("a finished operation", () => {
+  it("without an error is no fault", () => {
     expect(faultOfOperation(recorded.deleteInstances, purpose)).toBeUndefined();
   });
 
-  it("failed for good as the recorded one did", () => {
+  it("with the recorded error is a permanent fault", () => {
     expect(faultOfOperation(recorded.failedOperation, purpose)).toMatchObject({
       code: "CLOUD_REFUSED",
       retryable: false,
@@ -81,7 +81,7 @@ describe("an operation that is done", () => {
     ["RESOURCE_NOT_FOUND", 404, "CLOUD_REFUSED", true],
     ["INTERNAL_ERROR", 503, "CLOUD_UNREACHABLE", true],
     ["CONDITION_NOT_MET", undefined, "CLOUD_REFUSED", false],
-  ] as const)("with %s and %s is %s, worth asking again: %s", (reason, status, code, retryable) => {
+  ] as const)("with %s and %s is %s, retryable: %s", (reason, status, code, retryable) => {
     const operation = {
       status: "DONE",
       error: { errors: [{ code: reason, message: "Why" }] },
@@ -90,7 +90,7 @@ describe("an operation that is done", () => {
     expect(faultOfOperation(operation, purpose)).toMatchObject({ code, retryable });
   });
 
-  it("failed when only the HTTP status says so", () => {
+  it("is a fault if only its HTTP status says so", () => {
     const operation = { httpErrorStatusCode: 403, httpErrorMessage: "FORBIDDEN" };
     expect(faultOfOperation(operation, purpose)?.code).toBe("CLOUD_RIGHT_MISSING");
   });

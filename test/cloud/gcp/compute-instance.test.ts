@@ -24,7 +24,7 @@ describe("a providerID", () => {
     "gce://p/z/n1#x",
     "gce://p/z/n%2F1",
     "gce://p/z/N1",
-  ])("%j names none, and no request is made of it", (providerID) => {
+  ])("%j is rejected", (providerID) => {
     expect(() => instanceRefOf(providerID)).toThrow("expected gce://project/zone/instance");
   });
 });
@@ -43,11 +43,11 @@ describe("an instance", () => {
     ["DEPROVISIONING", "Leaving"],
     ["STOPPED", "Stopped"],
     ["TERMINATED", "Stopped"],
-  ])("with the status %s stands as %s", (status, stage) => {
+  ])("with the status %s has the stage %s", (status, stage) => {
     expect(readInstance({ id: "1", status })?.stage).toBe(stage);
   });
 
-  it("was born at its last start, or at its creation while it has not started", () => {
+  it("has its last start as launch time, or its creation if it has not started", () => {
     const creationTimestamp = "2019-03-27T21:12:30.713-07:00";
     const lastStartTimestamp = "2019-03-28T21:12:30.000-07:00";
     const made = { id: "1", status: "STAGING", creationTimestamp };
@@ -57,7 +57,7 @@ describe("an instance", () => {
   });
 
   it.each([{}, { id: 1, status: "RUNNING" }, { id: "", status: "RUNNING" }, { id: "1" }])(
-    "is none without an id and a status: %j",
+    "is not read without an ID and a status: %j",
     (body) => {
       expect(readInstance(body)).toBeUndefined();
     },
@@ -99,12 +99,12 @@ describe("the group of an instance", () => {
     "projects/601/zones/z/instanceGroups/g",
     "projects/601/zones/z/instanceGroupManagers/..",
     "projects/601/zones/../instanceGroupManagers/g",
-  ])("is unknown when created-by is %j", (value) => {
+  ])("is unknown if created-by is %j", (value) => {
     expect(groupFrom(value)).toBeUndefined();
   });
 
   it.each([undefined, {}, { items: "text" }, { items: [null, "text"] }])(
-    "is unknown when the metadata is %j",
+    "is unknown if the metadata is %j",
     (metadata) => {
       const instance = readInstance({ id: "1", status: "RUNNING", metadata });
       expect(instance?.group).toBeUndefined();

@@ -30,7 +30,7 @@ describe("launch times of Compute Engine machines", () => {
     return Array.from({ length: count }, (_, index) => world.addMachine(`n${index}`).providerID);
   }
 
-  it("of a thousand nodes cost two requests, with three fields of each machine", async () => {
+  it("of a thousand nodes take two list requests", async () => {
     const providerIDs = machines(1_000);
     expect((await read(providerIDs)).bornAt.size).toBe(1_000);
     expect(world.server.log.map(({ method, path }) => `${method} ${path}`)).toEqual(
@@ -39,14 +39,14 @@ describe("launch times of Compute Engine machines", () => {
     expect([...world.server.permissionsUsed]).toEqual(["compute.instances.list"]);
   });
 
-  it("of a few nodes leave out the others in their zone", async () => {
+  it("of a few nodes are requested without the other machines in their zone", async () => {
     const [first = "", second = ""] = machines(700);
     expect([...(await read([first, second])).bornAt.keys()]).toEqual([first, second]);
     expect(world.server.log).toHaveLength(1);
     expect(world.server.log[0]?.query.filter).toBe('(name = "n0") OR (name = "n1")');
   });
 
-  it("are told for one zone although another cannot be asked", async () => {
+  it("are returned for one zone even if another zone's list fails", async () => {
     const [here = ""] = machines(1);
     const there = "gce://project1/us-central1-f/n1";
     const refusal = { kind: "Refuse", status: 403, reason: "forbidden" } as const;
@@ -58,21 +58,21 @@ describe("launch times of Compute Engine machines", () => {
     ]);
   });
 
-  it("begin anew with a stop and a start, as the limit of 24 hours does", async () => {
+  it("start over with a stop and a start, as the 24-hour limit does", async () => {
     const machine = world.server.model.addMachine({ name: "n1", zone, group: world.group });
     machine.startedAt = plus(machine.createdAt, hours(5));
     const told = await read([`gce://project1/${zone}/n1`]);
     expect([...told.bornAt.values()]).toEqual([machine.startedAt]);
   });
 
-  it("send nothing for what is no machine's name", async () => {
+  it("are not requested for an invalid machine name", async () => {
     const told = await read([`gce://project1/${zone}/n1") OR (name = "n2`, "gce://p/z/../x"]);
     expect(told).toEqual({ bornAt: new Map(), faults: [] });
     expect(world.server.log).toEqual([]);
   });
 });
 
-it("launch times come out of any answer whatever as instants of machines asked for, or as a fault", async () => {
+it("any response yields launch times of the requested machine only, or a fault", async () => {
   const at = instant(Date.UTC(2026, 10, 20));
   const good = JSON.stringify({
     items: [

@@ -36,14 +36,14 @@ function release(
   return world.pass(world.releaser.release({ ...usual, ...request }, never));
 }
 
-/** The requests that asked for something, with what they carried. */
+/** The requests that change something, with their content. */
 function asks() {
   return world.server.log
     .filter(({ method, path }) => method !== "GET" && !path.endsWith("/wait"))
     .map(({ method, path, query, body }) => ({ method, path, query, body }));
 }
 
-it("createComputeEngine puts the parts together for an endpoint on loopback", async () => {
+it("createComputeEngine assembles a working client for a loopback endpoint", async () => {
   await start();
   const { id } = world.addMachine("n1");
   const { endpoint } = world.server;
@@ -53,7 +53,7 @@ it("createComputeEngine puts the parts together for an endpoint on loopback", as
   expect(world.server.log[0]?.authorization).toBeUndefined();
 });
 
-describe("which call lets a machine go", () => {
+describe("the call that releases a machine", () => {
   const instances = [`zones/${zone}/instances/n1`];
 
   it.each([
@@ -76,15 +76,18 @@ describe("which call lets a machine go", () => {
       ask: { method: "DELETE", path: `/zones/${zone}/instances/n1`, body: undefined },
       sizeAfter: 1,
     },
-  ] as const)("$mode asks once and leaves the group's target at $sizeAfter", async (row) => {
-    await start();
-    world.addMachine("n1");
-    expect(await release("n1", { mode: row.mode })).toEqual({ kind: "Released" });
-    expect(asks()).toEqual([{ ...row.ask, query: { requestId } }]);
-    expect(world.group.targetSize).toBe(row.sizeAfter);
-  });
+  ] as const)(
+    "for $mode is sent once and leaves the group's target size at $sizeAfter",
+    async (row) => {
+      await start();
+      world.addMachine("n1");
+      expect(await release("n1", { mode: row.mode })).toEqual({ kind: "Released" });
+      expect(asks()).toEqual([{ ...row.ask, query: { requestId } }]);
+      expect(world.group.targetSize).toBe(row.sizeAfter);
+    },
+  );
 
-  it("a machine of a regional group is asked for, and waited for, in the region", async () => {
+  it("for a machine of a regional group is sent to, and waited for in, the region", async () => {
     await start();
     const place = { scope: "regions", location: "us-central1" } as const;
     const group = world.server.model.addGroup({ ...place, name: "regional-grp" });
@@ -98,7 +101,7 @@ describe("which call lets a machine go", () => {
   });
 
   it.each(["Recreate", "Delete"] as const)(
-    "%s of a machine without a group is refused, naming the field and the fix",
+    "for %s of a machine without a group is rejected, naming the field and the fix",
     async (mode) => {
       await start();
       world.server.model.addMachine({ name: "n1", zone });
@@ -111,7 +114,7 @@ describe("which call lets a machine go", () => {
     },
   );
 
-  it("DeleteInstance needs no group", async () => {
+  it("for DeleteInstance needs no group", async () => {
     await start();
     world.server.model.addMachine({ name: "n1", zone });
     expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
@@ -120,8 +123,8 @@ describe("which call lets a machine go", () => {
 });
 
 describe("waiting", () => {
-  it("goes on until the machine is gone, not only until the group's operation is done", async () => {
-    // Scheduled after 1 s, gone 30 s later; the pauses between looks are at most 15 s.
+  it("lasts until the machine is gone, not only until the group's operation is done", async () => {
+    // Scheduled after 1 s, gone 30 s later; the pauses between polls are at most 15 s.
     await start();
     world.addMachine("n1");
     await release("n1");
@@ -129,23 +132,24 @@ describe("waiting", () => {
     expect(world.clock.monotonic()).toBeLessThanOrEqual(46_000);
   });
 
-  it("asks wait again every two minutes, as a request is held no longer", async () => {
+  it("repeats the wait call every two minutes, since a request is held no longer", async () => {
     await start({ server: { timings: { stopMs: minutes(5) } } });
     world.addMachine("n1");
     expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
-    // Held for 2, 2 and the last minute, apart by short pauses.
+    // Held for 2, 2 and the last minute, with short pauses in between.
     expect(world.acts().filter((act) => act.endsWith("/wait"))).toHaveLength(3);
   });
 
-  it("does not hammer a wait that answers at once", async () => {
+  it("does not hammer a wait call that returns at once", async () => {
     await start({ server: { waitHoldMs: seconds(0), timings: { stopMs: minutes(5) } } });
     world.addMachine("n1");
     expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
-    // Pauses of 4 to 8 s in the long run: at most 75 in five minutes, and some while they grow.
+    // Pauses of 4 to 8 s in the long run: at most 75 in five minutes, and a few more while they
+    // grow.
     expect(world.acts().filter((act) => act.endsWith("/wait")).length).toBeLessThan(80);
   });
 
-  it("trusts the machine when the cloud has forgotten the operation", async () => {
+  it("ends by the machine's state if the cloud has forgotten the operation", async () => {
     await start();
     world.addMachine("n1");
     const work = release("n1");
@@ -154,7 +158,7 @@ describe("waiting", () => {
     expect(await work).toEqual({ kind: "Released" });
   });
 
-  it("gives up after the limit, and says that asking again can help", async () => {
+  it("gives up after the limit with a retryable fault", async () => {
     await start({ goneWithinMs: minutes(3) });
     world.addMachine("n1");
     world.server.model.abandonMachine(zone, "n1");
@@ -166,8 +170,8 @@ describe("waiting", () => {
   });
 });
 
-describe("what stands there before the act", () => {
-  it("a machine that is stopping is waited for and not asked for", async () => {
+describe("before the act", () => {
+  it("a stopping machine is only waited for", async () => {
     await start();
     world.addMachine("n1");
     world.server.model.preempt(zone, "n1");
@@ -175,7 +179,7 @@ describe("what stands there before the act", () => {
     expect(world.acts()).toEqual([]);
   });
 
-  it("a machine that is stopped counts as gone", async () => {
+  it("a stopped machine counts as gone", async () => {
     await start();
     world.server.model.addMachine({ name: "n1", zone }).status = "TERMINATED";
     expect(await release("n1")).toEqual({ kind: "AlreadyGone" });
@@ -184,7 +188,7 @@ describe("what stands there before the act", () => {
     expect(await world.pass(state)).toMatchObject({ kind: "Present", running: false });
   });
 
-  it("a machine that its group starts again with the same id is a new boot and left alone", async () => {
+  it("a machine that its group restarts with the same ID is a new boot and skipped", async () => {
     await start();
     const machine = world.server.model.addMachine({ name: "n1", zone, group: world.group });
     machine.status = "STOPPING";
@@ -195,7 +199,7 @@ describe("what stands there before the act", () => {
     expect(world.acts()).toEqual([]);
   });
 
-  it("a new machine that came while the act was being retried is left alone", async () => {
+  it("a new machine that appeared during a retry is skipped", async () => {
     await start();
     world.addMachine("n1");
     const refusal = { kind: "Refuse", status: 403, reason: "rateLimitExceeded" } as const;
@@ -209,7 +213,7 @@ describe("what stands there before the act", () => {
   });
 });
 
-describe("faults that pass", () => {
+describe("temporary faults", () => {
   it.each([
     { name: "a rate limit as 403", status: 403, reason: "rateLimitExceeded" },
     { name: "a rate limit as 429", status: 429, reason: "rateLimitExceeded" },
@@ -217,7 +221,7 @@ describe("faults that pass", () => {
     { name: "a machine not ready", status: 400, reason: "resourceNotReady" },
     { name: "a 404 while the machine runs", status: 404, reason: "notFound" },
     { name: "an inner error", status: 503, reason: "backendError" },
-  ])("$name is tried again, after another look at machine and node", async ({ status, reason }) => {
+  ])("$name is retried after another check of machine and node", async ({ status, reason }) => {
     await start();
     world.addMachine("n1");
     world.server.failNext({ kind: "Refuse", status, reason }, { match: /^DELETE/ });
@@ -233,7 +237,7 @@ describe("faults that pass", () => {
     expect(sentBefore).toEqual([1, 3]);
   });
 
-  it("an answer that was lost does not make a second act", async () => {
+  it("a lost response does not cause a second act", async () => {
     await start();
     world.addMachine("n1");
     world.server.failNext({ kind: "DropAfter" }, { match: /^DELETE/ });
@@ -241,7 +245,7 @@ describe("faults that pass", () => {
     expect(asks()).toHaveLength(1);
   });
 
-  it("a 404 that stays while the machine runs is told, not believed", async () => {
+  it("a 404 that persists while the machine runs is reported, not believed", async () => {
     await start();
     const { providerID, id } = world.addMachine("n1");
     const refusal = { kind: "Refuse", status: 404, reason: "notFound" } as const;
@@ -251,14 +255,14 @@ describe("faults that pass", () => {
     expect(world.idOf(providerID)).toBe(id);
   });
 
-  it("an operation that failed is requested again under another request id", async () => {
+  it("a failed operation is requested again with another request ID", async () => {
     await start();
     world.addMachine("n1");
     const message = "The resource is not ready";
     const http = { httpStatus: 400, httpMessage: "BAD REQUEST" };
     world.server.model.failNextOperation({ code: "RESOURCE_NOT_READY", message, ...http });
     expect(await release("n1")).toEqual({ kind: "Released" });
-    // The last digit of the id counts the failures.
+    // The last group of the ID counts the failures.
     expect(asks().map(({ query }) => query.requestId)).toEqual([
       "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
       "6f9619ff-8b86-4d01-b42d-00cf4fc96500",
@@ -266,8 +270,8 @@ describe("faults that pass", () => {
   });
 });
 
-describe("refusals that stay", () => {
-  it("a success of the request is not taken for one of the operation", async () => {
+describe("permanent refusals", () => {
+  it("an accepted request whose operation fails is a refusal", async () => {
     await start();
     const { providerID, id } = world.addMachine("n1");
     world.server.model.failNextOperation({
@@ -292,7 +296,7 @@ describe("refusals that stay", () => {
     await expect(work).rejects.toThrow("expected a machine without deletion protection");
   });
 
-  it("a machine that its group does not know is refused", async () => {
+  it("a machine that its group does not know is rejected", async () => {
     await start();
     world.addMachine("n1");
     world.server.model.abandonMachine(zone, "n1");
@@ -314,7 +318,7 @@ describe("refusals that stay", () => {
   });
 
   it.each(["00000000-0000-0000-0000-000000000000", "departure-1", ""])(
-    "the request id %j is refused before anything is sent",
+    "the request ID %j is rejected before anything is sent",
     async (bad) => {
       await start();
       world.addMachine("n1");
@@ -325,7 +329,7 @@ describe("refusals that stay", () => {
   );
 });
 
-it("no mode needs a permission that the list does not give it", async () => {
+it("no mode uses a permission that is not listed for it", async () => {
   for (const mode of ["Recreate", "Delete", "DeleteInstance"] as const) {
     await start();
     world.addMachine("n1");
@@ -343,12 +347,12 @@ it.each([
   [0, uid],
   [1, "6f9619ff-8b86-4d01-b42d-00cf4fc96500"],
   [2, "6f9619ff-8b86-4d01-b42d-00cf4fc96501"],
-])("after %i failures the request id is %s", (failures, expected) => {
+])("after %i failures the request ID is %s", (failures, expected) => {
   expect(requestIdAfter(uid, failures)).toBe(expected);
   expect(() => checkRequestId(expected)).not.toThrow();
 });
 
-it("the count wraps round inside the last group", () => {
+it("the count wraps around within the last group of the ID", () => {
   const last = "6f9619ff-8b86-4d01-b42d-ffffffffffff";
   expect(requestIdAfter(last, 1)).toBe("6f9619ff-8b86-4d01-b42d-000000000000");
 });

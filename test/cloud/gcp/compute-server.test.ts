@@ -12,7 +12,7 @@ function recorded(file: string) {
 const operations: Record<string, Body[]> = recorded("operations-2019.json").operations;
 const autoscaler: Record<string, Body> = recorded("autoscaler-responses.json");
 
-/** The form of a value with what differs from one body to the next taken out. */
+/** The form of a value, with the parts masked that differ from body to body. */
 function formOf(value: unknown): string {
   if (typeof value !== "string") return typeof value;
   return value
@@ -24,7 +24,7 @@ function formOf(value: unknown): string {
     .replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-0[78]:00$/, "<instant>");
 }
 
-/** Every field of the recorded body is there and has its form. */
+/** Each of the recorded body's fields is there and has the same form. */
 function expectSameForm(body: Body, real: Body, fields: readonly string[]): void {
   for (const field of fields) expect(formOf(body[field]), field).toBe(formOf(real[field]));
 }
@@ -44,7 +44,7 @@ const operationFields = [
   "zone",
 ];
 
-describe("our Compute Engine server", () => {
+describe("the Compute Engine test server", () => {
   let world: ComputeWorld;
   beforeEach(async () => {
     world = await startComputeWorld();
@@ -56,7 +56,7 @@ describe("our Compute Engine server", () => {
     return (await world.pass(fetch(url).then((answer) => answer.json()))) as Body;
   }
 
-  it("writes an operation of its own with the fields and forms of a recorded stop", async () => {
+  it("writes an operation with the fields and forms of a recorded stop", async () => {
     const machine = world.addMachine("n1");
     const request = {
       mode: "DeleteInstance",
@@ -73,7 +73,7 @@ describe("our Compute Engine server", () => {
     expect(body.targetId).toBe(machine.id);
   });
 
-  it("writes a preemption as the recorded ones, in the system's name", async () => {
+  it("writes a preemption like the recorded ones, in the system's name", async () => {
     world.addMachine("n1");
     const { name } = world.server.model.preempt(zone, "n1");
     const body = await get(`/zones/${zone}/operations/${name}`);
@@ -90,7 +90,7 @@ describe("our Compute Engine server", () => {
     }
   });
 
-  it("writes a group and the operation of its deletion as the recorded ones", async () => {
+  it("writes a group like the recorded one", async () => {
     const group = await get(`/zones/${zone}/instanceGroupManagers/gke-pool-grp`);
     const realGroup = autoscaler.instanceGroupManager ?? {};
     const shared = Object.keys(realGroup).filter((field) => field !== "currentActions");
@@ -103,7 +103,7 @@ describe("our Compute Engine server", () => {
     for (const link of links) expect(group, link).toHaveProperty(link);
   });
 
-  it("answers the same request id with the operation that it began", async () => {
+  it("returns the same operation for the same request ID", async () => {
     world.addMachine("n1");
     const requestId = crypto.randomUUID();
     const path = `/zones/${zone}/instances/n1?requestId=${requestId}`;
@@ -114,7 +114,7 @@ describe("our Compute Engine server", () => {
     expect(second).toEqual(first);
   });
 
-  it("lets a recreated machine pass through STOPPING to a new id under the same name", async () => {
+  it("takes a recreated machine through STOPPING to a new ID under the same name", async () => {
     const { providerID, id } = world.addMachine("n1");
     const path = `zones/${zone}/instances/n1`;
     const act = { group: world.group, instances: [path], skipInvalid: false };
@@ -136,7 +136,7 @@ describe("our Compute Engine server", () => {
     expect(world.bornHere(providerID)).toBe(2);
   });
 
-  it("gives lists in pages", async () => {
+  it("returns lists in pages", async () => {
     for (const name of ["n1", "n2", "n3"]) world.addMachine(name);
     const first = await get(`/zones/${zone}/instances?maxResults=2`);
     expect(first.items).toHaveLength(2);

@@ -14,7 +14,7 @@ const loopback = parseComputeEndpoint("http://127.0.0.1:1");
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-gcp-"));
-  // A login of gcloud on the machine of whoever runs this must not be found.
+  // A gcloud login of the user who runs the tests must not be found.
   vi.stubEnv("HOME", folder);
   vi.stubEnv("CLOUDSDK_CONFIG", folder);
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "");
@@ -40,11 +40,11 @@ function faultOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe("without credentials", () => {
-  it("requests to a loopback endpoint go out without a token", async () => {
+  it("requests to a loopback endpoint need no token", async () => {
     expect(await googleTokens({ endpoint: loopback, keyFile: undefined }).token()).toBe(undefined);
   });
 
-  it("requests to the cloud are not made", async () => {
+  it("requests to the cloud fail for lack of a token", async () => {
     const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
     expect(await faultOf(tokens.token())).toMatchObject({
       code: "CLOUD_CREDENTIALS",
@@ -81,7 +81,7 @@ describe("in a cluster with Workload Identity", () => {
   });
   afterEach(() => new Promise((resolve) => metadata.close(resolve)));
 
-  it("the token comes from the metadata server, and is kept until it is refused", async () => {
+  it("the token comes from the metadata server, and is kept until it is rejected", async () => {
     const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
     expect(await tokens.token()).toBe("ya29.one");
     expect(await tokens.token()).toBe("ya29.one");
@@ -98,16 +98,16 @@ describe("in a cluster with Workload Identity", () => {
   it.each([
     ["refuses the connection", 0],
     ["answers 503", 503],
-  ])("a metadata server that %s may come back", async (_, status) => {
+  ])("a metadata server that %s is a retryable fault", async (_, status) => {
     answer = { status, body: "away" };
-    // As in a cluster: whether there is one at all is found out by asking it.
+    // As in a cluster: only a request shows whether there is a metadata server.
     vi.stubEnv("METADATA_SERVER_DETECTION", "");
     if (status === 0) vi.stubEnv("GCE_METADATA_HOST", "127.0.0.1:1");
     const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
     expect(await faultOf(tokens.token())).toMatchObject({ retryable: true });
   });
 
-  it("a service account that may not be used is a fault of the credentials", async () => {
+  it("a service account that may not be used is a credentials fault", async () => {
     answer = { status: 403, body: "forbidden" };
     const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
     expect(await faultOf(tokens.token())).toMatchObject({
@@ -119,7 +119,7 @@ describe("in a cluster with Workload Identity", () => {
 });
 
 describe("with a key file", () => {
-  it("of a federation, the outside token is exchanged for one in the one scope that is needed", async () => {
+  it("for a federation, the external token is exchanged for one with a single scope", async () => {
     let sent = new URLSearchParams();
     const exchange = createServer(async (request, response) => {
       sent = new URLSearchParams(await text(request));
@@ -140,7 +140,7 @@ describe("with a key file", () => {
         credential_source: { file: outside },
       }),
     );
-    // A key file that is named counts on loopback too.
+    // An explicit key file is used on loopback too.
     expect(await googleTokens({ endpoint: loopback, keyFile: path }).token()).toBe("ya29.two");
     expect(sent.get("subject_token")).toBe("outside");
     expect(sent.get("scope")).toBe("https://www.googleapis.com/auth/compute");
@@ -148,7 +148,7 @@ describe("with a key file", () => {
     await new Promise((resolve) => exchange.close(resolve));
   });
 
-  it("that is not there, the file is said to be unreadable", async () => {
+  it("that does not exist, the fault says that the file is unreadable", async () => {
     const path = join(folder, "none.json");
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", path);
     expect(await faultOf(googleTokens({ endpoint: cloud, keyFile: path }).token())).toMatchObject({
@@ -165,7 +165,7 @@ describe("with a key file", () => {
     ],
     ["of no known type", '{"type":"s3cret-s3cret"}'],
   ])(
-    "%s, the fault names the credentials and repeats nothing of the file",
+    "%s, the fault names the credentials and quotes nothing from the file",
     async (_name, content) => {
       const path = keyFile(content);
       const fault = await faultOf(googleTokens({ endpoint: cloud, keyFile: path }).token());

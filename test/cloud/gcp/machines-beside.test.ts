@@ -19,14 +19,14 @@ const beside = (...names: readonly string[]) =>
   world.pass(world.releaser.groupsOf(names.map(providerIdOf), never));
 
 describe("the group of a machine", () => {
-  it("is all of its machines that run, and no others", async () => {
+  it("is all its running machines, and no others", async () => {
     for (const name of ["n1", "n2", "n3"]) world.addMachine(name);
     world.server.model.addMachine({ name: "alone", zone });
     world.server.model.machine(zone, "n3").status = "STOPPING";
     expect(await beside("n1")).toEqual([providerIdOf("n1"), providerIdOf("n2")]);
   });
 
-  it("is asked for with permissions of the group modes", async () => {
+  it("is read with the permissions of the group modes", async () => {
     world.addMachine("n1");
     await beside("n1");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
@@ -34,7 +34,7 @@ describe("the group of a machine", () => {
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
   });
 
-  it("is empty for a machine without one, and for one that is gone", async () => {
+  it("is empty for a machine without a group, and for one that is gone", async () => {
     world.server.model.addMachine({ name: "alone", zone });
     expect(await beside("alone")).toEqual([]);
     expect(await beside("gone")).toEqual([]);
@@ -44,7 +44,7 @@ describe("the group of a machine", () => {
 describe("the groups of machines", () => {
   const calls = (part: string) => world.server.log.filter(({ path }) => path.includes(part)).length;
 
-  it("are all of theirs, each asked for once by one of its machines", async () => {
+  it("are all their groups, each requested once through one of its machines", async () => {
     const { model } = world.server;
     const groups = ["spot", "demand"].map((name) =>
       model.addGroup({ scope: "zones", location: zone, name }),
@@ -58,7 +58,7 @@ describe("the groups of machines", () => {
     expect([calls("listManagedInstances"), calls("/instances/")]).toEqual([2, 2]);
   });
 
-  it("are those of 20 at most", async () => {
+  it("are looked up for at most 20 machines", async () => {
     const names = Array.from({ length: 30 }, (_, place) => `pool${place}-aaaa`);
     for (const name of names) world.server.model.addMachine({ name, zone });
     await beside(...names);
@@ -66,7 +66,7 @@ describe("the groups of machines", () => {
   });
 });
 
-describe("the machines of a cluster of GKE", () => {
+describe("the machines of a GKE cluster", () => {
   const ofMain = { "goog-k8s-cluster-name": "main", "goog-k8s-cluster-location": "us-central1" };
   const elsewhere = "us-central1-b";
 
@@ -77,7 +77,7 @@ describe("the machines of a cluster of GKE", () => {
     }
   }
 
-  it("are all that run with its labels, in every zone and without a group, too", async () => {
+  it("are all running ones with its labels, in every zone and also without a group", async () => {
     addLabelled(ofMain, {}, ofMain, { "goog-k8s-cluster-name": "main-2" }, ofMain);
     world.server.model.addMachine({ name: "far", zone: elsewhere, labels: ofMain });
     world.server.model.addMachine({ name: "other", zone: "europe-west1-b" });
@@ -88,15 +88,15 @@ describe("the machines of a cluster of GKE", () => {
     ]);
   });
 
-  it("are not those of one of the same name in another location", async () => {
+  it("exclude those of a cluster with the same name in another location", async () => {
     const abroad = { ...ofMain, "goog-k8s-cluster-location": "europe-west1" };
-    // As an older Karpenter makes them, which names no location.
+    // As created by an older Karpenter, which sets no location.
     addLabelled(ofMain, abroad, { "goog-k8s-cluster-name": "main" });
     expect(await beside("n0")).toEqual(["n0", "n2"].map(providerIdOf));
     expect(await beside("n1")).toEqual(["n1", "n2"].map(providerIdOf));
   });
 
-  it("stand beside the group of one that has both, each once", async () => {
+  it("are added to the group of a machine that has both, each once", async () => {
     addLabelled(ofMain);
     const { group } = world;
     world.server.model.addMachine({ name: "both", zone, group, labels: ofMain });
@@ -109,7 +109,7 @@ describe("the machines of a cluster of GKE", () => {
     expect(await beside("n0")).toHaveLength(501);
   });
 
-  it("are asked for with permissions that every mode has", async () => {
+  it("are read with permissions that every mode has", async () => {
     addLabelled(ofMain);
     await beside("n0");
     const use = { mode: "None", regionalGroups: false, preemptionPoll: false } as const;
@@ -118,13 +118,13 @@ describe("the machines of a cluster of GKE", () => {
     expect(world.server.permissionsUsed.size).toBe(2);
   });
 
-  it("are not asked for by a label that could not be one", async () => {
+  it("are not requested by an invalid label", async () => {
     addLabelled({ "goog-k8s-cluster-name": '" OR name = "x' }, {});
     expect(await beside("n0")).toEqual([]);
     expect(world.server.log.map(({ path }) => path)).not.toContain("/aggregated/instances");
   });
 
-  it("are no list where Compute Engine answers with something else", async () => {
+  it("cannot be read if Compute Engine returns no list", async () => {
     addLabelled(ofMain);
     const text = JSON.stringify({ items: "none" });
     world.server.failNext({ kind: "Text", text }, { times: 4, match: /aggregated/ });

@@ -40,7 +40,7 @@ noticeSourceContract("Compute Engine's metadata server", async () => {
   };
 });
 
-describe("the hanging requests to Compute Engine's metadata server", () => {
+describe("hanging requests to Compute Engine's metadata server", () => {
   let clock: ScaledClock;
   let server: GcpMetadataServer;
   let ending: AbortController;
@@ -72,15 +72,15 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
     return waitUntil(async () => look(), { what, timeoutMs: 15_000, intervalMs: 2 });
   }
 
-  it("holds one request open on each value and asks no more while nothing changes", async () => {
+  it("stay open, one per value, with no further ones while nothing changes", async () => {
     listen();
     await until("both requests hang", () => server.held === 2);
-    // Two first looks, two that hang, one for the length of the notice.
+    // Two first reads, two hanging requests, one for the length of the notice.
     expect(server.seen).toHaveLength(5);
     expect(server.seen.at(-1)?.url).toContain("last_etag=etag-");
   });
 
-  it("tells a change within the time of a request, not of a poll", async () => {
+  it("return a change within half a second, not after a poll interval", async () => {
     listen();
     await until("both requests hang", () => server.held === 2);
     const changedMs = performance.now();
@@ -89,7 +89,7 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
     expect(performance.now() - changedMs).toBeLessThan(500);
   });
 
-  it("keeps a preemption when the maintenance event says that there is none", async () => {
+  it("keep a preemption when the maintenance event becomes NONE", async () => {
     server.set("instance/preempted", "TRUE");
     listen();
     await until("both requests hang", () => server.held === 2);
@@ -106,7 +106,7 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
     expect(preempted.every((one) => one.reading.notices.length === 1)).toBe(true);
   });
 
-  it("takes the longer notice that the owner wrote into the machine's metadata", async () => {
+  it("use the longer notice that the owner wrote into the machine's metadata", async () => {
     server.set("instance/attributes/lastcall-preemption-notice", "120s");
     listen();
     await until("the attribute was read", () =>

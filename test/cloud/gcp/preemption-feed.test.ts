@@ -16,11 +16,11 @@ const listPath = `/zones/${zone}/operations`;
 let world: ComputeWorld;
 let stop: AbortController;
 let running: Promise<void>;
-/** The machines told of, each with the seconds on the clock. */
+/** The reported machines, each with the seconds on the clock. */
 let heard: string[];
 let words: InstanceNotice[];
 let troubles: LastcallError[];
-/** What the listener answers; a test may have it fail. */
+/** The listener's result; a test may make it fail. */
 let answer: () => Promise<"Taken" | "NoNode">;
 let nodes: readonly string[];
 
@@ -55,7 +55,7 @@ function listen(): void {
   running = new PreemptionFeed(options).run(listener, stop.signal);
 }
 
-/** Lets the clock go on to this many seconds after the start of the world. */
+/** Advances the clock to this many seconds after the world's start. */
 function until(atSeconds: number): Promise<void> {
   return world.passUntil(() => world.clock.monotonic() >= atSeconds * 1000);
 }
@@ -65,7 +65,7 @@ function polls(path = listPath): number {
 }
 
 describe("the preemptions of a zone", () => {
-  it("are told once each, with the power's going as the deadline", async () => {
+  it("are reported once each, with the loss of power as the deadline", async () => {
     listen();
     await until(11);
     const { insertAt, name } = world.server.model.preempt(zone, "n2");
@@ -84,7 +84,7 @@ describe("the preemptions of a zone", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("are asked for with one request of one right a round", async () => {
+  it("are polled with one request per round and with one permission", async () => {
     listen();
     await until(60);
     expect(polls()).toBeGreaterThanOrEqual(6);
@@ -96,7 +96,7 @@ describe("the preemptions of a zone", () => {
     });
   });
 
-  it("of the last minute are told at the start, and none from before", async () => {
+  it("of the last minute are reported at the start, and none from before", async () => {
     world.server.model.preempt(zone, "n1");
     await world.pass(world.clock.sleep(seconds(61)));
     world.server.model.preempt(zone, "n2");
@@ -106,7 +106,7 @@ describe("the preemptions of a zone", () => {
     expect(heard).toEqual(["111 n2"]);
   });
 
-  it("are all told when a whole zone goes at once", async () => {
+  it("are all reported when a whole zone is preempted at once", async () => {
     const many = Array.from({ length: 700 }, (_, index) => `m${index}`);
     for (const name of many) world.server.model.addMachine({ name, zone });
     listen();
@@ -117,7 +117,7 @@ describe("the preemptions of a zone", () => {
     expect(words).toHaveLength(700);
   });
 
-  it("that could not be written down are told again, for a minute", async () => {
+  it("that could not be recorded are reported again", async () => {
     answer = () => Promise.reject(new LastcallError("API_UNREACHABLE", "the API server is away"));
     listen();
     await until(11);
@@ -130,7 +130,7 @@ describe("the preemptions of a zone", () => {
     expect(heard).toEqual(["20 n1", "30 n1", "40 n1", "50 n1"]);
   });
 
-  it("are asked for in no zone without a node, and in a new one from its first node on", async () => {
+  it("are polled in no zone without a node, and in a new zone from its first node on", async () => {
     nodes = [];
     listen();
     await until(25);
@@ -142,8 +142,8 @@ describe("the preemptions of a zone", () => {
   });
 });
 
-describe("a zone that cannot be asked", () => {
-  it("does not keep the words of another", async () => {
+describe("a zone that cannot be polled", () => {
+  it("does not delay the notices of another zone", async () => {
     nodes = [...nodes, `gce://project1/${otherZone}/n9`];
     const match = new RegExp(otherZone);
     world.server.failNext({ kind: "Hang" }, { match, times: 99 });
@@ -154,7 +154,7 @@ describe("a zone that cannot be asked", () => {
     expect(heard).toEqual(["20 n1"]);
   });
 
-  it("is asked less and less often, and its words come once it answers", async () => {
+  it("is polled less and less often, and its notices are reported once it responds", async () => {
     world.server.deny("compute.zoneOperations.list");
     listen();
     await until(600);
@@ -169,7 +169,7 @@ describe("a zone that cannot be asked", () => {
   });
 });
 
-it("a preemption of which an outage has kept us is not told when its machine is long gone", async () => {
+it("a preemption missed in an outage is not reported once its machine is long gone", async () => {
   listen();
   await until(11);
   world.server.failNext({ kind: "Drop" }, { match: /operations/, times: 1_000 });
@@ -195,7 +195,7 @@ describe("an operation", () => {
   const ref = { project: "first-220321", zone: "us-central1-c", at };
   const [real = {}] = recorded.operations["compute.instances.preempted"] ?? [];
 
-  it("as recorded names the machine and the moment", () => {
+  it("as recorded names the machine and the time", () => {
     const noticedAt = Date.parse("2019-03-27T21:55:16.317-07:00");
     expect(readPreemption(real, ref)).toMatchObject({
       kind: "Preempted",
@@ -211,7 +211,7 @@ describe("an operation", () => {
   });
 
   it.each(Object.keys(recorded.operations).filter((type) => !type.endsWith("preempted")))(
-    "of the type %s is none",
+    "of the type %s is no preemption",
     (type) => {
       for (const one of recorded.operations[type] ?? []) {
         expect(readPreemption(one, ref)).toEqual({ kind: "Other" });
@@ -237,7 +237,7 @@ describe("an operation", () => {
     });
   });
 
-  it("of any form whatever is read, and never as another machine's or another time's", () => {
+  it("of any form is never read as another zone's or a later one", () => {
     fc.assert(
       fc.property(foreignText([JSON.stringify(real)]), (text) => {
         const item = objectOf(text);
@@ -263,7 +263,7 @@ function objectOf(text: string): Record<string, unknown> {
   }
 }
 
-it("a list of any form whatever ends no listening", async () => {
+it("a list of any form does not end the feed", async () => {
   const sample = JSON.stringify({
     items: recorded.operations["compute.instances.preempted"],
     nextPageToken: "more",

@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 let world: ComputeWorld;
 afterEach(() => world.close());
 
-/** A world with the machine n1, in the group of the world. */
+/** A world with the machine n1 in its group. */
 async function start(options?: ComputeWorldOptions): Promise<ComputeWorld> {
   world = await startComputeWorld(options);
   world.addMachine("n1");
@@ -27,13 +27,13 @@ function check(mode: ReleaseQuestion["mode"] = "Recreate", name = "n1"): Promise
 const inGroup = `projects/project1/zones/${zone}/instanceGroupManagers/gke-pool-grp`;
 const onInstance = `projects/project1/zones/${zone}/instances/n1`;
 
-describe("a permission that is missing", () => {
+describe("a missing permission", () => {
   it.each([
     ["Recreate", "compute.instanceGroupManagers.update", inGroup],
     ["Delete", "compute.instanceGroupManagers.update", inGroup],
     ["DeleteInstance", "compute.instances.delete", onInstance],
     ["Recreate", "compute.zoneOperations.get", `projects/project1/zones/${zone}/operations`],
-  ] as const)("is named before anything is asked for: %s, %s", async (mode, permission, place) => {
+  ] as const)("is named before anything is changed: %s, %s", async (mode, permission, place) => {
     await start();
     world.server.deny(permission);
     expect(await check(mode)).toEqual({
@@ -45,14 +45,14 @@ describe("a permission that is missing", () => {
     expect(world.asked()).toBe(0);
   });
 
-  it("of the look itself is a fault that asking again cannot help", async () => {
+  it("to read the machine is a permanent fault", async () => {
     await start();
     world.server.deny("compute.instances.get");
     await expect(check()).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING", retryable: false });
   });
 });
 
-describe("a permission that cannot be asked for", () => {
+describe("a permission that cannot be tested", () => {
   it.each([
     ["the right to ask is missing", () => world.server.deny("compute.instanceGroupManagers.list")],
     [
@@ -62,20 +62,20 @@ describe("a permission that cannot be asked for", () => {
         world.server.failNext(fault, { times: 100, match: /testIamPermissions/ });
       },
     ],
-  ])("is unknown, and stands in nobody's way: %s", async (_, make) => {
+  ])("is unknown and blocks nothing: %s", async (_, make) => {
     await start();
     make();
     expect(await check()).toEqual({ kind: "Possible", permission: "Unknown" });
   });
 
-  it("because the cloud is away in mid-question is no answer at all", async () => {
+  it("because the cloud fails halfway is a retryable fault", async () => {
     await start();
     world.server.failNext({ kind: "Drop" }, { times: 100, match: /testIamPermissions/ });
     await expect(check()).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
   });
 });
 
-describe("a machine that no permission would help", () => {
+describe("a machine that no permission would make releasable", () => {
   it.each(["Recreate", "Delete"] as const)("%s: has no group", async (mode) => {
     await start();
     world.server.model.addMachine({ name: "alone", zone });
@@ -94,7 +94,7 @@ describe("a machine that no permission would help", () => {
     expect(await check("DeleteInstance", "kept")).toEqual({ kind: "Impossible", problem });
   });
 
-  it("is named by no providerID of Compute Engine", async () => {
+  it("has the providerID of another cloud", async () => {
     await start();
     const providerID = "aws:///eu-west-1a/i-0abc";
     const work = world.releaser.check({ providerID, mode: "Recreate" }, never);
@@ -102,7 +102,7 @@ describe("a machine that no permission would help", () => {
   });
 });
 
-it("a machine that has stopped needs no permission any more", async () => {
+it("a machine that is stopping needs no permission", async () => {
   await start();
   for (const permission of ["compute.instanceGroupManagers.update", "compute.zoneOperations.get"]) {
     world.server.deny(permission);
@@ -111,7 +111,7 @@ it("a machine that has stopped needs no permission any more", async () => {
   expect(await check()).toMatchObject({ kind: "Possible" });
 });
 
-it("the question costs three requests, none of which acts", async () => {
+it("the check takes three requests, none of which changes anything", async () => {
   await start();
   await check();
   const asked = world.server.log.map(({ method, path }) => `${method} ${path}`);

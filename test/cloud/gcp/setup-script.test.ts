@@ -26,11 +26,11 @@ describe("the script of setup gcp", () => {
   it.each([
     ["gcp-direct.sh", plain],
     ["gcp-service-account.sh", whole],
-  ])("is %s as people have read it", async (file, choice) => {
+  ])("is the reviewed %s", async (file, choice) => {
     await expect(setupScript(choice)).toMatchFileSnapshot(`../../golden/setup/${file}`);
   });
 
-  it("is a script of bash, whatever was chosen", () => {
+  it("is valid bash, whatever is chosen", () => {
     for (const release of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
       for (const regionalGroups of [true, false]) {
         for (const choice of [plain, whole]) {
@@ -69,7 +69,7 @@ describe("the script of setup gcp", () => {
     ["DeleteInstance", true, false, ["instances.delete", "zoneOperations.get"]],
     ["None", false, true, ["zoneOperations.list"]],
   ] as const)(
-    "for %s (regional groups: %s, preemptions: %s) grants what that needs",
+    "for %s (regional groups: %s, preemptions: %s) grants exactly what that needs",
     (release, regionalGroups, preemptionPoll, more) => {
       const script = setupScript({ ...plain, release, regionalGroups, preemptionPoll });
       const granted = /^permissions='(.*)'$/m.exec(script)?.[1]?.split(",");
@@ -91,13 +91,13 @@ describe("the script of setup gcp", () => {
     ["context", "a\nb", "--context"],
     ["context", "a\u202eb", "--context"],
     ["kubeconfig", "a\u0000b", "--kubeconfig"],
-  ])("refuses the %s %j", (field, value, flag) => {
+  ])("rejects the %s %j", (field, value, flag) => {
     const make = () => setupScript({ ...plain, [field]: value });
     expect(make).toThrow(expect.objectContaining({ code: "USAGE" }));
     expect(make).toThrow(`Cannot use ${flag}: found ${JSON.stringify(value)}, expected `);
   });
 
-  it.each(["name", "location"])("refuses a cluster with an odd %s", (field) => {
+  it.each(["name", "location"])("rejects a cluster with an invalid %s", (field) => {
     const cluster = { name: "main", location: "europe-west1", [field]: "$(id)" };
     expect(() => setupScript({ ...plain, cluster })).toThrow(/^Cannot use --(cluster|location): /);
   });

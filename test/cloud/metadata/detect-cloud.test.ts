@@ -20,28 +20,28 @@ const servers = [
   ["azure", AzureMetadataServer],
 ] as const;
 
-describe("the search for the cloud", () => {
-  it.each(servers)("knows %s by its own answer", async (cloud, Server) => {
+describe("cloud detection", () => {
+  it.each(servers)("recognizes %s by its own response", async (cloud, Server) => {
     server = await new Server(() => clock.now()).start();
-    // By the real clock: on a busy machine a tenth of a timeout is too little for an answer.
+    // By the real clock: on a busy machine a tenth of a timeout is too short for a response.
     const patient = { baseUrl: server.url, fetch, clock: realClock };
     expect(await detectCloud(patient, never)).toBe(cloud);
   });
 
-  it.each(illnesses)("takes a service that is ill for no cloud: %s", async (illness) => {
+  it.each(illnesses)("takes a faulty service for no cloud: %s", async (illness) => {
     server = await new AwsMetadataServer(() => clock.now()).start();
     server.fallIll(illness);
     expect(await detectCloud({ baseUrl: server.url, fetch, clock }, never)).toBeUndefined();
   });
 
-  it("finds none where nobody listens", async () => {
+  it("finds no cloud if nothing listens", async () => {
     server = await new AwsMetadataServer(() => clock.now()).start();
     const baseUrl = server.url;
     await server.stop();
     expect(await detectCloud({ baseUrl, fetch, clock }, never)).toBeUndefined();
   });
 
-  it("ends with the reason of its signal", async () => {
+  it("fails with its signal's reason", async () => {
     const ended = AbortSignal.abort(new Error("enough"));
     const asked = detectCloud({ baseUrl: "http://127.0.0.1:9", fetch, clock }, ended);
     await expect(asked).rejects.toThrow("enough");

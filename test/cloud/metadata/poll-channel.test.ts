@@ -13,7 +13,7 @@ describe("a channel that fails", () => {
   it.each([
     ["for an hour with the same words", () => new LastcallError("CLOUD_UNREACHABLE", "Cannot ask")],
     ["by a defect of ours", () => new TypeError("undefined is not a function")],
-  ])("%s is asked every second as at first, and then heard", async (_, fault) => {
+  ])("%s is polled every second throughout, and read once it recovers", async (_, fault) => {
     const clock = new ManualClock();
     const heard: NoticeSourceReading[] = [];
     let troubles = 0;
@@ -37,7 +37,7 @@ describe("a channel that fails", () => {
     const ending = new AbortController();
     const running = followChannel(channel, { sink, clock, rng: () => 0.5 }, ending.signal);
     await clock.advance(3_600_000);
-    // At once, and after each second.
+    // At once, and then every second.
     expect(troubles).toBe(3601);
     isAway = false;
     await clock.advance(1000);

@@ -9,7 +9,9 @@ const never = new AbortController().signal;
 const late = new LastcallError("CLOUD_REFUSED", "Cannot release: still there", { retryable: true });
 const locked = new LastcallError("CLOUD_CREDENTIALS", "Cannot look: the token has expired");
 
-/** A machine that stands as the list says, look by look, and from then on as its last entry. */
+/**
+ * Releases a machine whose state follows the list, poll by poll, and then stays at its last entry.
+ */
 async function release(looks: readonly (Standing | LastcallError)[], onAct = () => {}) {
   const clock = new ManualClock();
   let round = 0;
@@ -62,7 +64,7 @@ describe("a fault of a release", () => {
   });
 });
 
-describe("a machine that was leaving without a request of ours", () => {
+describe("a machine that was already leaving before it was released", () => {
   it.each([
     ["is asked for where that is called off", ["Leaving", "Leaving", "Staying", "Staying"], 1],
     ["is not asked for where it goes", ["Leaving", "Leaving", "Leaving", "Leaving"], 0],
@@ -75,7 +77,7 @@ describe("a machine that was leaving without a request of ours", () => {
     expect(ended).toBe("Released");
   });
 
-  it("is asked for once more only, while its cloud still shows it as it was", async () => {
+  it("is requested only once while its cloud still shows the old state", async () => {
     let acts = 0;
     const looks = [
       "Leaving",

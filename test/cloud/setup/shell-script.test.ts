@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { shellQuoted } from "../../../src/cloud/setup/shell-script.ts";
 
-it("a quoted text comes out of the shell as it went in", () => {
+it("shellQuoted passes any text through the shell unchanged", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 40 }), (given) => {
       const texts = given.map((one) => one.replaceAll("\u0000", ""));

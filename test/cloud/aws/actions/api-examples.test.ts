@@ -26,10 +26,12 @@ import { NetworkServer } from "../../../support/network-server.ts";
 useAwsEnvironment();
 const settings = { region: "us-west-2", maxAttempts: 1 };
 
-/** Members of answers that AWS has added since its examples were written. */
+/** Response members that AWS added after it wrote its examples. */
 const newerThanExamples = new Set(["TargetGroups.0.TargetType"]);
 
-/** Where an answer holds values: `TargetGroups.0.Port`; of a list its first alone. */
+/**
+ * The paths of a response's values, such as `TargetGroups.0.Port`; of a list only its first item.
+ */
 function placesIn(value: unknown, at = ""): readonly string[] {
   if (Array.isArray(value)) return value.length === 0 ? [] : placesIn(value[0], `${at}.0`);
   if (typeof value !== "object" || value === null || value instanceof Date) return [at.slice(1)];
@@ -38,7 +40,7 @@ function placesIn(value: unknown, at = ""): readonly string[] {
   );
 }
 
-/** Each value that ours answers stands in AWS' own example as well, of the same type. */
+/** Every value in the server's response is also in AWS's own example. */
 function expectForm(answer: unknown, example: unknown): void {
   const known = new Set(placesIn(example));
   const ours = placesIn(answer).filter((place) => !newerThanExamples.has(place));
@@ -46,7 +48,7 @@ function expectForm(answer: unknown, example: unknown): void {
   expect(ours.filter((place) => !known.has(place))).toEqual([]);
 }
 
-describe("our servers of AWS' APIs answer as AWS' examples do", () => {
+describe("the test servers respond as in AWS's examples for", () => {
   it("Elastic Load Balancing", async () => {
     const server = await new LoadBalancerServer().start();
     const client = new ElasticLoadBalancingV2Client({ ...settings, endpoint: server.url });

@@ -11,7 +11,7 @@ import { waitUntil } from "../../../support/wait-until.ts";
 const never = new AbortController().signal;
 useAwsEnvironment();
 
-describe("a machine that is taken out of its groups", () => {
+describe("a machine that is deregistered from its groups", () => {
   let stage: TargetStage;
   let balancers: LoadBalancerServer;
   let ec2: NetworkServer;
@@ -32,7 +32,7 @@ describe("a machine that is taken out of its groups", () => {
   const addGroups = (count: number, drainMs?: number) => stage.addGroups(count, drainMs);
   const standing = () => stage.standing();
 
-  it("leaves each by one call, and nothing is asked of any group", async () => {
+  it("leaves each group with one call, and no group is read for that", async () => {
     addGroups(5);
     balancers.addGroup("other", { targets: [{ id: ec2.addInstance(2).id, port: 80 }] });
     await run({ machine: "i-00000000000000099" });
@@ -44,7 +44,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toHaveLength(1);
   });
 
-  it("is not asked for its addresses where no group holds any", async () => {
+  it("needs no lookup of its addresses if no group holds addresses", async () => {
     addGroups(2);
     await run({ machine: "i-00000000000000099" });
     const looks = stage.addressLooks;
@@ -52,7 +52,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(stage.addressLooks).toBe(looks);
   });
 
-  it("is asked for its addresses once, before its first change and for that", async () => {
+  it("has its addresses looked up once, before its first change", async () => {
     ec2.addInterface(instance);
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
     await run({ machine: "i-00000000000000099" });
@@ -61,7 +61,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(stage.addressLooks).toBe(looks + 1);
   });
 
-  it("is asked for its addresses late where a group that holds some is new", async () => {
+  it("has its addresses looked up later if a new group holds addresses", async () => {
     ec2.addInterface(instance);
     addGroups(1);
     await stage.readLongAgo();
@@ -70,7 +70,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("leaves a group with all of its ports by one call", async () => {
+  it("leaves a group on all its ports with one call", async () => {
     const ports = [80, 766].map((port) => ({ id: instance.id, port }));
     balancers.addGroup("web", { targets: [...ports] });
     await run();
@@ -78,7 +78,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("leaves together with the others that are taken with it", async () => {
+  it("shares calls with others: 50 machines leave a group with two calls", async () => {
     const others = Array.from({ length: 50 }, (_, place) => ec2.addInstance(place + 10));
     const targets = others.map(({ id }) => ({ id, port: 80 }));
     balancers.addGroup("web", { targets });
@@ -87,7 +87,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(balancers.count("DeregisterTargets")).toBe(2);
   });
 
-  it("gives what it takes to come back, and changes nothing for it", async () => {
+  it("has its undo data prepared without a change", async () => {
     addGroups(1);
     balancers.addClassic("classic", [instance.id]);
     expect(await prepare()).toEqual({
@@ -99,7 +99,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(balancers.classics[0]?.instances.size).toBe(0);
   });
 
-  it("is taken out by the next leader, which goes by the record of the first", async () => {
+  it("is deregistered by the next leader, from the first leader's record", async () => {
     addGroups(2);
     const { undo } = await run();
     // The first leader died after its first call.
@@ -109,7 +109,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("is left to the label where the controller of load balancers owns the group", async () => {
+  it("is left to the label in a group that the load balancer controller owns", async () => {
     const tags = { "elbv2.k8s.aws/cluster": "main" };
     const owned = balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
     addGroups(1);
@@ -125,13 +125,13 @@ describe("a machine that is taken out of its groups", () => {
     ]);
   });
 
-  it("has nothing on record where the controller of load balancers owns every group", async () => {
+  it("has no undo data if the load balancer controller owns every group", async () => {
     const tags = { "elbv2.k8s.aws/cluster": "main" };
     balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
     expect(await prepare()).toBeUndefined();
   });
 
-  it("leaves a group whose owner cannot be read, says so, and is known for it before any notice", async () => {
+  it("leaves a group whose owner cannot be read, which the check reports beforehand", async () => {
     addGroups(2);
     balancers.denied.add("DescribeTags");
     expect(
@@ -146,29 +146,29 @@ describe("a machine that is taken out of its groups", () => {
     expect(undo?.targets).toHaveLength(2);
     balancers.denied.clear();
     await clock.advance(31_000);
-    // A machine that is in no group has it read again.
+    // A machine that is in no group triggers another read.
     await run({ machine: "i-00000000000000099" });
     expect(
       await stage.runner.check({ kind: "deregisterTargets", wait: true }, never),
     ).toBeUndefined();
   });
 
-  it("is waited for until its connections have drained", async () => {
+  it("is waited for until its connections are drained", async () => {
     addGroups(2, 20_000);
     expect(await runThrough({ waitMs: 60_000 })).toBe("out of 2 groups");
-    // After the 20 seconds, and at the latest one look later.
+    // After the 20 seconds, and at most one poll later.
     expect(clock.monotonic()).toBeGreaterThanOrEqual(20_000);
     expect(clock.monotonic()).toBeLessThan(30_000);
   });
 
-  it("is waited for until a moment before its time is up", async () => {
+  it("is waited for until just before its time is up", async () => {
     addGroups(1, 300_000);
     expect(await runThrough({ waitMs: 30_000 })).toBe("out of 1 group, 1 of 1 still draining");
     expect(clock.monotonic()).toBeGreaterThanOrEqual(29_000);
     expect(clock.monotonic()).toBeLessThan(30_000);
   });
 
-  it("leaves them all with others at AWS' own limits, and each by one call that was taken", async () => {
+  it("leaves 20 groups with 9 others within AWS's rate limits, with no repeated call", async () => {
     const others = Array.from({ length: 9 }, (_, place) => ec2.addInstance(place + 10));
     for (let place = 0; place < 20; place += 1) {
       const targets = [instance, ...others].map(({ id }) => ({ id, port: 80 }));
@@ -195,7 +195,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(taken.length).toBeLessThanOrEqual(40);
   });
 
-  it("is not taken out again of groups that an attempt before has had it taken out of", async () => {
+  it("is not deregistered again from groups that an earlier attempt has covered", async () => {
     addGroups(3);
     balancers.addClassic("classic", [instance.id]);
     await run({ machine: "i-00000000000000099" });
@@ -209,7 +209,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(balancers.count("DeregisterTargets")).toBe(3);
   });
 
-  it("comes back while it runs", async () => {
+  it("is registered again while it runs", async () => {
     addGroups(2);
     balancers.addClassic("classic", [instance.id]);
     const { undo } = await run();
@@ -218,12 +218,12 @@ describe("a machine that is taken out of its groups", () => {
     expect([...(balancers.classics[0]?.instances ?? [])]).toEqual([instance.id]);
   });
 
-  it("is taken out again at the next notice, in the groups to which it came back", async () => {
+  it("is deregistered at the next notice from the groups that it rejoined", async () => {
     const tags = { "elbv2.k8s.aws/cluster": "main" };
     balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
     addGroups(1);
     const { undo } = await run();
-    // What is read now does not hold it any more.
+    // A read now does not find it any more.
     await clock.advance(31_000);
     await run({ machine: "i-00000000000000099" });
     const reads = balancers.count("DescribeTargetHealth");
@@ -235,7 +235,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([`${instance.id}:80`]);
   });
 
-  it("does not come back once it has ended", async () => {
+  it("is not registered again once it is shutting down", async () => {
     addGroups(1);
     const { undo } = await run();
     instance.state = "shutting-down";
@@ -243,7 +243,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("comes back without the addresses that its pods have given up", async () => {
+  it("is registered again without addresses that its pods no longer have", async () => {
     ec2.addInterface(instance);
     const targets = ["10.0.1.7", "10.0.1.8"].map((id) => ({ id, port: 8080 }));
     balancers.addGroup("pods", { type: "ip", targets });
@@ -253,7 +253,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual(["10.0.1.7:8080"]);
   });
 
-  it("leaves the other groups where one refuses", async () => {
+  it("leaves the other groups if one denies the call", async () => {
     addGroups(2);
     balancers.addClassic("classic", [instance.id]);
     balancers.denied.add("DeregisterInstancesFromLoadBalancer");
@@ -261,7 +261,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("says that it may be in more groups, after it has left those that are known", async () => {
+  it("leaves the known groups, then fails since it may be in others", async () => {
     addGroups(1);
     balancers.denied.add("DescribeLoadBalancers");
     await expect(run()).rejects.toMatchObject({
@@ -271,7 +271,7 @@ describe("a machine that is taken out of its groups", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("cannot be taken out without the right to look, which is said before any notice", async () => {
+  it("cannot be deregistered without the right to list groups, as the check reports", async () => {
     addGroups(1);
     balancers.denied.add("DescribeTargetGroups");
     expect(
@@ -287,7 +287,7 @@ describe("a machine that is taken out of its groups", () => {
     ).toBeUndefined();
   });
 
-  it("leaves the groups that hold it by its id where nobody tells its addresses", async () => {
+  it("leaves the groups that hold it by ID if its addresses cannot be looked up", async () => {
     addGroups(1);
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
     const task = taskOf({});

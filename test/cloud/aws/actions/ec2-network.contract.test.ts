@@ -38,8 +38,8 @@ ec2NetworkContract("AWS' client of EC2", async () => {
   };
 });
 
-describe("AWS' client of EC2", () => {
-  it("gives the addresses of an interface, those of its prefixes as well", async () => {
+describe("Ec2Client", () => {
+  it("returns an interface's addresses, including those of its prefixes", async () => {
     const { server, network } = await serve();
     const instance = server.addInstance(1);
     server.addInterface(instance, {
@@ -52,7 +52,7 @@ describe("AWS' client of EC2", () => {
     await server.stop();
   });
 
-  it("gives an instance's private DNS name", async () => {
+  it("returns an instance's private DNS name", async () => {
     const { server, network } = await serve();
     const { id } = server.addInstance(7);
     expect(await network.instances([id], never)).toEqual([

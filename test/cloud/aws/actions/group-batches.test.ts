@@ -34,15 +34,15 @@ function stage({
   return { clock, batches, sent, texts };
 }
 
-describe("requests about a group", () => {
-  it("are sent at once, to each group by itself", async () => {
+describe("requests for a group", () => {
+  it("are sent at once, separately for each group", async () => {
     const { batches, texts } = stage();
     void batches.ask("web", targets("a"), never);
     void batches.ask("api", targets("a"), never);
     expect(texts()).toEqual(["web: a", "api: a"]);
   });
 
-  it("become one that waits for the one under way", async () => {
+  it("are combined while another one is in flight", async () => {
     const { clock, batches, sent, texts } = stage();
     const all = ["a", "b", "c", "b"].map((id) => batches.ask("web", targets(id), never));
     sent[0]?.end.resolve("first");
@@ -52,7 +52,7 @@ describe("requests about a group", () => {
     expect(await Promise.all(all)).toEqual(["first", "second", "second", "second"]);
   });
 
-  it("wait a tenth of a second for one that hangs, and no longer", async () => {
+  it("wait at most 100 ms for one that hangs", async () => {
     const { clock, batches, texts } = stage();
     void batches.ask("web", targets("a"), never);
     void batches.ask("web", targets("b"), never);
@@ -62,7 +62,7 @@ describe("requests about a group", () => {
     expect(texts()).toEqual(["web: a", "web: b"]);
   });
 
-  it("are tried alone where together they are refused", async () => {
+  it("are retried one by one if they are rejected together", async () => {
     const { clock, batches, sent, texts } = stage();
     const all = ["a", "b", "bad"].map((id) => batches.ask("web", targets(id), never));
     sent[0]?.end.resolve("first");
@@ -81,7 +81,7 @@ describe("requests about a group", () => {
     ["nobody answers", "CLOUD_RATE_LIMITED"],
     ["nobody may ask", "CLOUD_RIGHT_MISSING"],
     ["nobody is known to AWS", "CLOUD_CREDENTIALS"],
-  ] as const)("fail together where %s", async (_, code) => {
+  ] as const)("fail together if %s", async (_, code) => {
     const { clock, batches, sent, texts } = stage();
     const all = ["a", "b", "c"].map((id) => batches.ask("web", targets(id), never));
     sent[0]?.end.resolve("first");
@@ -93,7 +93,7 @@ describe("requests about a group", () => {
     expect(texts()).toHaveLength(2);
   });
 
-  it("are asked again, later and later, where they are too many, with those that have come", async () => {
+  it("are retried with growing delays if throttled, together with new ones", async () => {
     const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
     const busy = new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it");
     const first = batches.ask("web", targets("a"), never);
@@ -118,7 +118,7 @@ describe("requests about a group", () => {
     [7000, 8000],
     [3_600_000, 61_000],
   ])(
-    "are asked again no sooner than after the %i ms that were asked for, or a minute: %i",
+    "are retried after the requested %i ms, at most a minute, and the backoff: %i",
     async (retryAfterMs, againMs) => {
       const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
       const asked = batches.ask("web", targets("a"), never);
@@ -132,7 +132,7 @@ describe("requests about a group", () => {
     },
   );
 
-  it("go out at once after one that was too many, where nobody waits for that any more", async () => {
+  it("are sent without delay after a throttled one that was aborted", async () => {
     const { clock, batches, sent, texts } = stage({ retryThrottled: () => 1 });
     const gone = new AbortController();
     const asked = batches.ask("web", targets("a"), gone.signal);
@@ -145,7 +145,7 @@ describe("requests about a group", () => {
     expect(texts()).toEqual(["web: a", "web: b"]);
   });
 
-  it("are not sent for whoever has gone", async () => {
+  it("are not sent once their caller has aborted", async () => {
     const { clock, batches, sent, texts } = stage();
     void batches.ask("web", targets("a"), never);
     const gone = new AbortController();
@@ -157,7 +157,7 @@ describe("requests about a group", () => {
     expect(texts()).toEqual(["web: a"]);
   });
 
-  it("wait for others where they are in no hurry", async () => {
+  it("wait for others if they may linger", async () => {
     const { clock, batches, texts } = stage({ lingerMs: 500 });
     void batches.ask("web", targets("a"), never);
     await clock.advance(499);

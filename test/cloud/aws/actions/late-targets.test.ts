@@ -11,7 +11,7 @@ import { waitUntil } from "../../../support/wait-until.ts";
 const never = new AbortController().signal;
 useAwsEnvironment();
 
-describe("a machine of which more is found than was known at its notice", () => {
+describe("a machine that joined a group after the last read", () => {
   let stage: TargetStage;
   let balancers: LoadBalancerServer;
   let ec2: NetworkServer;
@@ -24,7 +24,7 @@ describe("a machine of which more is found than was known at its notice", () => 
   });
   afterEach(() => stage.stop());
 
-  it("leaves the group that it has joined since the groups were read, after those that are known", async () => {
+  it("leaves the known groups first, then the group that it joined since the read", async () => {
     stage.addGroups(1);
     const joined = balancers.addGroup("joined", { drainMs: 0 });
     const others = [ec2.addInstance(2), ec2.addInstance(3)];
@@ -38,7 +38,7 @@ describe("a machine of which more is found than was known at its notice", () => 
     });
     expect(await running).toBe("out of 2 groups");
     const calls = balancers.calls.slice(before);
-    // The known one at once, then each group is read once, then the other one is left.
+    // It leaves the known group at once; then each group is read once, and it leaves the other.
     expect(calls.map(({ action }) => action)).toEqual([
       "DeregisterTargets",
       ...["DescribeTargetGroups", "DescribeLoadBalancers"],
@@ -46,12 +46,12 @@ describe("a machine of which more is found than was known at its notice", () => 
       "DeregisterTargets",
     ]);
     expect(clock.monotonic()).toBeLessThan(65_000);
-    // Whoever comes within half a minute has no reading of its own.
+    // Machines that follow within half a minute share that read.
     for (const { id } of others) await stage.run({ machine: id });
     expect(balancers.count("DescribeTargetHealth")).toBe(4);
   });
 
-  it("leaves it where a known one refuses, too, and fails by that", async () => {
+  it("leaves that group even if a known one denies the call, and then fails", async () => {
     balancers.addClassic("classic", [instance.id]);
     const joined = balancers.addGroup("joined");
     await stage.readLongAgo();
@@ -61,7 +61,7 @@ describe("a machine of which more is found than was known at its notice", () => 
     expect(stage.standing()).toEqual([]);
   });
 
-  it("is put back into the group that it had joined, too", async () => {
+  it("is also registered again with the group that it had joined", async () => {
     stage.addGroups(1);
     const joined = balancers.addGroup("joined");
     await stage.readLongAgo();
@@ -76,7 +76,7 @@ describe("a machine of which more is found than was known at its notice", () => 
   it.each([
     ["denied", "RightMissing", /elasticloadbalancing:DescribeTargetGroups/],
     ["never answered", "hangs", /not read in time/],
-  ])("is out of what is known where a look for more is %s, and says so", async (_, how, remark) => {
+  ])("leaves the known groups if the read for more is %s, and says so", async (_, how, remark) => {
     stage.addGroups(2);
     await stage.readLongAgo();
     const hurdle = how === "hangs" ? balancers.hanging : balancers.denied;
@@ -87,11 +87,11 @@ describe("a machine of which more is found than was known at its notice", () => 
     );
     expect(detail).toMatch(remark);
     expect(stage.standing()).toEqual([]);
-    // Its time is 30 seconds.
+    // The action has 30 seconds.
     expect(clock.monotonic()).toBeLessThan(90_000);
   });
 
-  it("leaves the groups that hold it by its id while nobody answers for its addresses, then the others", async () => {
+  it("leaves groups that hold its ID while its addresses are unknown, then the rest", async () => {
     ec2.addInterface(instance);
     stage.addGroups(1);
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
@@ -129,7 +129,7 @@ describe("a machine of which more is found than was known at its notice", () => 
     expect(undo?.targets).toHaveLength(2);
   });
 
-  it("leaves no group before it is on record", async () => {
+  it("leaves no group before that is recorded", async () => {
     stage.addGroups(2);
     const undo = {
       targets: [{ targetGroupArn: balancers.groups[0]?.arn, id: instance.id, port: 80 }],

@@ -18,12 +18,12 @@ import { ManualClock } from "../../../support/manual-clock.ts";
 const never = new AbortController().signal;
 const instanceId = "i-00000000000000001";
 
-/** A region of which each group takes its time to be read: AWS throttles who asks for many. */
+/** A region whose groups are slow to read, since AWS throttles many requests. */
 class SlowGroups implements TrafficGroups {
   readonly kind = "TargetGroup";
   readonly clock: ManualClock;
   readonly names: readonly string[];
-  /** Those that hold the machine. */
+  /** The groups that hold the machine. */
   readonly holding: ReadonlySet<string>;
   readonly left: { readonly name: string; readonly atMs: number }[] = [];
   isListed = true;
@@ -61,7 +61,7 @@ class SlowGroups implements TrafficGroups {
   }
 }
 
-/** Takes the machine out, and gives how that ends, how long it takes and what is on record. */
+/** Deregisters the machine; returns the outcome, its duration and the recorded undo data. */
 async function takeOut(
   groups: SlowGroups,
   clock: ManualClock,
@@ -77,7 +77,7 @@ async function takeOut(
   const action = { name: "targets", at: "AtNotice", how: task.how, required: false } as const;
   const state: { end?: ActionEnd; undo?: Fields } = {};
   const ended = carryOut(
-    // As a policy has them where it says nothing.
+    // A policy's defaults.
     { ...action, timeoutMs: seconds(10), retries: 3 },
     { ...task, target },
     {
@@ -95,7 +95,7 @@ async function takeOut(
   return { end: state.end, ms: clock.monotonic(), undo: state.undo };
 }
 
-it("a machine leaves each of hundreds of groups as soon as that is read, and by all attempts all of them", async () => {
+it("a machine leaves each of 300 groups once it is read, over several attempts", async () => {
   const clock = new ManualClock();
   const groups = new SlowGroups(clock, 300, [10, 60, 299]);
   const { end, undo } = await takeOut(groups, clock);
@@ -109,7 +109,7 @@ it("a machine leaves each of hundreds of groups as soon as that is read, and by 
   expect(undo).toMatchObject({ targets: [{}, {}, {}] });
 });
 
-it("a machine before more groups than there is time for leaves those that are read, and how many are not is told", async () => {
+it("a machine in too many groups to read leaves those that are read, and counts them", async () => {
   const clock = new ManualClock();
   const groups = new SlowGroups(clock, 2000, [10, 60, 1999]);
   const { end, ms } = await takeOut(groups, clock);
@@ -122,7 +122,7 @@ it("a machine before more groups than there is time for leaves those that are re
   expect(ms).toBeLessThan(seconds(60));
 });
 
-it("a machine is not said to wait for a longer timeout where its groups are not even listed", async () => {
+it("a longer timeout is not suggested if the groups were not even listed", async () => {
   const clock = new ManualClock();
   const groups = new SlowGroups(clock, 3, [1]);
   groups.isListed = false;

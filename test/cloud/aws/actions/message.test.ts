@@ -27,13 +27,13 @@ describe("a message to SNS", () => {
   const publish = (over: Partial<typeof how> | { message?: string; subject?: string } = {}) =>
     new SnsRunner().apply({ ...aTask({ ...how, ...over }), undo: undefined }, never);
 
-  it("holds subject and text, and is known by its id", async () => {
+  it("contains subject and text, and returns its ID", async () => {
     expect((await publish()).reference).toBe("message-1");
     const { subject, message } = how;
     expect(sns.published).toEqual([{ topic: topicArn, subject, message }]);
   });
 
-  it("goes to the topic's own region, in any partition, and not to that of the environment", async () => {
+  it("goes to the topic's own region in any partition, not to the environment's", async () => {
     const others = ["aws-cn:sns:cn-north-1", "aws-iso-b:sns:us-isob-east-1"];
     const arns = [topicArn, ...others.map((place) => `arn:${place}:123456789012:spot`)];
     for (const arn of arns) {
@@ -44,12 +44,12 @@ describe("a message to SNS", () => {
     expect(sns.regions).toEqual(["us-east-1", "cn-north-1", "us-isob-east-1"]);
   });
 
-  it("goes without a subject where that is empty", async () => {
+  it("has no subject if that is empty", async () => {
     await publish({ subject: "" });
     expect(sns.published[0]?.subject).toBeNull();
   });
 
-  it.each(["x", "ü", "𝒳"])("is cut where its %s are too many for SNS", async (sign) => {
+  it.each(["x", "ü", "𝒳"])("is truncated if its %s exceed the limit of SNS", async (sign) => {
     await publish({ message: sign.repeat(300_000) });
     const [{ message = "" } = {}] = sns.published;
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256 * 1024);
@@ -57,7 +57,7 @@ describe("a message to SNS", () => {
     expect(message.slice(0, -1).replaceAll(sign, "")).toBe("");
   });
 
-  it("says which lines are left out where they are too many", async () => {
+  it("says how many lines are omitted if there are too many", async () => {
     await publish({
       message: `n1 leaves${"\n12:00 a pod left".repeat(20_000)}\npods: 20000 in all`,
     });
@@ -66,7 +66,7 @@ describe("a message to SNS", () => {
     expect(message).toMatch(/^n1 leaves\n[\s\S]*\n… and \d+ more lines\npods: 20000 in all$/);
   });
 
-  it("keeps its order in a FIFO topic, in which a repeat of it is dropped", async () => {
+  it("keeps its order in a FIFO topic, which drops a duplicate", async () => {
     const fifo = `${topicArn}.fifo`;
     sns.topics.add(fifo);
     const task = { ...aTask({ ...how, topicArn: fifo }), undo: undefined };
@@ -77,7 +77,7 @@ describe("a message to SNS", () => {
     expect(sns.published.map(({ group }) => group)).toEqual([task.departure, task.departure]);
   });
 
-  it("goes to a FIFO topic from a departure whose name is too long for a group of it, too", async () => {
+  it("reaches a FIFO topic if the departure's name is too long for a message group", async () => {
     const fifo = `${topicArn}.fifo`;
     sns.topics.add(fifo);
     for (const uid of ["2b9e5d3c", "99999999"]) {
@@ -90,7 +90,7 @@ describe("a message to SNS", () => {
 
   const unknown = { topicArn: "arn:aws:sns:us-east-1:123456789012:none" };
 
-  it("to a topic that does not exist is refused, and known to be before any departure", async () => {
+  it("to a topic that does not exist is rejected, as the check reports beforehand", async () => {
     const code = "ACTION_TARGET_UNKNOWN";
     await expect(
       new SnsRunner().apply({ ...aTask({ ...how, ...unknown }), undo: undefined }, never),
@@ -101,14 +101,14 @@ describe("a message to SNS", () => {
     });
   });
 
-  it("needs no right to look at the topic", async () => {
+  it("needs no right to read the topic", async () => {
     sns.denied.add("GetTopicAttributes");
     expect(await new SnsRunner().check(how, never)).toBeUndefined();
     await publish();
     expect(sns.published).toHaveLength(1);
   });
 
-  it("cannot be checked while SNS does not answer", async () => {
+  it("cannot be checked while SNS does not respond", async () => {
     sns.fault = "Unreachable";
     await expect(new SnsRunner().check(how, never)).rejects.toMatchObject({
       code: "CLOUD_UNREACHABLE",
@@ -127,14 +127,14 @@ describe("the invocation of a function", () => {
 
   const arn = "arn:aws:lambda:us-east-1:123456789012:function:responder:live";
 
-  it.each(["responder", arn])("hands the payload to %s", async (functionName) => {
+  it.each(["responder", arn])("sends the payload to %s", async (functionName) => {
     lambda.functions.add(functionName);
     const how = { kind: "lambda", functionName, payload: '{"node":"n1"}' } as const;
     await new LambdaRunner().apply({ ...aTask(how), undo: undefined }, never);
     expect(lambda.invoked).toEqual([{ name: functionName, payload: { node: "n1" } }]);
   });
 
-  it("that does not exist is refused, and known to be before any departure", async () => {
+  it("that does not exist is rejected, as the check reports beforehand", async () => {
     const how = { kind: "lambda", functionName: "none" } as const;
     const code = "ACTION_TARGET_UNKNOWN";
     await expect(
@@ -152,7 +152,7 @@ describe("the invocation of a function", () => {
     expect(lambda.invoked).toEqual([]);
   });
 
-  it("may have a template for a payload that is JSON only once it is rendered", async () => {
+  it("may have a payload template that is JSON only once it is rendered", async () => {
     lambda.functions.add("responder");
     const payload = '{"id": "{{instanceId}}"{{#deadline}}, "by": "{{deadline}}"{{/deadline}}}';
     const how = { kind: "lambda", functionName: "responder", payload } as const;
@@ -179,13 +179,13 @@ describe("the detachment of an instance", () => {
   it.each([
     [false, "replaced", "out of the group spot, which replaces it"],
     [true, "smaller", "out of the group spot, which is smaller by one"],
-  ])("with a smaller group: %s", async (decrements, how, detail) => {
+  ])("succeeds with decrementDesiredCapacity %s", async (decrements, how, detail) => {
     groups.members.set(machine, "spot");
     expect(await detach(decrements)).toEqual({ detail });
     expect(groups.told).toEqual([`DETACH ${machine} ${how}`]);
   });
 
-  it("says what to do where its group is as small as it may be", async () => {
+  it("names the remedy if the group is at its minimum size", async () => {
     groups.members.set(machine, "spot");
     groups.atMinimum.add("spot");
     await expect(detach(true)).rejects.toMatchObject({
@@ -195,12 +195,12 @@ describe("the detachment of an instance", () => {
     expect(groups.told).toEqual([]);
   });
 
-  it("has nothing to do for one that is in no group", async () => {
+  it("does nothing for an instance in no group", async () => {
     expect(await detach(false)).toEqual({ detail: "in no Auto Scaling group" });
     expect(groups.told).toEqual([]);
   });
 
-  it("says which right is missing", async () => {
+  it("names the missing permission", async () => {
     groups.members.set(machine, "spot");
     groups.denied.add("DetachInstances");
     await expect(detach(false)).rejects.toMatchObject({

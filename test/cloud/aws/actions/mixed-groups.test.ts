@@ -10,7 +10,7 @@ import { TargetStage } from "../../../support/target-stage.ts";
 const address = "10.0.2.5";
 useAwsEnvironment();
 
-describe("a machine in an ALB, an NLB and a classic load balancer at a time", () => {
+describe("a machine in an ALB, an NLB and a classic load balancer", () => {
   let stage: TargetStage;
   let balancers: LoadBalancerServer;
   let groups: readonly ServedGroup[];
@@ -49,7 +49,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer at a time", ()
       .toSorted();
   const counts = () => Map.groupBy(balancers.calls, ({ action }) => action);
 
-  it("leaves each with all of its ports by one call, and the index has read each group once", async () => {
+  it("leaves each on all its ports with one call, after one read of each group", async () => {
     expect((await stage.run(given)).detail).toBe("out of 5 groups");
     expect(stage.standing()).toEqual(["i-00000000000000002:80"]);
     expect([...classic.instances]).toEqual(["i-00000000000000002"]);
@@ -63,13 +63,13 @@ describe("a machine in an ALB, an NLB and a classic load balancer at a time", ()
       "DeregisterTargets 4",
       "DescribeLoadBalancers 1",
       "DescribeTags 1",
-      // Two groups a page, and a look at each that can hold machines.
+      // Two groups per page, and one read of each group that can hold machines.
       "DescribeTargetGroups 4",
       "DescribeTargetHealth 6",
     ]);
   });
 
-  it("comes back to each with all of its ports, by one call", async () => {
+  it("is registered again with each on all its ports, with one call", async () => {
     const { undo } = await stage.run(given);
     const from = balancers.calls.length;
     expect((await stage.comeBack(undo, given)).detail).toBe("registered again with 5 groups");
@@ -81,20 +81,20 @@ describe("a machine in an ALB, an NLB and a classic load balancer at a time", ()
     ]);
   });
 
-  /** As somebody does that deletes a target group and a load balancer. */
+  /** Deletes a target group and a load balancer, as a user may do. */
   function deleteSome(): void {
     balancers.groups.splice(0, 1);
     balancers.classics.splice(0, 1);
   }
 
-  it("leaves the rest where a group and a load balancer are deleted between reading and notice", async () => {
+  it("leaves the rest if a group and a load balancer were deleted before the notice", async () => {
     await stage.run({ machine: "i-00000000000000099" });
     deleteSome();
     expect((await stage.run(given)).detail).toMatch(/^out of 5 groups/);
     expect(stage.standing()).toEqual(["i-00000000000000002:80"]);
   });
 
-  it("comes back to the rest where a group and a load balancer are deleted meanwhile", async () => {
+  it("is registered again with the rest if a group and a load balancer were deleted", async () => {
     const { undo } = await stage.run(given);
     deleteSome();
     expect((await stage.comeBack(undo, given)).detail).toBe(
@@ -103,7 +103,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer at a time", ()
     expect(stage.standing()).toEqual(before.slice(2));
   });
 
-  it("is out when nothing drains any more, though one of its groups is deleted while it does", async () => {
+  it("counts as drained if its group is deleted while it drains", async () => {
     for (const group of groups) group.drainMs = 60_000;
     balancers.groups.splice(1);
     balancers.classics.splice(0);

@@ -42,7 +42,7 @@ describe("a machine that is quarantined more than once", () => {
     return { ...task, target: { ...task.target, providerID: `aws:///eu-west-1a/${instance.id}` } };
   }
 
-  /** Puts it into quarantine, and gives what is on record for that. */
+  /** Quarantines the machine; returns the recorded undo data. */
   async function quarantine(...groupIds: readonly string[]): Promise<Fields | undefined> {
     const task = taskOf(...groupIds);
     const undo = await runner.prepare(task, never);
@@ -56,7 +56,7 @@ describe("a machine that is quarantined more than once", () => {
   const ofNodes = () => ({ networkInterfaces: [{ id: its.id, groupIds: ["sg-nodes"] }] });
 
   it.each([["sg-quarantine"], ["sg-dark"]])(
-    "is so again by %s, and comes back, though EC2 still shows the groups of the first time",
+    "is quarantined again by %s and restored, although EC2 still shows the first groups",
     async (next) => {
       await release(await quarantine("sg-quarantine"), "sg-quarantine");
       server.shownGroups.set(its.id, ["sg-quarantine"]);
@@ -68,7 +68,7 @@ describe("a machine that is quarantined more than once", () => {
     },
   );
 
-  it("comes back to its own groups from a second quarantine that was put on top", async () => {
+  it("gets its own groups back after a second quarantine on top of the first", async () => {
     const first = await quarantine("sg-quarantine");
     const second = await quarantine("sg-dark");
     expect(second).toEqual(first);
@@ -76,7 +76,7 @@ describe("a machine that is quarantined more than once", () => {
     expect(its.groups).toEqual(["sg-nodes"]);
   });
 
-  it("comes back to them where nobody knows whether the first change was made", async () => {
+  it("has its own groups recorded even if the first change has an unknown outcome", async () => {
     const task = taskOf("sg-quarantine");
     const undo = await runner.prepare(task, never);
     server.denied.add(change);
@@ -86,7 +86,7 @@ describe("a machine that is quarantined more than once", () => {
     expect(await quarantine("sg-dark")).toEqual(ofNodes());
   });
 
-  it("keeps the groups that a person has given it in between", async () => {
+  it("has the groups recorded that a user gave it in between", async () => {
     await release(await quarantine("sg-quarantine"), "sg-quarantine");
     server.securityGroups.set("sg-db", "vpc-a");
     its.groups = ["sg-nodes", "sg-db"];
@@ -95,7 +95,7 @@ describe("a machine that is quarantined more than once", () => {
     });
   });
 
-  it("stays in a quarantine of a person's own, long after it came back from ours", async () => {
+  it("stays in a user's own quarantine, long after it was restored", async () => {
     await release(await quarantine("sg-quarantine"), "sg-quarantine");
     await clock.advance(minutes(6));
     its.groups = ["sg-quarantine"];
@@ -104,7 +104,7 @@ describe("a machine that is quarantined more than once", () => {
     expect(server.count(change)).toBe(changes);
   });
 
-  it("is whole again where an interface that could not be changed has the groups that it had", async () => {
+  it("is fully restored if one interface could not be changed", async () => {
     const other = server.addInterface(instance);
     server.managed.add(other.id);
     const task = taskOf("sg-quarantine");

@@ -23,7 +23,7 @@ const tools = {
 };
 useAwsEnvironment();
 
-/** Has AWS' clients of these services find the server. */
+/** Points the AWS clients of these services to the server. */
 function pointTo(url: string, ...services: readonly string[]): void {
   for (const service of services) process.env[`AWS_ENDPOINT_URL_${service}`] = url;
 }
@@ -125,7 +125,7 @@ actionRunnerContract("the invocation of a function", async () => {
   };
 });
 
-it("checks in the region of the fleet where the environment names none", async () => {
+it("an action's check uses the fleet's region if the environment names none", async () => {
   const former = process.env.AWS_REGION;
   delete process.env.AWS_REGION;
   const ec2 = await new NetworkServer().start();
@@ -145,23 +145,20 @@ it.each([
   ["deregisterTargets", { kind: "deregisterTargets", wait: false }],
   ["replaceSecurityGroups", { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] }],
   ["detach", { kind: "detach", decrementDesiredCapacity: false }],
-] as const)(
-  "says of %s beforehand that none of the fleet's machines is EC2's",
-  async (kind, how) => {
-    const machines = () => ["gce://p/z/n", "azure:///subscriptions/s"];
-    for (const region of [undefined, "us-east-1"]) {
-      const runner = (await createAwsRunner(kind, { ...tools, region, machines })) as ActionRunner;
-      expect(await runner.check(how, new AbortController().signal)).toEqual({
-        code: "ACTION_REFUSED",
-        field: kind,
-        found: "no instance of EC2 among the nodes (such as gce://p/z/n)",
-        wanted: "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0",
-      });
-    }
-  },
-);
+] as const)("the check of %s reports that no machine of the fleet is on EC2", async (kind, how) => {
+  const machines = () => ["gce://p/z/n", "azure:///subscriptions/s"];
+  for (const region of [undefined, "us-east-1"]) {
+    const runner = (await createAwsRunner(kind, { ...tools, region, machines })) as ActionRunner;
+    expect(await runner.check(how, new AbortController().signal)).toEqual({
+      code: "ACTION_REFUSED",
+      field: kind,
+      found: "no instance of EC2 among the nodes (such as gce://p/z/n)",
+      wanted: "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0",
+    });
+  }
+});
 
-it("looks at the machines of a burst together: the first alone, the others by one request", async () => {
+it("machines of a burst are looked up with two requests: the first, then the rest", async () => {
   const [ec2, groups] = [await new NetworkServer().start(), await new AutoScalingServer().start()];
   pointTo(ec2.url, "EC2");
   pointTo(groups.url, "AUTO_SCALING");
@@ -198,7 +195,7 @@ it("looks at the machines of a burst together: the first alone, the others by on
 
 const oneInstance = { ...tools, machines: () => [`aws:///us-east-1a/${machine}`] };
 
-it("says beforehand of detach that nobody may look for the group of a machine", async () => {
+it("the check of detach reports a missing right to look up a machine's group", async () => {
   const groups = await new AutoScalingServer().start();
   pointTo(groups.url, "AUTO_SCALING");
   groups.members.set(machine, "spot");
@@ -214,7 +211,7 @@ it("says beforehand of detach that nobody may look for the group of a machine", 
   await groups.stop();
 });
 
-it("says beforehand of replaceSecurityGroups that nobody may look for a machine's interfaces", async () => {
+it("the check of replaceSecurityGroups reports a missing right to list interfaces", async () => {
   const ec2 = await new NetworkServer().start();
   pointTo(ec2.url, "EC2");
   ec2.securityGroups.set("sg-0abc", "vpc-a");

@@ -16,13 +16,13 @@ const never = new AbortController().signal;
 const change = "ModifyNetworkInterfaceAttribute";
 useAwsEnvironment();
 
-describe("the security groups of a machine that is quarantined", () => {
+describe("the security groups of a quarantined machine", () => {
   let server: NetworkServer;
   let runner: SecurityGroupRunner;
   let instance: ServedInstance;
   let first: ServedInterface;
   let second: ServedInterface;
-  /** The instances that may leave, as far as they are known beforehand. */
+  /** The instances that may leave, if they are known beforehand. */
   let known: { readonly instanceId: string; readonly region: string }[];
 
   beforeEach(async () => {
@@ -52,7 +52,7 @@ describe("the security groups of a machine that is quarantined", () => {
   const apply = (undo: Fields | undefined) => runner.apply({ ...taskOf(), undo }, never);
   const restore = (undo: Fields | undefined) => runner.undo({ ...taskOf(), undo }, never);
 
-  /** Runs it, and gives what it has recorded. */
+  /** Runs the action; returns the recorded undo data. */
   async function replace(groupIds?: readonly string[]): Promise<Fields | undefined> {
     const undo = await prepare(groupIds);
     await apply(undo);
@@ -66,29 +66,29 @@ describe("the security groups of a machine that is quarantined", () => {
     ],
   });
 
-  it("are those that are named, on each interface, by one change each", async () => {
+  it("become the configured ones on each interface, with one change each", async () => {
     await replace();
     expect([first.groups, second.groups]).toEqual([["sg-quarantine"], ["sg-quarantine"]]);
     expect(server.count(change)).toBe(2);
   });
 
-  it("are on record before the first change", async () => {
+  it("are recorded before the first change", async () => {
     expect(await prepare()).toEqual(whole());
     expect(server.count(change)).toBe(0);
   });
 
-  it("come back as they were", async () => {
+  it("are restored as they were", async () => {
     await restore(await replace());
     expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
-  it("are not recorded a second time, nor changed, where a first run has done it", async () => {
+  it("are neither recorded nor changed again by a second run", async () => {
     await replace();
     expect(await replace()).toBeUndefined();
     expect(server.count(change)).toBe(2);
   });
 
-  it("are changed by the next leader, where the first died between two changes", async () => {
+  it("are changed by the next leader if the first died between two changes", async () => {
     const undo = await prepare();
     first.groups = ["sg-quarantine"];
     await apply(undo);
@@ -98,14 +98,14 @@ describe("the security groups of a machine that is quarantined", () => {
     ]);
   });
 
-  it("are recorded of what is not changed yet, where nothing is known of a first run", async () => {
+  it("are recorded only for unchanged interfaces if a first run left no record", async () => {
     first.groups = ["sg-quarantine"];
     expect(await replace()).toEqual({
       networkInterfaces: [{ id: second.id, groupIds: ["sg-nodes"] }],
     });
   });
 
-  it("are left alone of an interface that cannot be put on record", async () => {
+  it("are not changed on an interface that cannot be recorded", async () => {
     const undo = await prepare();
     const third = server.addInterface(instance);
     await apply(undo);
@@ -120,7 +120,7 @@ describe("the security groups of a machine that is quarantined", () => {
     ]);
   });
 
-  it("are changed on an interface that was attached since, once it is on record, and come back on it", async () => {
+  it("are changed on a newly attached interface once it is recorded, and restored", async () => {
     const undo = await prepare();
     const third = server.addInterface(instance);
     const records: Fields[] = [];
@@ -137,7 +137,7 @@ describe("the security groups of a machine that is quarantined", () => {
     expect([first.groups, third.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
-  it("are said to be on no interface where the instance is gone with all of them", async () => {
+  it("are reported to be on no interface if the instance is gone", async () => {
     server.interfaces.splice(0);
     const undo = await prepare();
     expect(await apply(undo)).toEqual({
@@ -145,7 +145,7 @@ describe("the security groups of a machine that is quarantined", () => {
     });
   });
 
-  it("are left alone where a group is of another VPC", async () => {
+  it("are not changed if a group is in another VPC", async () => {
     server.securityGroups.set("sg-foreign", "vpc-b");
     await expect(replace(["sg-quarantine", "sg-foreign"])).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
@@ -154,27 +154,27 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(server.count(change)).toBe(0);
   });
 
-  it("are left alone where a group does not exist", async () => {
+  it("are not changed if a group does not exist", async () => {
     const code = "ACTION_TARGET_UNKNOWN";
     await expect(replace(["sg-none"])).rejects.toMatchObject({ code, retryable: false });
     expect(server.count(change)).toBe(0);
   });
 
-  it("are looked up once, before any departure, and not at each", async () => {
+  it("are looked up once, by the check, and not at each departure", async () => {
     await runner.check(quarantine, never);
     await replace();
     expect(server.count("DescribeSecurityGroups")).toBe(1);
     expect(second.groups).toEqual(["sg-quarantine"]);
   });
 
-  it("are left alone where a group is deleted between that and the departure", async () => {
+  it("are not changed if a group is deleted between the check and the departure", async () => {
     await runner.check(quarantine, never);
     server.securityGroups.delete("sg-quarantine");
     await expect(replace()).rejects.toMatchObject({ code: "ACTION_TARGET_UNKNOWN" });
     expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
-  it("are changed on the others where one interface is a service's of AWS", async () => {
+  it("are changed on the other interfaces if one belongs to an AWS service", async () => {
     server.managed.add(first.id);
     await expect(replace()).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
@@ -183,7 +183,7 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(second.groups).toEqual(["sg-quarantine"]);
   });
 
-  it("come back on what is still the machine's alone", async () => {
+  it("are restored only on interfaces that are still attached", async () => {
     const undo = await replace();
     server.interfaces.splice(server.interfaces.indexOf(second), 1);
     await restore(undo);
@@ -200,7 +200,7 @@ describe("the security groups of a machine that is quarantined", () => {
     await expect(replace()).rejects.toMatchObject({ code, retryable: false });
   });
 
-  it("are found wrong before any departure where a group does not exist", async () => {
+  it("fail the check if a group does not exist", async () => {
     const how = { ...quarantine, groupIds: ["sg-nodes", "sg-none"] };
     expect(await runner.check(how, never)).toEqual({
       ...{ code: "ACTION_TARGET_UNKNOWN", field: "replaceSecurityGroups.groupIds" },
@@ -212,7 +212,7 @@ describe("the security groups of a machine that is quarantined", () => {
   const knowAll = () =>
     known.push(...server.instances.map(({ id }) => ({ instanceId: id, region: "eu-west-1" })));
 
-  it("are tried before any departure, those of before for the way back as well, and not changed", async () => {
+  it("are tried by the check, also for the way back, without a change", async () => {
     knowAll();
     expect(await runner.check(quarantine, never)).toBeUndefined();
     expect(server.tried).toEqual([`${first.id} sg-nodes sg-db`, `${first.id} sg-quarantine`]);
@@ -223,7 +223,7 @@ describe("the security groups of a machine that is quarantined", () => {
     ["all", ["sg-nodes", "sg-quarantine"], "sg-nodes and sg-db"],
     ["those that are named", ["sg-quarantine"], "sg-quarantine"],
     ["those of before", ["sg-nodes"], "sg-nodes and sg-db"],
-  ])("are found wrong before any departure where %s may not be set", async (_, denied, told) => {
+  ])("fail the check if %s may not be set", async (_, denied, told) => {
     knowAll();
     for (const id of denied) server.deniedGroups.add(id);
     expect(await runner.check(quarantine, never)).toMatchObject({
@@ -233,14 +233,14 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(server.count(change)).toBe(0);
   });
 
-  it("are not changed by a check where who answers knows no dry run", async () => {
+  it("are not changed by the check if the endpoint ignores DryRun", async () => {
     knowAll();
     server.ignoresDryRun = true;
     expect(await runner.check(quarantine, never)).toBeUndefined();
     expect(first.groups).toEqual(["sg-nodes", "sg-db"]);
   });
 
-  it("are found wrong before any departure where none of the machines is in their VPC", async () => {
+  it("fail the check if no machine is in their VPC", async () => {
     knowAll();
     server.securityGroups.set("sg-foreign", "vpc-b");
     const how = { ...quarantine, groupIds: ["sg-foreign"] };
@@ -254,7 +254,7 @@ describe("the security groups of a machine that is quarantined", () => {
     expect(await runner.check(how, never)).toBeUndefined();
   });
 
-  it("are found wrong before any departure where they are of two VPCs", async () => {
+  it("fail the check if they are in two VPCs", async () => {
     server.securityGroups.set("sg-foreign", "vpc-b");
     const how = { ...quarantine, groupIds: ["sg-quarantine", "sg-foreign"] };
     expect(await runner.check(how, never)).toMatchObject({
@@ -263,7 +263,7 @@ describe("the security groups of a machine that is quarantined", () => {
     });
   });
 
-  it("are no concern of a machine that is not EC2's", async () => {
+  it("are refused for a machine that is not on EC2", async () => {
     const task = taskOf();
     const target = { ...task.target, providerID: "gce://p/z/n", instanceId: "n" };
     await expect(runner.prepare({ ...task, target }, never)).rejects.toMatchObject({

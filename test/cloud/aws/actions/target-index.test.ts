@@ -15,7 +15,7 @@ import { waitUntil } from "../../../support/wait-until.ts";
 const never = new AbortController().signal;
 useAwsEnvironment();
 
-describe("the index of targets", () => {
+describe("TargetIndex", () => {
   let balancers: LoadBalancerServer;
   let ec2: NetworkServer;
   let clock: ManualClock;
@@ -49,7 +49,7 @@ describe("the index of targets", () => {
     return { names: names.toSorted(), codes: faults.map(({ code }) => code) };
   }
 
-  it("finds each group and each port of an instance, and asks nothing for it", async () => {
+  it("finds each group and port of an instance, the second time without a request", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addGroup("web", {
       targets: [
@@ -68,7 +68,7 @@ describe("the index of targets", () => {
     expect(ec2.calls).toEqual([]);
   });
 
-  it("knows more groups than AWS lets anybody ask for at once, after the second reading", async () => {
+  it("reads more groups than AWS's rate limit allows at once, with a second read", async () => {
     const { id } = ec2.addInstance(1);
     for (let place = 0; place < 120; place += 1) {
       balancers.addGroup(`group-${place}`, { targets: [{ id, port: 80 }] });
@@ -89,7 +89,7 @@ describe("the index of targets", () => {
     expect(clock.monotonic()).toBeLessThan(60_000);
   });
 
-  it("finds the groups of a machine's own addresses, and of its pods'", async () => {
+  it("finds the groups that hold an address of the machine or its pods", async () => {
     const instance = ec2.addInstance(1);
     ec2.addInterface(instance);
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
@@ -98,7 +98,7 @@ describe("the index of targets", () => {
     expect(names).toEqual(["pods 10.0.1.7:8080"]);
   });
 
-  it("takes an address in another VPC for another machine's", async () => {
+  it("ignores the same address in another VPC", async () => {
     const instance = ec2.addInstance(1, "vpc-a");
     ec2.addInterface(instance);
     const targets = [{ id: "10.0.1.7", port: 8080 }];
@@ -107,7 +107,7 @@ describe("the index of targets", () => {
     expect((await found(instance.id, "10.0.1.7")).names).toEqual(["ours 10.0.1.7:8080"]);
   });
 
-  it("leaves addresses alone where EC2 does not say in which VPC the machine is", async () => {
+  it("ignores addresses if EC2 does not tell the machine's VPC", async () => {
     const instance = ec2.addInstance(1);
     ec2.denied.add("DescribeNetworkInterfaces");
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
@@ -118,7 +118,7 @@ describe("the index of targets", () => {
     });
   });
 
-  it("knows the VPC of the fleet's machines beforehand", async () => {
+  it("looks up the VPC of the fleet's machines beforehand", async () => {
     const instance = ec2.addInstance(1);
     ec2.addInterface(instance);
     machines.push(instance.id);
@@ -129,7 +129,7 @@ describe("the index of targets", () => {
     expect(ec2.count("DescribeNetworkInterfaces")).toBe(1);
   });
 
-  it("reads again for a machine that is in no group, and once for fifty of them", async () => {
+  it("reads again for a machine that is in no group, once for fifty of them", async () => {
     balancers.addGroup("web");
     await found("i-00000000000000001");
     await clock.advance(31_000);
@@ -141,7 +141,7 @@ describe("the index of targets", () => {
     expect(balancers.count("DescribeTargetHealth")).toBe(before + 1);
   });
 
-  it("believes a look that is half a minute old at the most", async () => {
+  it("trusts a read for half a minute", async () => {
     balancers.addGroup("web");
     await found("i-00000000000000001");
     await clock.advance(29_000);
@@ -149,7 +149,7 @@ describe("the index of targets", () => {
     expect(balancers.count("DescribeTargetHealth")).toBe(1);
   });
 
-  it("says what could not be read, and finds the rest", async () => {
+  it("reports what could not be read, and finds the rest", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addClassic("classic", [id]);
     balancers.denied.add("DescribeTargetHealth");
@@ -160,7 +160,7 @@ describe("the index of targets", () => {
     });
   });
 
-  it("finds what one kind of group has while the other is never answered, and says so after", async () => {
+  it("finds the groups of one kind while the other hangs, and reports that later", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addGroup("web", { targets: [{ id, port: 80 }] });
     balancers.hanging.add("DescribeLoadBalancers");
@@ -172,11 +172,11 @@ describe("the index of targets", () => {
     expect(await soon).toMatchObject({ isWhole: false, faults: [], holdings: [{}] });
     const { isWhole, faults, holdings } = await index.rest(machine, never);
     expect([isWhole, faults[0]?.code, holdings.length]).toEqual([true, "CLOUD_UNREACHABLE", 1]);
-    // Nobody waits for it again at a notice.
+    // The next notice does not wait for it again.
     expect((await found(id)).codes).toEqual(["CLOUD_UNREACHABLE"]);
   });
 
-  it("has no notice wait for a kind of which it has read before, and that hangs now", async () => {
+  it("makes no notice wait for a kind that hangs but was read before", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addGroup("web", { targets: [{ id, port: 80 }] });
     balancers.addClassic("classic", [id]);
@@ -188,14 +188,14 @@ describe("the index of targets", () => {
     expect((await found(id)).names).toHaveLength(2);
   });
 
-  it("keeps what it has read where a later reading fails", async () => {
+  it("keeps what it has read if a later read fails", async () => {
     const { id } = ec2.addInstance(1);
     balancers.addGroup("web", { targets: [{ id, port: 80 }] });
     await found(id);
     expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
     balancers.fault = "RightMissing";
     await clock.advance(31_000);
-    // A machine that is in no group has it read again.
+    // A machine that is in no group triggers another read.
     await found("i-00000000000000009");
     expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
   });
@@ -230,7 +230,7 @@ describe("the index of targets", () => {
     await following;
   });
 
-  it("reads every five minutes, and says what goes wrong", async () => {
+  it("reads every five minutes, and reports faults", async () => {
     const faults: LastcallError[] = [];
     balancers.addGroup("web");
     const following = index.follow((fault) => faults.push(fault), stop.signal);

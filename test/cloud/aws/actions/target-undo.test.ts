@@ -13,7 +13,7 @@ const onRecord = (...ids: readonly string[]) => ({
   targets: ids.map((id) => ({ targetGroupArn: "web", id, port: 80 })),
 });
 
-describe("a machine whose departure is taken back", () => {
+describe("a machine whose departure is cancelled", () => {
   let asked: string[];
   let sent: PromiseWithResolvers<void>;
   let addresses: () => Promise<{ node: string[]; pods: string[] }>;
@@ -75,14 +75,14 @@ describe("a machine whose departure is taken back", () => {
     return { ...rest, target: its, undo: onRecord(...ids) };
   }
 
-  it("is registered again only when the request that took it out is over", async () => {
+  it("is registered again only after the request that deregistered it has ended", async () => {
     const over = new AbortController();
     const applied = runner.apply(task(instanceId), over.signal);
     await expect.poll(() => asked).toEqual(["asked", "read"]);
     over.abort(new Error("the departure is rolled back"));
     await expect(applied).rejects.toThrow("rolled back");
     const undone = runner.undo(task(instanceId), never);
-    // All that does not wait for the request has happened by then.
+    // Everything that does not wait for the request has happened by now.
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked).not.toContain(`registered ${instanceId}`);
     sent.resolve();
@@ -91,7 +91,7 @@ describe("a machine whose departure is taken back", () => {
     expect(asked.indexOf("deregistered")).toBeLessThan(asked.indexOf(`registered ${instanceId}`));
   });
 
-  it("is not said to be whole while nobody tells whose its addresses are", async () => {
+  it("is not reported as restored while its addresses cannot be looked up", async () => {
     const unreachable = new LastcallError("API_UNREACHABLE", "Cannot list pods: no answer");
     addresses = () => Promise.reject(unreachable);
     await expect(runner.undo(task(instanceId, "10.0.0.7"), never)).rejects.toBe(unreachable);
@@ -99,7 +99,7 @@ describe("a machine whose departure is taken back", () => {
     await expect(runner.undo(task(instanceId), never)).resolves.toBeDefined();
   });
 
-  it("leaves the groups that are known at once, where another kind may not be read", async () => {
+  it("leaves the known groups without another read if another kind may not be read", async () => {
     classicFault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot read classic load balancers");
     sent.resolve();
     for (const _ of ["first", "second", "third"]) {

@@ -66,8 +66,8 @@ trafficGroupsContract("AWS' client of classic load balancers", async () => {
   };
 });
 
-describe("AWS' client of target groups", () => {
-  it("reads what kind of targets a group has, where they are, and whose it is", async () => {
+describe("TargetGroupClient", () => {
+  it("reads a group's target type, VPC and owner", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     server.addGroup("web", { targets: [{ id: one, port: 80 }] });
@@ -99,7 +99,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("leaves out of a reading what is on its way out", async () => {
+  it("omits draining targets from a read", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const group = server.addGroup("web", { drainMs: 60_000, targets: [{ id: one, port: 80 }] });
@@ -108,7 +108,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("asks for the tags of a group once, twenty at a time, and for its targets each time", async () => {
+  it("requests tags once per group, 20 groups at a time, and targets on each read", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     for (let place = 0; place < 25; place += 1) server.addGroup(`group-${place}`);
@@ -121,7 +121,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("throws where targets are of another kind than the group's", async () => {
+  it("throws if the targets are of another type than the group's", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const { arn } = server.addGroup("pods", { type: "ip" });
@@ -132,7 +132,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("takes out what is there where a target that is not is refused", async () => {
+  it("deregisters the targets that exist if a missing one is rejected", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     server.refusesAbsent = true;
@@ -152,7 +152,7 @@ describe("AWS' client of target groups", () => {
   });
 
   it.each(["DescribeTargetHealth", "DeregisterTargets"])(
-    "says that a target is refused where a look cannot tell that it is gone: %s",
+    "reports a rejected target unless a read shows that it is gone: %s",
     async (denied) => {
       const { server } = await serve();
       const groups = new TargetGroupClient({ region: "eu-west-1" });
@@ -167,7 +167,7 @@ describe("AWS' client of target groups", () => {
     },
   );
 
-  it("changes no more than two hundred targets at a time", async () => {
+  it("changes at most 200 targets per call", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const targets = Array.from({ length: 450 }, (_, port) => ({ id: one, port: port + 1 }));
@@ -180,7 +180,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("makes forty changes at a time, however many there are", async () => {
+  it("makes at most 40 changes at a time", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const served = Array.from({ length: 60 }, (_, place) =>
@@ -200,7 +200,7 @@ describe("AWS' client of target groups", () => {
     await server.stop();
   });
 
-  it("goes on after it has been throttled", async () => {
+  it("retries after it was throttled", async () => {
     const { server } = await serve();
     const groups = new TargetGroupClient({ region: "eu-west-1" });
     const group = server.addGroup("web", { targets: [{ id: one, port: 80 }] });

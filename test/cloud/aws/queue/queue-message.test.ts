@@ -20,7 +20,7 @@ import {
   testNotification,
 } from "../../../support/queue-body.ts";
 
-/** When the message came into the queue: three seconds after the event. */
+/** The message's arrival in the queue, three seconds after the event. */
 const at = instant(Date.UTC(2026, 10, 20, 12, 0, 3));
 const eventAt = Date.UTC(2026, 10, 20, 12);
 const id = "0a1b2c3d-1111-2222-3333-444455556666";
@@ -47,14 +47,14 @@ function namesIn(hook: LifecycleHook | undefined): readonly string[] {
   return hook === undefined ? [] : [hook.group, hook.name, hook.token ?? "", hook.machine];
 }
 
-/** The one word of a message, or what there is instead. */
+/** The only notice of a message, or its reading if it has none or several. */
 function only(body: unknown): unknown {
   const reading = read(body);
   return reading.kind === "Read" && reading.notices.length === 1 ? reading.notices[0] : reading;
 }
 
-describe("a message of the queue", () => {
-  it("warns of a Spot interruption two minutes after the event, however long it was under way", () => {
+describe("a message in the queue", () => {
+  it("sets the deadline two minutes after a Spot warning's event, however late it arrives", () => {
     expect(only(spotWarning(about))).toEqual({
       machine: "i-0123456789abcdef0",
       notice: {
@@ -71,7 +71,7 @@ describe("a message of the queue", () => {
     ["stop", 120_000],
     ["hibernate", 0],
     ["suspend", 120_000],
-  ])("has %s leave %i ms from the event", (action, ms) => {
+  ])("with the action %s has its deadline %i ms after the event", (action, ms) => {
     const notice = { cause: "SpotInterruption", deadlineAt: eventAt + ms };
     expect(only(spotWarning(about, action))).toMatchObject({ notice });
   });
@@ -82,7 +82,7 @@ describe("a message of the queue", () => {
     ["a time after it was sent", "2026-11-20T13:00:00Z"],
     ["the time of a sample", "1970-01-01T00:00:00Z"],
     ["a time that no queue keeps it for", "2026-10-20T12:00:00Z"],
-  ])("counts two minutes from its arrival in the queue where it names %s", (_, time) => {
+  ])("counts two minutes from its arrival in the queue if it names %s", (_, time) => {
     expect(only(spotWarning({ ...about, time }))).toMatchObject({
       notice: { deadlineAt: at + 120_000 },
     });
@@ -99,12 +99,12 @@ describe("a message of the queue", () => {
     });
   });
 
-  it("counts a group's wait from its arrival where the message has the time of a sample", () => {
+  it("counts a group's wait from its arrival if it has the time of a sample", () => {
     const reading = read(terminateAction({ ...about, time: "2020-07-01T22:19:58Z" }));
     expect(reading).toMatchObject({ hook: { at }, notices: [{ notice: { noticedAt: at } }] });
   });
 
-  it("tells the end that a capacity reservation's interruption names", () => {
+  it("has the deadline that a capacity reservation's interruption names", () => {
     expect(only(reservationWarning(about, "2026-11-20T12:01:30Z"))).toMatchObject({
       notice: { cause: "SpotInterruption", deadlineAt: eventAt + 90_000 },
     });
@@ -113,7 +113,7 @@ describe("a message of the queue", () => {
     });
   });
 
-  it("recommends a rebalance without a deadline", () => {
+  it("has no deadline for a rebalance recommendation", () => {
     const told = only(rebalance(about));
     expect(told).toMatchObject({ notice: { cause: "RebalanceRecommendation", eventId: id } });
     expect(told).not.toHaveProperty("notice.deadlineAt");
@@ -124,13 +124,13 @@ describe("a message of the queue", () => {
     ["shutting-down", "NodeShutdown", undefined],
     ["stopped", "Preempted", eventAt + 30_000],
     ["terminated", "Preempted", eventAt + 30_000],
-  ])("in the state %s is a %s", (state, cause, deadlineAt) => {
+  ])("with the state %s is a %s", (state, cause, deadlineAt) => {
     expect(only(stateChange(about, state))).toMatchObject({ notice: { cause } });
     const reading = only(stateChange(about, state)) as { notice: { deadlineAt?: number } };
     expect(reading.notice.deadlineAt).toBe(deadlineAt);
   });
 
-  it.each(["pending", "running"])("in the state %s takes nothing away", (state) => {
+  it.each(["pending", "running"])("with the state %s is ignored", (state) => {
     expect(read(stateChange(about, state)).kind).toBe("Ignored");
   });
 
@@ -153,7 +153,7 @@ describe("a message of the queue", () => {
     ["EventBridge and SNS", inSns(terminateAction(about))],
     ["the group and SNS", inSns(directHook(about))],
     ["the group, in a message of a message", inSns({ Message: JSON.stringify(directHook(about)) })],
-  ])("tells of a lifecycle hook by %s, and it is the same one by all", (_, body) => {
+  ])("from %s announces the same termination hook", (_, body) => {
     expect(only(body)).toMatchObject(byHook);
     expect(only(body)).not.toHaveProperty("notice.deadlineAt");
     expect(read(body)).toMatchObject({ hook: { ...waiting, transition: "Terminating" } });
@@ -164,7 +164,7 @@ describe("a message of the queue", () => {
     ["the group itself", directHook(about, "LAUNCHING")],
     ["EventBridge and SNS", inSns(launchAction(about))],
     ["the group and SNS", inSns(directHook(about, "LAUNCHING"))],
-  ])("tells by %s of a new machine that a group holds back", (_, body) => {
+  ])("from %s announces a new machine that waits in a launch hook", (_, body) => {
     expect(read(body)).toEqual({ kind: "Launch", hook: { ...waiting, transition: "Launching" } });
   });
 
@@ -172,18 +172,18 @@ describe("a message of the queue", () => {
     ["group", "AutoScalingGroupName"],
     ["hook", "LifecycleHookName"],
     ["instance", "EC2InstanceId"],
-  ])("of a launch is nobody's to complete without its %s", (_, field) => {
+  ])("about a launch is unreadable without its %s", (_, field) => {
     const body = { ...directHook(about, "LAUNCHING"), [field]: "" };
     expect(read(body)).toMatchObject({ kind: "Unreadable" });
   });
 
-  it("tells of a machine that goes, also where nobody could tell its group to go on", () => {
+  it("announces a machine that terminates even if its hook cannot be completed", () => {
     const body = { ...directHook(about), LifecycleHookName: "x".repeat(256) };
     expect(only(body)).toMatchObject(byHook);
     expect(read(body)).toMatchObject({ hook: undefined });
   });
 
-  it("of any other transition is not acted on", () => {
+  it("about any other transition is unreadable", () => {
     expect(read(directHook(about, "REBOOTING"))).toMatchObject({
       kind: "Unreadable",
       problem: '"autoscaling:EC2_INSTANCE_REBOOTING" is not a transition that Lastcall acts on',
@@ -194,7 +194,7 @@ describe("a message of the queue", () => {
     ["a spot warning", spotWarning(about)],
     ["a rebalance recommendation", rebalance(about)],
     ["a state change", stateChange(about, "stopping")],
-  ])("says %s in an envelope of SNS as it does without", (_, body) => {
+  ])("reads the same in an SNS envelope as without: %s", (_, body) => {
     expect(read(inSns(body))).toEqual(read(body));
   });
 
@@ -205,7 +205,7 @@ describe("a message of the queue", () => {
     ["to SNS", inSns(testNotification())],
     ["under the name of a hook", { ...directHook(about), LifecycleTransition: trial }],
     ["by EventBridge", { ...terminateAction(about), detail: { LifecycleTransition: trial } }],
-  ])("is ignored where a group only tries its notifications, %s", (_, body) => {
+  ])("is ignored if it is a group's test notification, %s", (_, body) => {
     expect(read(body).kind).toBe("Ignored");
   });
 
@@ -216,7 +216,7 @@ describe("a message of the queue", () => {
       { entityValue: "i-0000000000000000b" },
     ];
 
-    it("names every machine of a scheduled change, each with the beginning as its deadline", () => {
+    it("names every machine of a scheduled change, each with its start as the deadline", () => {
       const reading = read(healthEvent(about, { entities, startTime }));
       const notice = {
         cause: "ScheduledMaintenance",
@@ -235,7 +235,7 @@ describe("a message of the queue", () => {
       });
     });
 
-    it.each(["aws", "aws-us-gov", "aws-cn"])("knows a machine by its ARN, too: %s", (partition) => {
+    it.each(["aws", "aws-us-gov", "aws-cn"])("accepts a machine's ARN: %s", (partition) => {
       const arn = `arn:${partition}:ec2:us-east-1:123456789012:instance/i-0000000000000000a`;
       const reading = read(healthEvent(about, { entities: [{ entityValue: arn }], startTime }));
       expect(reading).toMatchObject({
@@ -244,7 +244,7 @@ describe("a message of the queue", () => {
       });
     });
 
-    it("takes it back from a machine for which it is resolved, and from no other", () => {
+    it("withdraws the notice of a resolved machine, and of no other", () => {
       const [first, second] = entities;
       const states = [
         { ...first, status: "RESOLVED" },
@@ -255,7 +255,7 @@ describe("a message of the queue", () => {
       expect(notices.map(({ notice }) => notice.withdrawn)).toEqual([true, undefined]);
     });
 
-    it("loses no machine to an entity that is none", () => {
+    it("loses no machine to an entity that is not a machine", () => {
       const mixed = [5, { entityValue: "vol-0123456789abcdef0" }, ...entities, {}, null];
       const reading = read(healthEvent(about, { entities: mixed, startTime }));
       expect(reading.kind === "Read" && reading.notices).toHaveLength(2);
@@ -266,7 +266,7 @@ describe("a message of the queue", () => {
       ["at its first time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9), "closed"],
       ["at no time", "", undefined, "closed"],
       ["in capitals", "", undefined, "CLOSED"],
-    ])("takes it back from every machine where it is closed, %s", (...row) => {
+    ])("withdraws the notice of every machine if it is closed, %s", (...row) => {
       const [, start, deadlineAt, statusCode] = row;
       const more = { statusCode };
       const reading = read(healthEvent(about, { entities, startTime: start, more }));
@@ -288,7 +288,7 @@ describe("a message of the queue", () => {
       ["no time", undefined, []],
       ["an empty one", "", []],
       ["a text that is none", "soon", ['"soon" is no startTime']],
-    ])("is acted upon at once where it names %s: a notice fails open", (_, start, problems) => {
+    ])("is acted on at once if it names %s: a notice fails open", (_, start, problems) => {
       const reading = read(healthEvent(about, { entities, startTime, more: { startTime: start } }));
       const notice = { cause: "ScheduledMaintenance", deadlineAt: undefined };
       const notices = entities.map(({ entityValue: machine }) => ({ machine, notice }));
@@ -299,7 +299,7 @@ describe("a message of the queue", () => {
       ["names no machine", { affectedEntities: [] }, "Unreadable"],
       ["is about another service", { service: "RDS" }, "Unreadable"],
       ["announces no change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
-    ])("is not acted upon where it %s", (_, more, kind) => {
+    ])("is not acted on if it %s", (_, more, kind) => {
       expect(read(healthEvent(about, { entities, startTime, more })).kind).toBe(kind);
     });
   });
@@ -320,7 +320,7 @@ describe("a message of the queue", () => {
     expect(readQueueMessage({ text, at }).kind).toBe("Unreadable");
   });
 
-  it("may be any text: it is read without a throw, and little is said of it", () => {
+  it("may be any text: it is read without a throw, and its problems are short", () => {
     const startTime = "Sat, 21 Nov 2026 15:10:09 GMT";
     const entities = [{ entityValue: "i-0123456789abcdef0" }];
     const samples = [

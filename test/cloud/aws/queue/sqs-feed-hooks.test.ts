@@ -11,7 +11,7 @@ import {
 } from "../../../support/queue-body.ts";
 import { ours, QueueStage, theirs } from "../../../support/queue-stage.ts";
 
-describe("the message of a group that waits", () => {
+describe("the message of a waiting lifecycle hook", () => {
   let stage: QueueStage;
   let queue: QueueStage["queue"];
   let cluster: QueueStage["cluster"];
@@ -22,7 +22,7 @@ describe("the message of a group that waits", () => {
   });
   afterEach(() => stage.end());
 
-  it("stays until the drain is over, hidden for minutes at a time", async () => {
+  it("stays in the queue until the drain is over, hidden for minutes at a time", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
     stage.start();
@@ -38,7 +38,7 @@ describe("the message of a group that waits", () => {
     expect(cluster.troubles).toEqual([]);
   });
 
-  it("keeps nobody from hearing a Spot warning, however many groups wait", async () => {
+  it("does not delay a Spot warning, however many hooks wait", async () => {
     cluster.holdHooks();
     for (let count = 0; count < 1500; count += 1) {
       queue.send(terminateAction({ ...stage.about(ours), token: `token-${count}` }));
@@ -53,7 +53,7 @@ describe("the message of a group that waits", () => {
     cluster.letHooksEnd();
   });
 
-  it("is kept once for each hook, in whatever ways and however often that speaks", async () => {
+  it("is kept once per hook, however often and in whatever form it arrives", async () => {
     cluster.holdHooks();
     for (let count = 0; count < 50; count += 1) {
       queue.send(terminateAction(stage.about(ours)));
@@ -67,7 +67,7 @@ describe("the message of a group that waits", () => {
     expect([queue.size, cluster.troubles]).toEqual([0, []]);
   });
 
-  it("is given back when the feed ends, so that the next leader tells the group", async () => {
+  it("is returned to the queue when the feed ends, for the next leader", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
     stage.start();
@@ -77,7 +77,7 @@ describe("the message of a group that waits", () => {
     cluster.letHooksEnd();
   });
 
-  it("is heard anew by a feed that listens again, while what it was told before has no end", async () => {
+  it("is received again by a restarted feed while its first handling has not ended", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
     stage.start();
@@ -89,7 +89,7 @@ describe("the message of a group that waits", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("is removed soon by a feed that listens again, though one of before ends late", async () => {
+  it("is removed by a restarted feed although its first handling ended late", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
     stage.start();
@@ -102,7 +102,7 @@ describe("the message of a group that waits", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("is received once more at the most where it could not be hidden", async () => {
+  it("is received at most once more if it could not be hidden", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
     stage.start();
@@ -115,7 +115,7 @@ describe("the message of a group that waits", () => {
     cluster.letHooksEnd();
   });
 
-  it("stays until the group could be told", async () => {
+  it("stays until its hook could be completed", async () => {
     cluster.onHook = async () => {
       throw queueFault();
     };
@@ -130,7 +130,7 @@ describe("the message of a group that waits", () => {
   });
 
   it.each<NoticeDelivery>(["NoNode", "NotOwned", "Stale"])(
-    "has the group told nothing of an instance whose notice is %s: it may be another cluster's",
+    "completes no hook of an instance whose notice is %s, which may be another cluster's",
     async (delivery) => {
       cluster.deliveries = { [theirs]: delivery };
       queue.send(terminateAction(stage.about(theirs)));
@@ -143,7 +143,7 @@ describe("the message of a group that waits", () => {
   );
 
   it.each(["Leave", "Delete"] as const)(
-    "comes again every ten seconds until a new instance has joined: %s",
+    "is received every ten seconds until a new instance has joined: %s",
     async (unknown) => {
       cluster.hookFate = "NoNode";
       queue.send(launchAction(stage.about(ours)));
@@ -157,7 +157,7 @@ describe("the message of a group that waits", () => {
     },
   );
 
-  it("comes each five minutes after the first five, until the hook is over", async () => {
+  it("is received every five minutes after the first five, until the hook is over", async () => {
     cluster.hookFate = "NoNode";
     queue.send(launchAction(stage.about(theirs)));
     stage.start("Delete");
@@ -174,14 +174,11 @@ describe("the message of a group that waits", () => {
   it.each([
     ["Leave", 1],
     ["Delete", 0],
-  ] as const)(
-    "is like an unknown one where the group is not ours to tell: %s",
-    async (unknown, left) => {
-      cluster.hookFate = "LeftAlone";
-      queue.send(launchAction(stage.about(ours)));
-      stage.start(unknown);
-      await stage.pass(seconds(30));
-      expect(queue.size).toBe(left);
-    },
-  );
+  ] as const)("is handled as unknown if its hook is left to others: %s", async (unknown, left) => {
+    cluster.hookFate = "LeftAlone";
+    queue.send(launchAction(stage.about(ours)));
+    stage.start(unknown);
+    await stage.pass(seconds(30));
+    expect(queue.size).toBe(left);
+  });
 });

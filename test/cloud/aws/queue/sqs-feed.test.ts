@@ -24,7 +24,7 @@ describe("the feed of a queue", () => {
   });
   afterEach(() => stage.end());
 
-  it("tells a word and removes its message", async () => {
+  it("reports a notice and removes its message", async () => {
     queue.send(spotWarning(stage.about(ours)));
     stage.start();
     await stage.pass(seconds(1));
@@ -38,7 +38,7 @@ describe("the feed of a queue", () => {
     expect(cluster.troubles).toEqual([]);
   });
 
-  it("hears at once what comes while it waits", async () => {
+  it("receives at once what arrives while it waits", async () => {
     stage.start();
     await stage.pass(seconds(7));
     queue.send(spotWarning(stage.about(ours)));
@@ -46,7 +46,7 @@ describe("the feed of a queue", () => {
     expect(cluster.words).toHaveLength(1);
   });
 
-  it("takes many messages at once, none after another's end", async () => {
+  it("handles many messages at once, none after another's end", async () => {
     for (let count = 0; count < 300; count += 1)
       queue.send(spotWarning(stage.about(ours, `e-${count}`)));
     cluster.fault = queueFault();
@@ -59,7 +59,7 @@ describe("the feed of a queue", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("removes what it has told ten at a time, and a lone message soon", async () => {
+  it("removes reported messages ten at a time, and the remaining ones soon", async () => {
     for (let count = 0; count < 43; count += 1)
       queue.send(spotWarning(stage.about(ours, `e-${count}`)));
     stage.start();
@@ -70,7 +70,7 @@ describe("the feed of a queue", () => {
     expect(sizes).toEqual([10, 10, 10, 10, 3]);
   });
 
-  it("removes what it has told, and gives none of it back, when it ends", async () => {
+  it("removes reported messages when it ends, and returns none to the queue", async () => {
     queue.send(spotWarning(stage.about(ours)));
     stage.start();
     await stage.pass(seconds(0));
@@ -81,7 +81,7 @@ describe("the feed of a queue", () => {
     expect(queue.calls.filter((call) => call.startsWith("hide "))).toEqual([]);
   });
 
-  it("keeps a message, hidden, for as long as the cluster cannot be written", async () => {
+  it("keeps a message hidden while the cluster cannot be written", async () => {
     cluster.fault = new LastcallError("API_UNREACHABLE", "the API server is away");
     queue.send(spotWarning(stage.about(ours)));
     stage.start();
@@ -89,7 +89,7 @@ describe("the feed of a queue", () => {
       await stage.pass(seconds(1));
       expect([queue.size, queue.shown]).toEqual([1, 0]);
     }
-    // Not once shown in between, where our own receivers would have taken it again at once.
+    // It was never visible in between: the feed's own receivers would have taken it again at once.
     expect(queue.given).toBe(1);
     expect(cluster.codes()).toEqual(["API_UNREACHABLE"]);
     cluster.fault = undefined;
@@ -98,7 +98,7 @@ describe("the feed of a queue", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("gives back what it has not told when it ends", async () => {
+  it("returns unreported messages to the queue when it ends", async () => {
     cluster.fault = new LastcallError("LEASE_LOST", "another leads");
     queue.send(spotWarning(stage.about(ours)));
     stage.start();
@@ -108,7 +108,7 @@ describe("the feed of a queue", () => {
     expect([queue.size, queue.shown]).toEqual([1, 1]);
   });
 
-  it("comes back to a queue that was away, sooner than in a minute", async () => {
+  it("retries a queue that is unavailable, and recovers within half a minute", async () => {
     queue.fault = queueFault();
     stage.start();
     await stage.pass(hours(1));
@@ -123,7 +123,7 @@ describe("the feed of a queue", () => {
     expect(cluster.words).toHaveLength(1);
   });
 
-  it("lets another cluster on the queue have its message within two seconds", async () => {
+  it("lets another cluster on the queue receive its message within two seconds", async () => {
     queue.send(spotWarning(stage.about(theirs)));
     stage.start();
     const other = new QueueListener({ [ours]: "Taken" });
@@ -139,7 +139,7 @@ describe("the feed of a queue", () => {
     await others;
   });
 
-  it("asks less and less for what nobody wants", async () => {
+  it("receives a message that no cluster takes less and less often", async () => {
     queue.send(spotWarning(stage.about(theirs)));
     stage.start();
     await stage.pass(seconds(600));
@@ -162,7 +162,7 @@ describe("the feed of a queue", () => {
       { source: "aws.s3", "detail-type": "Object Created", detail: {} },
       "NOTICE_UNREADABLE",
     ],
-  ])("deletes %s only where the queue is its own", async (_, body, code) => {
+  ])("deletes %s only if the queue is its own", async (_, body, code) => {
     queue.send(body);
     stage.start("Delete");
     await stage.pass(seconds(1));
@@ -175,7 +175,7 @@ describe("the feed of a queue", () => {
     expect(queue.size).toBe(1);
   });
 
-  it("removes what is of use to nobody: a trial, what is past, what no policy owns", async () => {
+  it("removes test notifications, stale notices and notices of unmanaged machines", async () => {
     cluster.deliveries = { [ours]: "NotOwned", [theirs]: "Stale" };
     queue.send(testNotification());
     queue.send(spotWarning(stage.about(ours)));
@@ -186,7 +186,7 @@ describe("the feed of a queue", () => {
     expect(cluster.codes()).toEqual(["NOTICE_STALE"]);
   });
 
-  it("tells each machine of a Health event, and keeps it for the one that is another's", async () => {
+  it("reports each machine of a Health event, but keeps the message for others", async () => {
     const entities = [ours, theirs].map((entityValue) => ({ entityValue }));
     queue.send(
       healthEvent(stage.about(""), { entities, startTime: "Fri, 20 Nov 2026 12:10:00 GMT" }),
@@ -197,7 +197,7 @@ describe("the feed of a queue", () => {
     expect(queue.size).toBe(1);
   });
 
-  it("leaves maintenance that is a day ahead in the queue until its time is near", async () => {
+  it("leaves maintenance that is a day ahead in the queue until it is near", async () => {
     const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const nearAt = plus(dawn, hours(24));
     queue.send(healthEvent(stage.about(""), { entities: [{ entityValue: ours }], startTime }));
@@ -207,7 +207,7 @@ describe("the feed of a queue", () => {
     };
     stage.start();
     await stage.pass(hours(23));
-    // It is hidden for eleven hours at most, of the twelve that SQS allows.
+    // It is hidden for at most eleven hours, of the twelve that SQS allows.
     expect(cluster.words).toHaveLength(3);
     expect(queue.size).toBe(1);
     await stage.pass(hours(1));
@@ -217,7 +217,7 @@ describe("the feed of a queue", () => {
     expect(cluster.troubles).toEqual([]);
   });
 
-  it("has the end of maintenance known before its beginning, whatever comes first", async () => {
+  it("reports withdrawn maintenance before its notice, whichever arrives first", async () => {
     const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const health = { entities: [{ entityValue: ours }], startTime };
     queue.send(healthEvent(stage.about(""), health));
@@ -238,7 +238,7 @@ describe("the feed of a queue", () => {
     expect(cluster.troubles).toEqual([]);
   });
 
-  it("does not end at a defect of whoever listens", async () => {
+  it("survives an exception of its listener", async () => {
     const onNotice = cluster.onNotice.bind(cluster);
     let failures = 0;
     cluster.onNotice = (word) => {

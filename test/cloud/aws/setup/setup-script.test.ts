@@ -43,11 +43,11 @@ describe("the script of setup aws", () => {
     ["aws-pod-identity.sh", awsSetupScript(plain)],
     ["aws-irsa-queue.sh", awsSetupScript(whole)],
     ["aws-undo.sh", awsUndoScript({ ...plain, queue: "lastcall-main" })],
-  ])("is %s as people have read it", async (file, script) => {
+  ])("is the reviewed %s", async (file, script) => {
     await expect(script).toMatchFileSnapshot(`../../../golden/setup/${file}`);
   });
 
-  it("is a script of bash, whatever was chosen", () => {
+  it("is valid bash, whatever is chosen", () => {
     for (const mode of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
       for (const choice of [plain, whole]) {
         for (const make of [awsSetupScript, awsUndoScript]) {
@@ -100,12 +100,12 @@ describe("the script of setup aws", () => {
       { statusPoll: true, managedTag: true },
       ["ec2:DescribeInstanceStatus", "ec2:DescribeTags"],
     ],
-  ] as const)("for %s and %j grants what that needs", (mode, options, more) => {
+  ] as const)("for %s and %j grants exactly what those need", (mode, options, more) => {
     const expected = ["ec2:DescribeInstances", ...more].sort();
     expect(granted({ ...plain, ...options, mode })).toEqual(expected);
   });
 
-  it("ends machines of its own cluster alone", () => {
+  it("may terminate machines of its own cluster only", () => {
     for (const mode of ["Recreate", "DeleteInstance"] as const) {
       const text = /^permissions='([^']*)'/m.exec(awsSetupScript({ ...plain, mode }))?.[1] ?? "";
       const { Statement } = JSON.parse(text) as { Statement: readonly Record<string, unknown>[] };
@@ -146,7 +146,7 @@ describe("the script of setup aws", () => {
     ["namespace", "Shop", "--namespace"],
     ["serviceAccount", "a/b", "--service-account"],
     ["context", "a\u202eb", "--context"],
-  ])("refuses the %s %j", (field, value, flag) => {
+  ])("rejects the %s %j", (field, value, flag) => {
     for (const make of [awsSetupScript, awsUndoScript]) {
       const run = () => make({ ...plain, [field]: value });
       expect(run).toThrow(expect.objectContaining({ code: "USAGE" }));
