@@ -1,4 +1,4 @@
-/** What docs/actions.md and docs/cloud/aws.md tell people to write is read, and run. */
+/** Parses and runs the examples in docs/actions.md and docs/cloud/aws.md. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
@@ -21,7 +21,7 @@ function fences(page: string, language: string): readonly string[] {
   return [...page.matchAll(form)].map(([, text = ""]) => text);
 }
 
-/** What stands between back quotes, on one line or over the end of one. */
+/** The text between backticks, which may span lines. */
 function quoted(page: string, form: RegExp): readonly string[] {
   const texts = [...page.matchAll(/(?<!`)`([^`]+)`(?!`)/g)].map(([, text = ""]) =>
     text.replaceAll(/\s+/g, " "),
@@ -37,8 +37,8 @@ function policyOf(spec: object) {
   );
 }
 
-describe("the policies of the pages about actions", () => {
-  it("are taken", () => {
+describe("the pages about actions", () => {
+  it("have policies that parse", () => {
     const specs = fences(actionsPage, "yaml").map((text) => (parse(text) as { spec: object }).spec);
     expect(specs.length).toBeGreaterThan(0);
     for (const spec of specs) expect(policyOf(spec)).toHaveProperty("policy");
@@ -51,7 +51,7 @@ describe("the policies of the pages about actions", () => {
     expect(policyOf({ actions: written })).toHaveProperty("policy");
   });
 
-  it("go to hosts that the page has the controller allow", () => {
+  it("call only hosts that their --action-hosts allows", () => {
     const hosts = /--action-hosts=(\S+)/.exec(actionsPage)?.[1] ?? "";
     const urls = fences(actionsPage, "yaml")
       .join()
@@ -64,7 +64,7 @@ describe("the policies of the pages about actions", () => {
     }
   });
 
-  it("name every type of action, and none that is not there", () => {
+  it("name every action type and no other", () => {
     const table = actionsPage.slice(actionsPage.indexOf("## Each action"));
     const rows = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind);
     expect(rows.toSorted()).toEqual([...actionKinds].toSorted());
@@ -76,7 +76,7 @@ describe("the policies of the pages about actions", () => {
     for (const kind of kinds) expect(actionKinds).toContain(kind);
   });
 
-  it.each(pages)("%s names options that there are", (page) => {
+  it.each(pages)("name only options that exist: %s", (page) => {
     const text = readFileSync(page, "utf8");
     const lines = [...quoted(text, /^lastcall /), ...fences(text, "(?:sh|bash)")];
     const commands = lines.flatMap((line) => line.match(/^lastcall .*$/gm) ?? []);
@@ -87,7 +87,7 @@ describe("the policies of the pages about actions", () => {
   });
 });
 
-describe("the way over from a Lambda of one's own", () => {
+describe("the migration from your own Lambda function", () => {
   beforeEach(() => {
     vi.spyOn(console, "error").mockImplementation(() => {});
   });
@@ -98,19 +98,19 @@ describe("the way over from a Lambda of one's own", () => {
   const mappings = quoted(awsPage, /^(instanceId=|\{"instanceId": "[a-z_]+\.)/);
   const listed = fences(awsPage, "json").find((text) => text.trim().startsWith("[")) ?? "";
 
-  /** An invocation that has the machine where a mapping looks for it. */
+  /** An invocation with the instance ID at the path that a mapping reads. */
   function foreign(mapping: string, instanceId: string): object {
     const path = /instanceId"?[=:] ?"?([\w.]+)/.exec(mapping)?.[1] ?? "";
     const [outer = "", inner = ""] = path.split(".");
     return { [outer]: { [inner]: instanceId }, host: "n7", version: 3 };
   }
 
-  it("has mappings of another form of invocation", () => {
+  it("has three example mappings of event fields", () => {
     expect(mappings).toHaveLength(3);
   });
 
   it.each(mappings)(
-    "takes the invocation of an old DaemonSet by %s, with the same end",
+    "handles an old DaemonSet's invocation with the mapping %s and runs the actions",
     async (mapping) => {
       const servers = [new LoadBalancerServer(), new NetworkServer(), new SnsServer()] as const;
       const [balancers, ec2, sns] = servers;
@@ -141,7 +141,7 @@ describe("the way over from a Lambda of one's own", () => {
     },
   );
 
-  it("takes the invocation that the page has for anybody else", async () => {
+  it("handles the invocation that the page shows for other callers", async () => {
     process.env.LASTCALL_ACTIONS = "[]";
     const [invocation = ""] = quoted(awsPage, /^\{"instanceId": "i-/);
     const { instanceId, summary } = await handler(JSON.parse(invocation));

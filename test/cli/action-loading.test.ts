@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
 
-/** Loads the controller, asks for the runners of these kinds, and gives what that has loaded. */
+/** Loads the controller and the runners of `kinds`; returns the modules that were loaded. */
 function loadedFor(...kinds: readonly string[]): readonly string[] {
   const program = `
     import { registerHooks } from "node:module";
@@ -21,16 +21,16 @@ function loadedFor(...kinds: readonly string[]): readonly string[] {
     (url) =>
       /@aws-sdk\/client-[^/]+|src\/(actions|cloud\/aws\/actions)\/[^/]+$/.exec(url)?.[0] ?? [],
   );
-  // By that alerts hold departures back, which is no action.
+  // The alert gate uses it; it is not an action.
   const ofGates = "src/actions/alertmanager.ts";
   return [...new Set(found)].filter((name) => name !== ofGates).toSorted();
 }
 
-it("a controller whose policies have no action has loaded nothing for one", () => {
+it("a controller whose policies have no actions loads no code for actions", () => {
   expect(loadedFor()).toEqual([]);
 }, 60_000);
 
-it("one whose policies tell a topic of SNS has loaded no other client of AWS', and no sink", () => {
+it("a controller with SNS actions loads only the SNS client and nothing of src/actions", () => {
   const loaded = loadedFor("sns");
   expect(loaded.filter((name) => name.startsWith("@aws-sdk"))).toEqual(["@aws-sdk/client-sns"]);
   expect(loaded.filter((name) => name.startsWith("src/actions"))).toEqual([]);

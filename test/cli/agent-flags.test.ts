@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { agentFlags } from "../../src/cli/assemble/agent-flags.ts";
 
-describe("the flags of the agent's own entry", () => {
+describe("the flags of the agent's entry point", () => {
   it.each([
     [["agent", "--node-name", "n1"], { nodeName: "n1" }],
     [["--node-name=n1", "--cloud", "gcp"], { nodeName: "n1", cloud: "gcp" }],
@@ -12,7 +12,7 @@ describe("the flags of the agent's own entry", () => {
     [["--metadata-url", "http://127.0.0.1:1/?a=b"], { metadataUrl: "http://127.0.0.1:1/?a=b" }],
     [["--node-name="], { nodeName: "" }],
     [[], {}],
-  ])("%j are %j", (words, flags) => {
+  ])("%j parse as %j", (words, flags) => {
     expect(agentFlags(words)).toEqual(flags);
   });
 
@@ -24,7 +24,7 @@ describe("the flags of the agent's own entry", () => {
     [["--dry-run=maybe"], /--dry-run: found "maybe"/],
     [["run"], /found run/],
     [["-n", "x"], /found -n/],
-  ])("%j are refused with a sentence", (words, sentence) => {
+  ])("%j are rejected with an explanation", (words, sentence) => {
     expect(() => agentFlags(words)).toThrow(sentence);
   });
 });

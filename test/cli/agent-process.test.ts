@@ -10,8 +10,8 @@ import { freePort } from "../support/free-port.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /**
- * The agent's process without any cluster, on Node or on what LASTCALL_AGENT_RUNTIME names. Only
- * its machine's metadata service is there.
+ * The agent's process without a cluster, run by Node or by the runtime in LASTCALL_AGENT_RUNTIME.
+ * Only its machine's metadata service exists.
  */
 let metadata: AwsMetadataServer;
 let agent: AgentProcess;
@@ -56,8 +56,8 @@ async function* eventsOf(response: Response): AsyncGenerator<unknown> {
   }
 }
 
-describe("an agent's process that applications may ask", () => {
-  it("tells them by JSON and by events what its machine was told, also without a cluster", async () => {
+describe("the agent's notice endpoint", () => {
+  it("serves its machine's notice as JSON and as events, even without a cluster", async () => {
     const plain = await fetch(url);
     expect(plain.headers.get("content-type")).toContain("application/json");
     expect(await plain.json()).toEqual({ notice: null });
@@ -72,19 +72,19 @@ describe("an agent's process that applications may ask", () => {
     leaving.abort();
   });
 
-  it("answers nothing else there, and takes no orders", async () => {
+  it("returns 404 for POST and for other paths", async () => {
     expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(404);
     expect((await fetch(new URL("/metrics", url))).status).toBe(404);
   });
 
-  it("ends at once when told to, though somebody listens", async () => {
+  it("does not keep the agent from exiting while a client listens", async () => {
     const response = await fetch(url, { headers: { accept: "text/event-stream" } });
     expect(await agent.stop()).toBe(0);
     await response.text().catch(() => {});
   });
 });
 
-describe("an agent's process on a node whose addresses are everybody's", () => {
+describe("the agent on a node whose ports other programs share", () => {
   let other: Server;
   let taken: string;
   let second: AgentProcess | undefined;
@@ -111,19 +111,19 @@ describe("an agent's process on a node whose addresses are everybody's", () => {
     return second;
   }
 
-  it("hears its machine although another program has the address of the metrics", async () => {
+  it("still watches its machine if another program has the metrics address", async () => {
     const started = start([`--metrics-address=${taken}`]);
     await until("it listens to its machine", async () => started.said("listening"));
     expect(started.log.join("\n")).toContain("PORT_TAKEN");
   });
 
-  it("ends where it could not be asked for its health: nothing of it is left behind", async () => {
+  it("exits with code 1 if another program has the health address", async () => {
     const started = start([`--health-address=${taken}`]);
     expect(await started.ended).toBe(1);
     expect(started.log.join("\n")).toContain(taken);
   });
 
-  it("serves its metrics by TLS", async () => {
+  it("serves its metrics over TLS", async () => {
     const fixtures = join(import.meta.dirname, "../kube/fixtures");
     const [cert, key] = ["server.cert.pem", "server.key.pem"].map((name) => join(fixtures, name));
     const address = `127.0.0.1:${await freePort()}`;

@@ -6,7 +6,7 @@ import { deployment } from "../audit/support/audit-yaml.ts";
 const sixty = deployment({ pod: "terminationGracePeriodSeconds: 60" });
 const thirty = deployment({});
 
-describe("input that is not understood ends the run with exit code 2 and one sentence", () => {
+describe("invalid input ends the audit with exit code 2 and says why", () => {
   const duplicate = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nkind: Job\n";
   const bomb = [
     "a: &a [x, x, x, x, x, x, x, x, x, x]",
@@ -105,7 +105,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     expect(run.stdout).toBe("");
   });
 
-  it("names what cannot be read and what cannot be judged in one go", async () => {
+  it("names unreadable files and objects that cannot be audited in one run", async () => {
     const negative = thirty.replace(
       "containers:",
       "terminationGracePeriodSeconds: -1, containers:",
@@ -122,7 +122,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     ]);
   });
 
-  it("a file whose name would speak to a CI system", async () => {
+  it("a file whose name contains a CI command", async () => {
     const run = await auditRun({ files: ["dir"] }, { "dir/a\n::error::x.yaml": sixty });
 
     expect(run).toMatchObject({ exit: 2, stdout: "" });
@@ -131,7 +131,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     );
   });
 
-  it("a file over the limit", async () => {
+  it("a file over the size limit", async () => {
     const run = await auditRun(
       { files: ["big.yaml"] },
       { "big.yaml": "#".repeat(fileLimitBytes + 1) },
@@ -143,13 +143,13 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     });
   });
 
-  it("a file that is not there", async () => {
+  it("a file that does not exist", async () => {
     const run = await auditRun({ files: ["lost.yaml"] }, {});
 
     expect(run.error).toBe("Cannot read lost.yaml: it does not exist, expected a readable file");
   });
 
-  it("a Helm chart that is not rendered", async () => {
+  it("an unrendered Helm chart", async () => {
     const texts = { "chart/Chart.yaml": "name: x", "chart/templates/a.yaml": "{{ x }}" };
 
     expect((await auditRun({ files: ["chart"] }, texts)).error).toBe(
@@ -171,7 +171,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     expect(run.error).toContain(says);
   });
 
-  it("nothing named at all", async () => {
+  it("no input at all", async () => {
     expect((await auditRun({}, {})).error).toContain("there is nothing to read");
   });
 });
@@ -201,15 +201,15 @@ describe("a note says", () => {
   });
 });
 
-describe("input of any form is read", () => {
-  it("an object of very many keys, in time that grows with their number", async () => {
+describe("the audit reads", () => {
+  it("an object with 40,000 keys, in time that grows with their number", async () => {
     const keys = Array.from({ length: 40_000 }, (_, at) => `  key${at}: v\n`).join("");
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n${keys}`;
 
     expect((await auditRun({ files: ["map.yaml"] }, { "map.yaml": text })).exit).toBe(0);
   }, 15_000);
 
-  it("an anchor that is used many times, and a merge key", async () => {
+  it("an anchor that is used many times, with a merge key", async () => {
     const uses = Array.from({ length: 500 }, () => "*grace").join(", ");
     const annotations = `metadata: {name: p, labels: &l {a: b}, uses: [${uses}]}`;
     const text = `apiVersion: v1\nkind: Pod\nx: &grace 60\n${annotations}\nspec: {<<: *l, terminationGracePeriodSeconds: *grace}\n`;
@@ -273,7 +273,7 @@ items:
     ["-f -", { files: ["-"] }, "standard input: found nothing, expected manifests"],
     ["--from -", { from: ["-"] }, "standard input: found nothing, expected the output of kubectl"],
   ])(
-    "but not nothing at all by %s: a helm or a kubectl before the pipe has failed",
+    "empty input from %s as a failure of helm or kubectl before the pipe",
     async (_, named, says) => {
       for (const text of ["", "# nothing\n---\n# here\n"]) {
         const run = await auditRun(named, { "-": text });
@@ -283,12 +283,12 @@ items:
     },
   );
 
-  it("a file of comments, which is passed over", async () => {
+  it("a file with only comments, which it skips", async () => {
     const run = await auditRun({ files: ["a.yaml"] }, { "a.yaml": "# nothing\n---\n# here\n" });
     expect(run).toMatchObject({ exit: 0, error: "" });
   });
 
-  it("a directory with what is below it, but not hidden files and other formats", async () => {
+  it("a directory with its subfolders, without hidden files and other formats", async () => {
     const run = await auditRun(
       { files: ["k8s/"], output: "json", failOn: "never" },
       {
@@ -307,7 +307,7 @@ items:
     { files: ["k8s/a.yaml", "./k8s/a.yaml"] },
     { files: ["k8s", "k8s/a.yaml"] },
     { files: ["k8s/a.yaml", "k8s/"] },
-  ])("a file that is named twice counts once: $files", async ({ files }) => {
+  ])("a file only once, even if it is named twice: $files", async ({ files }) => {
     const run = await auditRun(
       { files, output: "json", failOn: "never" },
       { "k8s/a.yaml": thirty, "./k8s/a.yaml": thirty },
@@ -317,7 +317,7 @@ items:
     expect(workloads).toHaveLength(1);
   });
 
-  it("a recording by --from has the server's defaults in it, a manifest has not", async () => {
+  it("an explicit 30 s of grace as a default with --from, and as set with -f", async () => {
     const texts = { "web.yaml": deployment({ pod: "terminationGracePeriodSeconds: 30" }) };
     const json = { output: "json", failOn: "never" } as const;
     const from = await auditRun({ from: ["web.yaml"], ...json }, texts);
@@ -327,14 +327,14 @@ items:
     expect(JSON.parse(files.stdout)).toMatchObject({ workloads: [{ graceSource: "Set" }] });
   });
 
-  it("an object without a kind is passed over, and that is said", async () => {
+  it("an object without a kind, which it skips with a note", async () => {
     const run = await auditRun({ files: ["values.yaml"] }, { "values.yaml": "replicas: 3\n" });
 
     expect(run.exit).toBe(0);
     expect(run.stderr).toContain("values.yaml:1 has no apiVersion and kind");
   });
 
-  it("a live cluster, where no file is named", async () => {
+  it("a live cluster, if no file is named", async () => {
     const object = { apiVersion: "v1", kind: "Pod", metadata: { name: "a", uid: "u" } };
     const run = await auditRun({ output: "json", failOn: "never" }, {}, [object]);
 

@@ -21,8 +21,8 @@ describe("the exit code", () => {
   });
 });
 
-describe("what is printed", () => {
-  it("is the report as JSON, with the fields that others script against", async () => {
+describe("the audit's output", () => {
+  it("is the report as JSON, with the fields that scripts rely on", async () => {
     const run = await auditRun(
       { files: ["web.yaml"], output: "json", platforms: ["gke", "kubelet:kubelet.yaml"] },
       {
@@ -69,7 +69,7 @@ describe("what is printed", () => {
     });
   });
 
-  it("is the same as YAML", async () => {
+  it("is the same report as YAML, which serves as a baseline", async () => {
     const texts = { "web.yaml": sixty };
     const json = await auditRun({ files: ["web.yaml"], output: "json" }, texts);
     const yaml = await auditRun({ files: ["web.yaml"], output: "yaml" }, texts);
@@ -82,7 +82,7 @@ describe("what is printed", () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ findings: [] });
   });
 
-  it("notes go to stderr, and -q keeps them back", async () => {
+  it("has its notes on stderr, and -q suppresses them", async () => {
     const loud = await auditRun({ files: ["web.yaml"] }, { "web.yaml": thirty });
     const quiet = await auditRun({ files: ["web.yaml"], quiet: true }, { "web.yaml": thirty });
 
@@ -94,7 +94,7 @@ describe("what is printed", () => {
 describe("a baseline", () => {
   const texts = { "web.yaml": sixty };
 
-  it("is a saved report: what it holds does not fail the run, what is new does", async () => {
+  it("is a saved report: its findings do not fail the run, new ones do", async () => {
     const first = await auditRun(
       { files: ["web.yaml"], output: "json", platforms: ["gke"] },
       texts,
@@ -115,7 +115,7 @@ describe("a baseline", () => {
     });
   });
 
-  it("of another kind is refused", async () => {
+  it("of another kind is rejected", async () => {
     const run = await auditRun({ files: ["web.yaml"], baseline: "web.yaml" }, texts);
 
     expect(run.error).toBe(
@@ -123,5 +123,3 @@ describe("a baseline", () => {
     );
   });
 });
-
-/** Runs the command on files of a table; the error's text where it was refused. */

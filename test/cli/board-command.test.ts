@@ -18,9 +18,9 @@ let world: ModelWorld;
 let server: ModelServer;
 let folder: string;
 let stopping: AbortController;
-/** Paths that are watched, in the order in which the watches began. */
+/** Watched paths, in the order in which the watches started. */
 let watches: string[];
-/** What was asked beside them. */
+/** All other requests. */
 let requests: string[];
 
 beforeEach(async () => {
@@ -29,7 +29,7 @@ beforeEach(async () => {
   [watches, requests] = [[], []];
   const send = world.api.send.bind(world.api);
   world.api.send = (request) => {
-    // By this the connection is tested, and a model's time found.
+    // GET /version tests the connection and reads a model's time.
     if (request.path !== "/version") requests.push(`${request.method} ${request.path}`);
     return send(request);
   };
@@ -85,7 +85,7 @@ async function opened(more: Partial<CommandIo> = {}) {
   return { url, page, cookie, ended, heard, origin: new URL(url).origin };
 }
 
-/** The messages of a stream until one of them is wanted. */
+/** Reads the stream up to the first message that matches, and returns it. */
 async function hearUntil(
   origin: string,
   cookie: string,
@@ -113,13 +113,13 @@ describe("lastcall board --tui", () => {
   it.each([
     ["where stdout is no terminal", [], "stdout is no terminal that can be taken over"],
     ["with --open", ["--open"], "Cannot use --open with --tui"],
-  ])("is refused %s, before a cluster is asked for", async (_, more, problem) => {
+  ])("is rejected %s, before it looks for a cluster", async (_, more, problem) => {
     const { heard, ended } = start("--tui", ...more);
     expect(await ended).toBe(2);
     expect(heard.stderr).toContain(problem);
   });
 
-  it("shows the cluster's nodes, a server that goes away, and what it missed meanwhile", async () => {
+  it("shows the nodes, says while the API server is away, and then catches up", async () => {
     const frames: string[] = [];
     let isOpen = true;
     const close = (): void => {
@@ -139,7 +139,7 @@ describe("lastcall board --tui", () => {
     await shows("three nodes", () => last().includes("3 nodes of"));
     await server.close();
     await shows("that the server is away", isAway);
-    // The rows are those last known.
+    // The rows are the last known ones.
     expect(last()).toContain(" n2 ");
     world.addNode("n3", "a");
     world.api.handle({ method: "DELETE", path: `${nodes}/n2` });
@@ -155,7 +155,7 @@ describe("lastcall board --tui", () => {
 });
 
 describe("lastcall board", () => {
-  it("prints its address first, serves the page there, and ends when it is interrupted", async () => {
+  it("prints its address first, serves the page there, and exits when interrupted", async () => {
     const { url, page, ended } = await opened();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+$/);
     expect(await page.text()).toContain('<script type="module" src="/board.js">');
@@ -163,7 +163,7 @@ describe("lastcall board", () => {
     expect(await ended).toBe(130);
   });
 
-  it("prints another address for the next browser at each line that is typed", async () => {
+  it("prints another address for the next browser at each press of Enter", async () => {
     let type = (): void => {};
     let isRead = true;
     const onLine: CommandIo["onLine"] = (listener) => {
@@ -187,7 +187,7 @@ describe("lastcall board", () => {
     expect(isRead).toBe(false);
   });
 
-  it("streams the rows of the cluster, and does what is asked with the caller's rights", async () => {
+  it("streams the cluster's rows, and sets a hold that was previewed", async () => {
     const { origin, cookie } = await opened();
     const hasRows = (message: StreamMessage): boolean =>
       (message.kind === "Picture" && message.picture.rows.length === 2) ||
@@ -210,7 +210,7 @@ describe("lastcall board", () => {
     expect((await post("/api/act", { nonsense: 1 })).status).toBe(400);
   });
 
-  it("gives a node's page, and says of a node that is not there that it is not", async () => {
+  it("serves a node's details, and a problem if the node does not exist", async () => {
     const { origin, cookie } = await opened();
     const get = (name: string) => fetch(`${origin}/api/node?name=${name}`, { headers: { cookie } });
     await waitUntil(async () => (await get("n1")).status === 200, {
@@ -221,7 +221,7 @@ describe("lastcall board", () => {
     expect(await (await get("n9")).json()).toEqual({ problem: "There is no node n9" });
   });
 
-  it("gives what a page needs to plan the fleet itself, the policies as they are written", async () => {
+  it("serves the nodes, the policies as written and the script for what-if plans", async () => {
     const spec = { lifetime: { max: "24h" }, spacing: { min: "5m" } };
     const apiVersion = "lastcall.dev/v1alpha1";
     world.create(policies, {
@@ -249,7 +249,7 @@ describe("lastcall board", () => {
     ]);
   });
 
-  it("watches nodes, departures and policies, each once, however many pages look", async () => {
+  it("watches nodes, departures and policies once each for any number of pages", async () => {
     const { origin, cookie } = await opened();
     const hasRows = (message: StreamMessage): boolean =>
       (message.kind === "Picture" && message.picture.rows.length === 2) ||
@@ -261,7 +261,7 @@ describe("lastcall board", () => {
     expect(watches.toSorted()).toEqual([departures, policies, nodes].toSorted());
   });
 
-  it("polls nothing, however many pages hear of changes", async () => {
+  it("polls nothing, however many pages follow the changes", async () => {
     const { origin, cookie } = await opened();
     const saysOf = (message: StreamMessage): "Held" | "Free" | undefined => {
       if (message.kind === "Clock") return undefined;
@@ -287,7 +287,7 @@ describe("lastcall board", () => {
     expect(watches).toHaveLength(3);
   });
 
-  it("shows what definitions of an older version have kept, without what they do not know", async () => {
+  it("shows objects that older CRDs stored without the newer fields", async () => {
     const apiVersion = "lastcall.dev/v1alpha1";
     const departureOf = (name: string, node: string, status: object): void => {
       const uid = world.get(`${nodes}/${node}`)?.metadata?.uid;
@@ -320,7 +320,7 @@ describe("lastcall board", () => {
     expect(picture?.policies).toMatchObject([{ name: "old", problem: null }]);
   });
 
-  it("is on the clock of a demo's cluster, as fast as that goes, and names its context", async () => {
+  it("follows the clock and speed of a demo's cluster, and names its context", async () => {
     await server.close();
     let rate = 60;
     server = await serveModel({ api: world.api, rate: () => rate });
@@ -328,14 +328,15 @@ describe("lastcall board", () => {
     const { origin, cookie } = await opened();
     const first = await hearUntil(origin, cookie, () => true);
     expect(first).toMatchObject({ kind: "Picture", clock: { rate: 60 } });
-    // The model's time stands: the board goes on from what it was told for half a second at most.
+    // The model's time stands still; the board extrapolates from the last answer for at most half a
+    // second.
     expect(Math.abs(first.clock.at - dawn)).toBeLessThan(minutes(10));
     expect(first.kind === "Picture" && first.picture.fleet.cluster).toBe("lastcall-model");
     rate = 0;
     await hearUntil(origin, cookie, ({ clock }) => clock.rate === 0 && clock.at === dawn);
   });
 
-  it("serves its page although the cluster is away, and tells it there", async () => {
+  it("serves its page while the cluster is unreachable, and says so there", async () => {
     await server.close();
     const { origin, cookie } = await opened();
     const isAway = (message: StreamMessage): boolean => {

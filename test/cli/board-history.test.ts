@@ -33,7 +33,7 @@ const past = (id: string) =>
     pods: null,
   }) as unknown as PastDeparture;
 
-it("keeps what has ended, and has it the next time, once", async () => {
+it("the history file keeps ended departures across restarts, each once", async () => {
   for (const ids of [
     ["a", "b"],
     ["b", "c"],
@@ -47,7 +47,7 @@ it("keeps what has ended, and has it the next time, once", async () => {
   expect((await readFile(join(folder, "history"), "utf8")).trimEnd().split("\n")).toHaveLength(3);
 });
 
-it("goes on after a line that was cut", async () => {
+it("the history file is read past a truncated line, which is reported", async () => {
   await writeFile(join(folder, "history"), '{"id":"cut');
   const { ended, written } = await open("history");
   ended.add(past("a"));
@@ -62,7 +62,7 @@ it.each([
   ["a kubeconfig", "apiVersion: v1\nkind: Config\n"],
   ["the same in JSON", '{"apiVersion":"v1","kind":"Config"}\n'],
   ["a list", "[]"],
-])("appends nothing to %s", async (_, text) => {
+])("the history is not appended to %s", async (_, text) => {
   await writeFile(join(folder, "history"), text);
   await expect(open("history")).rejects.toMatchObject({
     code: "INPUT_INVALID",
@@ -71,7 +71,7 @@ it.each([
   expect(await readFile(join(folder, "history"), "utf8")).toBe(text);
 });
 
-it("reads a hundred thousand departures: counts them all, and shows the newest", async () => {
+it("a history of 100,000 departures counts all of them and shows the newest 500", async () => {
   const lines = Array.from({ length: 100_000 }, (_, index) => {
     const endedAt = 1_800_000_000_000 + 1000 * index;
     return `${JSON.stringify({ ...past(`d${index}`), endedAt })}\n`;
@@ -84,7 +84,7 @@ it("reads a hundred thousand departures: counts them all, and shows the newest",
   expect(counts.reduce((sum, count) => sum + count)).toBe(100_000);
 });
 
-it("says at once that a file cannot be written, and later without ending", async () => {
+it("an unwritable history file is an error at startup, and only a message later", async () => {
   await expect(open("no/such/folder")).rejects.toMatchObject({ code: "OUTPUT_UNWRITABLE" });
   const { ended, written } = await open("history");
   await rm(folder, { recursive: true });

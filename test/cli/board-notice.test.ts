@@ -16,16 +16,16 @@ const notice: BoardNotice = {
   ],
 };
 
-/** 64 columns leave the shortest bar there is: 8, for 120 seconds. */
+/** 64 columns leave the shortest bar: 8 columns for 120 seconds. */
 function textOf(shown: BoardNotice, rows: number): readonly string[] {
   return noticeLines(shown, { now, columns: 64, rows }).map(plainText);
 }
 
 describe("A notice", () => {
-  it("is shown pod by pod against its clock, with what happens without Lastcall", () => {
+  it("is shown pod by pod on a time bar, with what happens without Lastcall", () => {
     expect(textOf(notice, 10)).toEqual([
       " NOTICE  spot-1 shuts down in 90 s   1 of 3 pods terminated",
-      // 15 seconds are one column of eight.
+      // 15 seconds are one of eight columns.
       "   gone   █·······  terminated after 15s",
       "   late   ·█······  terminating for 15s",
       "   waits  ········  running",
@@ -33,7 +33,7 @@ describe("A notice", () => {
     ]);
   });
 
-  it("says on 40 columns what each pod does, and cuts its name rather", () => {
+  it("on 40 columns shortens a pod's name rather than its state", () => {
     const long = { name: "worker-1bgyuuz-qhffw", terminatingAt: noticedAt };
     const pods = [...notice.pods, long];
     const lines = noticeLines({ ...notice, pods }, { now, columns: 40, rows: 10 }).map(plainText);
@@ -41,13 +41,13 @@ describe("A notice", () => {
     expect(lines).toContain("   gone             terminated after 15s");
   });
 
-  it("has those that still run where not all pods fit", () => {
+  it("lists pods that have not terminated first if not all pods fit", () => {
     const [, first, second, ...rest] = textOf(notice, 4);
     expect([first, second]).toEqual(["   late   ·█······  terminating for 15s", "   and 2 more"]);
     expect(rest).toHaveLength(1);
   });
 
-  it("leaves the other fleet out where the cloud does not take the same machine there", () => {
+  it("omits the fleet without Lastcall if the cloud does not interrupt its machine", () => {
     expect(textOf({ ...notice, twinPods: undefined }, 10).join("\n")).not.toContain("without");
   });
 
@@ -76,11 +76,11 @@ describe("A notice", () => {
       "without Lastcall: no pod killed",
     ],
     ["killed one itself", { pods: [{ name: "web", isKilled: true }] }, "  killed"],
-  ])("says of a machine that %s what came of it", (_, more, text) => {
+  ])("describes a machine that %s", (_, more, text) => {
     expect(textOf({ ...notice, ...more }, 10).join("\n")).toContain(text);
   });
 
-  it("says so once the shutdown has begun", () => {
+  it("says that the machine is shutting down once its deadline has passed", () => {
     const [head] = textOf({ ...notice, deadlineAt: now }, 10);
     expect(head).toContain("spot-1 is shutting down");
   });

@@ -66,7 +66,7 @@ describe("The board", () => {
     for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(size.columns);
   });
 
-  it("keeps window, forecast, figures, events and keys on a terminal of 80 by 24", () => {
+  it("shows window, forecast, figures, events and keys on an 80x24 terminal", () => {
     const text = textOf({ ...fleet, hasKeys: true }, { columns: 80, rows: 24 });
     expect(text).toContain("KUBECONFIG=/tmp/k");
     expect(text).toContain(" policy spot  open for departures until 11:00");
@@ -78,7 +78,7 @@ describe("The board", () => {
     expect(text).not.toContain("…");
   });
 
-  it("keeps the figures, who leaves next and why, and all keys on 40 columns", () => {
+  it("shows the figures, the next departure with its reason, and all keys on 40 columns", () => {
     const text = textOf({ ...fleet, hasKeys: true }, { columns: 40, rows: 24 });
     expect(text).toMatch(/^ {9}24 H {2}AT ONCE {2}KILLED {2}REPLACED$/m);
     expect(text).toMatch(/^ without +8 +9 +20 +14$/m);
@@ -88,7 +88,7 @@ describe("The board", () => {
       expect(text).toContain(` ${key}`);
   });
 
-  it("has the addresses whole, on however few columns", () => {
+  it("shows whole addresses on 40, 60 and 80 columns", () => {
     const address = "http://127.0.0.1:8087/?token=ZzsDNM2jIl_a4Pj8xUz6I2l17xAQQSVw";
     const kubeconfig = "/tmp/lastcall-demo-5bce-3512-cGekH5/config";
     const state = { ...fleet, address, kubeconfig };
@@ -100,7 +100,7 @@ describe("The board", () => {
     expect(textOf(state, { columns: 80, rows: 24 })).toContain(`${address} in a browser`);
   });
 
-  it("tells the story, in as many lines as it takes", () => {
+  it("tells the story on as many lines as it needs", () => {
     const text = textOf(fleet, { columns: 80, rows: 24 });
     expect(text.split("\n").slice(1, 3)).toEqual([
       " With Lastcall nodes leave one by one, drained and replaced: 6 of 18 are still",
@@ -108,7 +108,7 @@ describe("The board", () => {
     ]);
   });
 
-  it("says that the clock stands, how fast it goes, and why", () => {
+  it("says whether the clock is paused, how fast it runs, and why", () => {
     const size = { columns: 100, rows: 24 };
     expect(textOf({ ...fleet, paused: true }, size)).toContain("PAUSED");
     expect(textOf({ ...fleet, speed: 10, moment: "Notice" }, size)).toContain(
@@ -117,19 +117,19 @@ describe("The board", () => {
     expect(textOf({ ...fleet, speed: 0.25 }, size)).toContain(" 0.3x");
   });
 
-  it("has those under way first and then who leaves next; or all by name", () => {
+  it("sorts nodes by departure, those under way first, or by name", () => {
     const draining: NodeActivity = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
     const state = { ...fleet, nodes: [...fleet.nodes.slice(1), node(0, draining)] };
     const order = (sort: "Leaving" | "Name") =>
       [...textOf({ ...state, sort }, { columns: 100, rows: 50 }).matchAll(/^ (spot-\d+)/gm)].map(
         ([, name]) => name,
       );
-    // They leave in 20 hours less their number.
+    // Node N leaves in 20 - N hours.
     expect(order("Leaving").slice(0, 3)).toEqual(["spot-0", "spot-17", "spot-16"]);
     expect(order("Name").slice(0, 3)).toEqual(["spot-0", "spot-1", "spot-10"]);
   });
 
-  it("has every pod of a notice on 80 by 24, and what became of them in the other fleet", () => {
+  it("shows every pod of a notice on 80x24, and what happens to them without Lastcall", () => {
     const terminatingAt = minus(now, seconds(30));
     const pods = ["api", "checkout", "web", "worker"].map((name) => ({ name, terminatingAt }));
     const notice = {
@@ -146,7 +146,7 @@ describe("The board", () => {
     expect(text.split("\n").at(-1)).toMatch(/space pause .* q quit/);
   });
 
-  it("cuts an event between its words, for half of a number is another number", () => {
+  it("cuts an event between words, since half a number is another number", () => {
     const message = "spot-d-v4kf is drained: 4 pods in 90 s, planned within 120 s.";
     const news = [{ at: now, node: "spot-d-v4kf", what: "Drained", message }];
     const text = textOf({ ...fleet, news }, { columns: 80, rows: 24 });
@@ -154,21 +154,21 @@ describe("The board", () => {
     expect(textOf({ ...fleet, news }, { columns: 100, rows: 24 })).toContain(message);
   });
 
-  it("shows the news, the newest first", () => {
+  it("shows the newest event first", () => {
     const text = textOf(fleet, { columns: 120, rows: 50 });
     expect(text.indexOf("spot-0 has left")).toBeGreaterThan(0);
     expect(text.indexOf("spot-1 has left")).toBeGreaterThan(text.indexOf("spot-0 has left"));
   });
 
-  it("says how many more there are where not all nodes fit", () => {
-    // 13 rows: 4 of head, 3 of totals, 1 of heads, 4 nodes and how many more there are.
+  it("says how many more nodes there are if not all fit", () => {
+    // 13 rows: 4 of header, 3 of totals, 1 of column heads, 4 nodes, and 1 that counts the rest.
     const text = textOf(fleet, { columns: 100, rows: 13 });
     expect(text).toContain("and 14 more");
     for (const next of [17, 16, 15, 14]) expect(text).toContain(`spot-${next} `);
     expect(text).not.toContain("spot-13 ");
   });
 
-  it("has a mark for each node of both fleets, as high as it is old", () => {
+  it("has a mark for each node of both fleets, as high as the node's age", () => {
     const twin = { bornAt: minus(now, hours(24)), doing: "Working" } as const;
     const taken: NodeActivity = { kind: "Taken", deadlineAt: plus(now, minutes(1)) };
     const nodes = [
@@ -177,7 +177,7 @@ describe("The board", () => {
       { ...node(12, { kind: "Releasing" }), twin: { ...twin, doing: "Booting" } as const },
     ];
     const text = textOf({ ...fleet, nodes }, { columns: 80, rows: 24 });
-    // The fourth of eight levels or the fifth would be 12 hours; spot-12 leaves, and shows that.
+    // 12 hours would be the fourth or fifth of eight levels; spot-12 shows that it leaves instead.
     expect(text).toMatch(/without it +█×· /);
     expect(text).toMatch(/with Lastcall +▁×↓ /);
   });
@@ -190,13 +190,13 @@ describe("The board", () => {
       "closed for departures until 07:00, in 1h00m (window sale)",
     ],
     [{ state: "Shut" }, "closed for departures"],
-  ])("says of %j: %s", (windows, expected) => {
+  ])("describes the window state %j as: %s", (windows, expected) => {
     const policies = [{ name: "spot", forecast: "", windows }];
     const lines = textOf({ ...fleet, policies }, { columns: 120, rows: 30 }).split("\n");
     expect(lines).toContain(` policy spot  ${expected}`);
   });
 
-  it("says what the audit found, as soon as there is one", () => {
+  it("shows the audit's result once there is one", () => {
     const audit = "5 of 7 workloads ask for more than the 15 s that gke gives.";
     const windows = { state: "Open" } as const;
     const policies = [{ name: "spot", forecast: "All are on schedule", windows, audit }];
@@ -261,7 +261,7 @@ describe("A node's row", () => {
     ],
     ["no machine", { kind: "Gone" }, "gone       being replaced"],
     ["a machine that comes up", { kind: "Booting" }, "new machine booting"],
-  ])("says what goes on where it has %s", (_, doing, expected) => {
+  ])("says what happens to a node that has %s", (_, doing, expected) => {
     const row = nodeRow(node(2, doing), { now, widths });
     expect(plainText(row)).toContain(expected);
   });
@@ -271,14 +271,14 @@ describe("A node's row", () => {
     ["Taken", " spot-2 NOTICE          │"],
     ["Gone", " spot-2 lost            │"],
     ["Booting", " spot-2 new one booting │"],
-  ])("says beside it of the machine without Lastcall that it is %s", (doing, expected) => {
+  ])("shows next to it that the machine without Lastcall is %s", (doing, expected) => {
     const twin = { bornAt: minus(now, hours(20)), doing };
     const row = nodeRow({ ...node(2, { kind: "Working" }), twin }, { now, widths });
-    // Two hours of 24 on eight columns, and twenty: 5 and 53 eighths of a column.
+    // On eight columns, 2 of 24 hours are 5 eighths of a column, and 20 hours are 53.
     expect(plainText(row)).toContain(expected);
   });
 
-  it("says why whole on 80 columns, and how long before its deadline where there is room", () => {
+  it("shows the whole reason on 80 columns, and how early the departure is on 120", () => {
     const doing: NodeActivity = {
       ...{ kind: "Scheduled", departAt: inHours(1), deadlineAt: inHours(3), why: "Spaced" },
     };
@@ -292,7 +292,7 @@ describe("A node's row", () => {
     expect(at(120).length).toBeLessThanOrEqual(120);
   });
 
-  it("shows how old the machine is, but not before it is there", () => {
+  it("shows the machine's age, except while it boots", () => {
     const age = (doing: NodeActivity) => plainText(nodeRow(node(12, doing), { now, widths }));
     expect(age({ kind: "Working" })).toContain("████···· 12h00m  ");
     expect(age({ kind: "Booting" })).toContain("········         ");
@@ -302,7 +302,7 @@ describe("A node's row", () => {
     [-1, "····"],
     [0, "····"],
     [0.25, "█···"],
-    // 0.5 of 4 columns and an eighth: 17 of 32 eighths.
+    // Half of 4 columns and an eighth: 17 of 32 eighths.
     [17 / 32, "██▏·"],
     [31 / 32, "███▉"],
     [1, "████"],
@@ -318,7 +318,7 @@ describe("A frame", () => {
     { text: "cd", tone: "bad" },
   ] as const;
 
-  it("has no colour where none is wanted", () => {
+  it("has colours only if they are enabled", () => {
     expect(ansiFrame([line], { colour: false })).toContain("abcd\u001b[K");
     expect(ansiFrame([line], { colour: true })).toContain("ab\u001b[31;1mcd\u001b[0m\u001b[K");
   });
@@ -328,7 +328,7 @@ describe("A frame", () => {
     ["an emoji", "🚆🚆🚆", 6, 4, "🚆…"],
     ["a letter with its accent apart", "cafe\u0301s", 5, 4, "caf…"],
     ["half of a wide letter, which there is not", "a予b", 4, 3, "a…"],
-  ])("is as wide as a terminal shows %s", (_, text, width, columns, clippedText) => {
+  ])("has the width at which a terminal shows %s", (_, text, width, columns, clippedText) => {
     expect(widthOf([cell(text)])).toBe(width);
     expect(clipped([cell(text)], width)).toEqual([cell(text)]);
     const short = clipped([cell(text)], columns);
@@ -336,14 +336,14 @@ describe("A frame", () => {
     expect(widthOf(short)).toBeLessThanOrEqual(columns);
   });
 
-  it("shows no character that the terminal would act upon, or would show in another order", () => {
+  it("replaces control characters and characters that change the text's order", () => {
     const hostile = "a\u001b[2Jb\u009bc\u202ed\u2066e\nf";
     expect(ansiFrame([[cell(hostile)]], { colour: false })).toContain(
       "a\ufffd[2Jb\ufffdc\ufffdd\ufffde\ufffdf\u001b[K",
     );
   });
 
-  it("clears nothing before it has written what comes there", () => {
+  it("clears the rest of the screen only after it has written all lines", () => {
     const frame = ansiFrame([line, line], { colour: false });
     expect(frame).not.toContain("\u001b[2J");
     expect(frame.indexOf("\u001b[J")).toBeGreaterThan(frame.lastIndexOf("abcd"));

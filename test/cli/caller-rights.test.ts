@@ -6,7 +6,7 @@ import { LastcallError } from "../../src/errors.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** A server that allows these verbs on anything. */
+/** An API server that allows these verbs on every resource. */
 function allowing(...verbs: readonly string[]): KubeSender {
   return {
     send: async ({ body }: KubeRequest) => {
@@ -17,13 +17,13 @@ function allowing(...verbs: readonly string[]): KubeSender {
   };
 }
 
-it("who may only look may do nothing, and lacks nothing that is to be seen", async () => {
+it("a caller who may only list has no right to act, and can see everything", async () => {
   const found = await callerRights(allowing("list"));
   expect(Object.values(found?.rights ?? {})).toEqual([false, false, false, false, false]);
   expect(found?.missing).toEqual([]);
 });
 
-it("each right is asked for by itself, and what cannot be seen is named one by one", async () => {
+it("each right is reviewed separately, and each forbidden list is named", async () => {
   const found = await callerRights(allowing("patch"));
   expect(found?.rights).toEqual({
     ...{ patchNodes: true, patchDepartures: true, patchPolicies: true },
@@ -35,13 +35,13 @@ it("each right is asked for by itself, and what cannot be seen is named one by o
   ]);
 });
 
-it("a server that does not answer leaves open what may be done", async () => {
+it("the caller's rights are unknown if the server does not respond", async () => {
   const away = new LastcallError("API_UNREACHABLE", "Cannot reach the API server");
   expect(await callerRights({ send: () => Promise.reject(away) })).toBeUndefined();
 });
 
-describe("the rights of somebody who looks", () => {
-  /** A server whose answers change, and that counts who asks. */
+describe("RightsWatch", () => {
+  /** A server whose answers can change, and that counts requests. */
   function watched() {
     const clock = new ManualClock();
     const server = { verbs: ["list"], asked: 0 };
@@ -59,7 +59,7 @@ describe("the rights of somebody who looks", () => {
     return { rights, clock, server, changes: () => changes };
   }
 
-  it("are asked again when they look, after a while and not before", async () => {
+  it("reviews the rights again when a page looks 20 s later, but not at once", async () => {
     const { rights, clock, server, changes } = watched();
     await rights.ask();
     const [once] = [server.asked];
@@ -74,7 +74,7 @@ describe("the rights of somebody who looks", () => {
     expect(rights.known().rights).toMatchObject({ patchNodes: true, createDepartures: false });
   });
 
-  it("are not asked before the cluster has been there, and without a look never", () => {
+  it("reviews nothing until the rights were asked for once", () => {
     const { rights, clock, server } = watched();
     rights.look();
     clock.freezeFor(seconds(600));

@@ -21,19 +21,19 @@ const plain = {
 const aks =
   "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/v/virtualMachines/0";
 
-describe("what a controller has of the clouds", () => {
-  it("asks for preemptions only where that is wanted", async () => {
+describe("the cloud ports of a controller", () => {
+  it("include a preemption feed only if it is configured", async () => {
     expect((await cloudPorts(plain, io)).feedsFor(fleet)).toEqual([]);
     const parts = await cloudPorts({ ...plain, gcpPreemptionPoll: seconds(10) }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
-  it("asks EC2 only where that is wanted", async () => {
+  it("include an EC2 status feed only if it is configured", async () => {
     const parts = await cloudPorts({ ...plain, ec2StatusPoll: minutes(1) }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
-  it("takes a tag only where there is something to choose from, and only one that is one", async () => {
+  it("accept --aws-managed-tag only with a feed that uses it, and only a valid one", async () => {
     const awsManagedTag = "team=a";
     await expect(cloudPorts({ ...plain, awsManagedTag }, io)).rejects.toThrow(
       /^Cannot use --aws-managed-tag: it needs --sqs-queue-url or --ec2-status-poll/,
@@ -50,11 +50,11 @@ describe("what a controller has of the clouds", () => {
     [{ azureEndpoint: "http://10.0.0.1" }, "--azure-endpoint: found http://10.0.0.1"],
     [{ azureEndpoint: "https://me:secret@arm" }, "--azure-endpoint: found credentials in the URL"],
     [{ aksCluster: "main" }, '--aks-cluster: found "main", expected GROUP/NAME'],
-  ])("refuses %j at the start", async (options, told) => {
+  ])("reject %j at startup", async (options, told) => {
     await expect(cloudPorts({ ...plain, ...options }, io)).rejects.toThrow(`Cannot use ${told}`);
   });
 
-  it("releases machines of three clouds, and of no cloud that it does not know", async () => {
+  it("release machines of three clouds, but not of an unknown cloud", async () => {
     const { releaserFor } = await cloudPorts(plain, io);
     const mode = "Recreate";
     expect(releaserFor({ providerID: "gce://p/z/n1", mode })).toBeDefined();
@@ -71,7 +71,7 @@ const away = new LastcallError("CLOUD_UNREACHABLE", "Cannot list: away");
 const gce = "gce://p/z/n1";
 const ec2 = "aws:///eu-west-1a/i-0123456789abcdef0";
 
-/** A cloud that keeps what it was asked, and whose machines were all launched at one instant. */
+/** A cloud that records requests, and whose machines were all launched at the same instant. */
 function cloud(bornAt: number, faults: readonly LastcallError[] = []) {
   const asked: string[][] = [];
   const launchTimes = {
@@ -84,7 +84,7 @@ function cloud(bornAt: number, faults: readonly LastcallError[] = []) {
 }
 
 describe("launch times of machines of several clouds", () => {
-  it("come from each machine's own cloud, with the faults of any", async () => {
+  it("come from each machine's own cloud, with the faults of all clouds", async () => {
     const [gcp, aws] = [cloud(1000), cloud(2000, [away])];
     const all = launchTimesOfAll({ gcp, aws });
     const told = await all.launchTimesOf([gce, ec2, "openstack:///x", ""], never);
@@ -98,7 +98,7 @@ describe("launch times of machines of several clouds", () => {
     expect([gcp.asked, aws.asked]).toEqual([[[gce]], [[ec2]]]);
   });
 
-  it("are asked of no cloud that has no machine among them", async () => {
+  it("are not requested from a cloud that has none of the machines", async () => {
     const [gcp, aws] = [cloud(1000), cloud(2000)];
     await launchTimesOfAll({ gcp, aws }).launchTimesOf([ec2], never);
     expect(gcp.asked).toEqual([]);
@@ -106,7 +106,7 @@ describe("launch times of machines of several clouds", () => {
 });
 
 describe("a cloud that is loaded on use", () => {
-  it("is loaded once, by the first question", async () => {
+  it("is loaded once, by the first request", async () => {
     let loaded = 0;
     const releaser = {
       describe: async () => ({ kind: "Absent" as const }),

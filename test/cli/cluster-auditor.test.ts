@@ -12,7 +12,8 @@ const turn = () => Promise.resolve();
 type Cluster = Readonly<Record<string, readonly KubeObject[]>>;
 
 /**
- * Lists by kind in the server's order of keys, in pages, without the head that lists leave away.
+ * Lists each kind in the server's key order, in pages, without the apiVersion and kind that list
+ * items lack.
  */
 function serve(cluster: Cluster): ScriptedApi {
   const kinds = [...clusterKinds, ...namespacedKinds];
@@ -52,7 +53,9 @@ const budget = (namespace: string, name: string): KubeObject => ({
   spec: { maxUnavailable: 1, selector: { matchLabels: { app: name } } },
 });
 
-/** 250 namespaces, in which budgets are mixed with workloads; more than two pages of each kind. */
+/**
+ * 250 namespaces with a Deployment each, 120 of them with a budget: several pages of both kinds.
+ */
 function largeCluster(): Cluster {
   const names = Array.from({ length: 250 }, (_, at) => `team-${at}${at % 3 === 0 ? "-eu" : ""}`);
   return {
@@ -69,7 +72,7 @@ const spotPolicy = (cluster: Cluster, policy = "spot") => ({
 });
 
 describe("the auditor of a live cluster", () => {
-  it("comes to what an audit of the whole at once comes to", async () => {
+  it("comes to the same result as one audit of the whole cluster", async () => {
     const cluster = largeCluster();
     const [verdict] = await new ClusterAuditor(serve(cluster), turn).judge(
       [spotPolicy(cluster)],
@@ -91,7 +94,7 @@ describe("the auditor of a live cluster", () => {
     expect(verdict?.condition).toMatchObject({ type: "SpotReady", status: "False" });
   });
 
-  it("reads a kind in pages of 100, and lets everything else go first", async () => {
+  it("reads in pages of 100 with the urgency Later, and lists no pods", async () => {
     const cluster = largeCluster();
     const api = serve(cluster);
     await new ClusterAuditor(api, turn).judge([spotPolicy(cluster)], never);
@@ -130,7 +133,7 @@ describe("the auditor of a live cluster", () => {
     expect(verdicts[2]?.condition).toMatchObject({ status: "Unknown", reason: "NoNodes" });
   });
 
-  it("takes a policy's nodes for such as go away, whatever their labels call them", async () => {
+  it("treats a policy's nodes as preemptible, whatever their labels say", async () => {
     const plain = { ...node("n"), metadata: { name: "n", labels: { pool: "cheap" } } };
     const cluster = { Node: [plain], Deployment: [deployment("shop", "web")] };
     const [verdict] = await new ClusterAuditor(serve(cluster), turn).judge(
@@ -141,14 +144,14 @@ describe("the auditor of a live cluster", () => {
     expect(verdict?.workloads).toEqual([{ platform: "gke", cut: 1, whole: 0 }]);
   });
 
-  it("asks for nothing where there is no policy", async () => {
+  it("sends no request if there is no policy", async () => {
     const api = serve(largeCluster());
 
     expect(await new ClusterAuditor(api, turn).judge([], never)).toEqual([]);
     expect(api.sent).toEqual([]);
   });
 
-  it("passes over a kind that the server does not know", async () => {
+  it("skips a kind that the server does not know", async () => {
     const cluster = { Node: [node("n")], Deployment: [deployment("shop", "web")] };
     const known = serve(cluster);
     const api = new ScriptedApi((request) =>
@@ -159,7 +162,7 @@ describe("the auditor of a live cluster", () => {
     expect(verdict?.workloads).toEqual([{ platform: "gke", cut: 1, whole: 0 }]);
   });
 
-  it("names the right that is missing", async () => {
+  it("names the missing right", async () => {
     const cluster = { Node: [node("n")] };
     const known = serve(cluster);
     const api = new ScriptedApi((request) =>

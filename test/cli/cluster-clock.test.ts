@@ -17,7 +17,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 
 const signal = new AbortController().signal;
 
-/** A server that answers so, and how often it was asked. */
+/** A server that gives this answer, and the paths that were requested. */
 function serverOf(answer: () => KubeAnswer) {
   const asked: string[] = [];
   const api = {
@@ -38,7 +38,7 @@ describe("The time of a cluster", () => {
   it.each([
     ["no time", undefined],
     ["about the same", 4_000],
-  ])("is this computer's where the server tells %s", async (_, offMs) => {
+  ])("is this computer's time if the server reports %s", async (_, offMs) => {
     const clock = new ManualClock();
     const { api } = serverOf(() =>
       version(offMs === undefined ? undefined : plus(clock.now(), millis(offMs))),
@@ -52,7 +52,7 @@ describe("The time of a cluster", () => {
     ["hours behind", hours(3)],
     ["hours ahead", millis(-hours(5))],
     ["half a minute behind", seconds(30)],
-  ])("is the server's where this computer's clock is %s", async (_, offMs) => {
+  ])("is the server's time if this computer's clock is %s", async (_, offMs) => {
     const clock = new ManualClock();
     const { api } = serverOf(() => version(plus(clock.now(), offMs)));
     const cluster = new ClusterClock(api, clock);
@@ -63,7 +63,7 @@ describe("The time of a cluster", () => {
     expect(cluster.rate()).toBe(1);
   });
 
-  it("is found out again when somebody asks, and asked for by nobody else", async () => {
+  it("is read again only on demand, without polling", async () => {
     const clock = new ManualClock();
     let offMs: number = hours(3);
     const { api, asked } = serverOf(() => version(plus(clock.now(), millis(offMs))));
@@ -71,13 +71,13 @@ describe("The time of a cluster", () => {
     await cluster.find(signal);
     await cluster.run(() => {}, signal);
     expect(asked).toEqual(["/version"]);
-    // Somebody has set this computer's clock.
+    // This computer's clock has been corrected.
     offMs = 0;
     await cluster.find(signal);
     expect(cluster.now()).toBe(clock.now());
   });
 
-  it("stays as it was found where the server does not answer any more", async () => {
+  it("keeps its offset if the server stops responding", async () => {
     const clock = new ManualClock();
     let isAway = false;
     const { api } = serverOf(() => {
@@ -93,7 +93,7 @@ describe("The time of a cluster", () => {
     expect(cluster.rate()).toBe(1);
   });
 
-  it("is a demo's own, whatever the server's clock says, and asked for as it goes", async () => {
+  it("is a demo's own time, whatever the server's clock says, and is polled", async () => {
     const clock = new ManualClock();
     const at = minus(clock.now(), hours(30));
     let rate = 60;
@@ -117,7 +117,7 @@ describe("The time of a cluster", () => {
     await running;
   });
 
-  it("wakes whoever sleeps until one of its instants, as a demo is paused and sped up", async () => {
+  it("ends a sleep at its instant while a demo is paused and sped up", async () => {
     const clock = new ManualClock();
     const at = minus(clock.now(), hours(30));
     let modelClock = { at: formatInstant(at), rate: 60 };
@@ -140,7 +140,7 @@ describe("The time of a cluster", () => {
     expect(cluster.now()).toBeGreaterThanOrEqual(plus(at, minutes(10)));
   });
 
-  it("leaves sleeping to this computer's clock where that is right", async () => {
+  it("leaves sleeping to this computer's clock if that needs no correction", async () => {
     const until: Instant[] = [];
     class WatchedClock extends ManualClock {
       override async sleepUntil(at: Instant): Promise<void> {

@@ -12,7 +12,7 @@ import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { freePort } from "../support/free-port.ts";
 
-/** Those that read a cluster and end by themselves. */
+/** Commands that read a cluster and then exit. */
 const commands = [
   ["plan"],
   ["drain-plan", "n1"],
@@ -28,7 +28,10 @@ const commands = [
 
 let folder: string;
 let server: Server;
-/** What the API server answers to everything; or nothing, while somebody interrupts. */
+/**
+ * The API server's answer to every request; `Interrupt` interrupts the command instead of
+ * answering.
+ */
 let answer: { readonly status: number; readonly message: string } | "Interrupt";
 let interrupt: AbortController;
 
@@ -92,13 +95,13 @@ async function run(words: readonly string[], env: Readonly<Record<string, string
   return { exitCode: await runCommandLine(words, io), out, err };
 }
 
-/** Said once, on one line, with what to do about it. */
+/** One line, printed once, with the remedy. */
 function sentence(says: string) {
   return expect.stringMatching(new RegExp(`^lastcall: Cannot [^\\n]*${says}[^\\n]*\\n$`));
 }
 
 describe("without a kubeconfig", () => {
-  it.each(commands)("$command says where one was looked for", async ({ words }) => {
+  it.each(commands)("$command says where it looked for one", async ({ words }) => {
     expect(await run(words, { HOME: folder })).toEqual({
       ...{ exitCode: 2, out: "" },
       err: sentence("there is no --kubeconfig, no KUBECONFIG, .*set one of them"),
@@ -106,8 +109,8 @@ describe("without a kubeconfig", () => {
   });
 });
 
-describe("with an API server that nobody listens for", () => {
-  it.each(commands)("$command names its address", async ({ words }) => {
+describe("with nothing listening at the API server's address", () => {
+  it.each(commands)("$command names the address", async ({ words }) => {
     const KUBECONFIG = await kubeconfigFor(await freePort());
     expect(await run(words, { KUBECONFIG })).toEqual({
       ...{ exitCode: 1, out: "" },
@@ -116,8 +119,8 @@ describe("with an API server that nobody listens for", () => {
   });
 });
 
-describe("with a token that has expired", () => {
-  it.each(commands)("$command says so", async ({ words }) => {
+describe("with an expired token", () => {
+  it.each(commands)("$command says that the credentials were rejected", async ({ words }) => {
     answer = { status: 401, message: "Unauthorized" };
     expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
       ...{ exitCode: 1, out: "" },
@@ -126,8 +129,8 @@ describe("with a token that has expired", () => {
   });
 });
 
-describe("without the right to what it reads or writes", () => {
-  it.each(commands)("$command names the right", async ({ words }) => {
+describe("without the right to read or write", () => {
+  it.each(commands)("$command names the missing right", async ({ words }) => {
     answer = { status: 403, message: 'nodes is forbidden: User "u" cannot do that' };
     expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
       ...{ exitCode: 1, out: "" },
@@ -136,8 +139,8 @@ describe("without the right to what it reads or writes", () => {
   });
 });
 
-describe("interrupted while the API server does not answer", () => {
-  it.each(commands)("$command ends at once", async ({ words }) => {
+describe("interrupted while the API server does not respond", () => {
+  it.each(commands)("$command exits with 130", async ({ words }) => {
     answer = "Interrupt";
     expect(await run(words, { KUBECONFIG: await serving() })).toEqual({
       ...{ exitCode: 130, out: "" },

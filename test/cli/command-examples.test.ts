@@ -8,11 +8,11 @@ import { commandList } from "../../src/cli/command-line/command-list.ts";
 interface Example {
   /** The file, and for a page its line. */
   readonly place: string;
-  /** From `lastcall` on, as typed. */
+  /** The command as typed, from `lastcall` on. */
   readonly line: string;
 }
 
-/** Where a command begins, and all of it up to a comment, a pipe or a redirection. */
+/** Where a command starts, and the command up to a comment, pipe or redirection. */
 const inLine =
   /(?:(?:^\s*|\| |\$ |npx |<\(|(?:run|entry): )lastcall|bin\/lastcall\.js) ((?:(?! #| \||[<>;`)]|&&).)+)/g;
 
@@ -29,7 +29,7 @@ function pages(folder: string): readonly string[] {
     .map((path) => join(folder, path));
 }
 
-/** Of the code blocks of a page; a line that ends in a backslash goes on in the next. */
+/** The commands in a page's code blocks; a trailing backslash continues the line. */
 function blocksOf(page: string): readonly Example[] {
   const text = readFileSync(page, "utf8").replaceAll("\\\n", " ");
   let isCode = false;
@@ -39,7 +39,7 @@ function blocksOf(page: string): readonly Example[] {
   });
 }
 
-/** In the midst of a sentence: those that show options with their values, and leave nothing out. */
+/** Commands within a sentence that show options with their values and omit nothing. */
 function mentionsIn(page: string): readonly Example[] {
   const text = readFileSync(page, "utf8");
   return [...text.matchAll(/`(?:npx )?(lastcall [a-z-]+ [^`]*)`/g)]
@@ -54,7 +54,7 @@ const helps = commandList.flatMap(({ name, examples }) =>
 );
 const documents = ["README.md", ...pages("docs"), "deploy/chart/README.md"];
 
-/** Every command with nothing behind it but the reading of its command line. */
+/** All commands, with their command lines parsed as usual but nothing behind them. */
 const commands = commandList.map((spec) => ({ ...spec, load: async () => async () => 0 }));
 
 async function refusalOf({ line }: Example): Promise<string> {
@@ -75,12 +75,12 @@ async function refusalOf({ line }: Example): Promise<string> {
   return err;
 }
 
-describe("the command line takes what", () => {
+describe("the command line accepts what", () => {
   it.each(helps)("$place shows: $line", async (example) => {
     expect(await refusalOf(example)).toBe("");
   });
 
-  it.each(documents.flatMap(blocksOf))("$place has in a block: $line", async (example) => {
+  it.each(documents.flatMap(blocksOf))("$place shows in a code block: $line", async (example) => {
     expect(await refusalOf(example)).toBe("");
   });
 
@@ -89,7 +89,7 @@ describe("the command line takes what", () => {
   });
 });
 
-it("every command has an example of itself in its help", () => {
+it("every command's help has an example of that command", () => {
   const shown = commandList.filter(({ name }) =>
     helps.some(({ place, line }) => place.includes(` ${name} `) && line.includes(` ${name}`)),
   );

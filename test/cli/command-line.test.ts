@@ -71,12 +71,12 @@ it.each([
     ["plan", "--zzzzzz"],
     "lastcall: Cannot run lastcall plan: found the unknown option --zzzzzz, expected one that lastcall plan --help lists\n",
   ],
-])("%j is refused in one line", async (words, sentence) => {
+])("%j is rejected with one line", async (words, sentence) => {
   expect(await type(words)).toEqual({ exitCode: 2, out: "", err: sentence });
 });
 
 it.each([...commandList.map(({ name }) => name), "completion"])(
-  "%s refuses an option that it does not have as it refuses all else",
+  "%s rejects an unknown option with the usual form of message",
   async (name) => {
     const { exitCode, out, err } = await type([name, "--no-such-option"]);
     expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
@@ -95,7 +95,7 @@ it.each(["plan", "drain-plan"])(
   },
 );
 
-it("the help of a command shows its own options before those of every command", async () => {
+it("the help of a command shows its own options before the common ones", async () => {
   const { exitCode, out } = await type(["plan", "--help"]);
   const places = ["--strict", "--help", "Common options:", "--kubeconfig", "Examples:"].map(
     (word) => out.indexOf(word),
@@ -105,22 +105,25 @@ it("the help of a command shows its own options before those of every command", 
   expect(places).toEqual(places.toSorted((a, b) => a - b));
 });
 
-it.each(commandList.map(({ name }) => name))("the help of %s fits a terminal", async (name) => {
-  const [options = ""] = (await type([name, "--help"])).out.split("\nExamples:\n");
-  // One long word, as the name of a variable, cannot be broken.
-  const wide = options.split("\n").filter((line) => line.length > 80 && / \S+ /.test(line));
-  expect(wide).toEqual([]);
-});
+it.each(commandList.map(({ name }) => name))(
+  "the help of %s fits into 80 columns",
+  async (name) => {
+    const [options = ""] = (await type([name, "--help"])).out.split("\nExamples:\n");
+    // A long word, such as a variable's name, cannot be broken.
+    const wide = options.split("\n").filter((line) => line.length > 80 && / \S+ /.test(line));
+    expect(wide).toEqual([]);
+  },
+);
 
 it.each(["bash", "zsh", "fish"])(
-  "the help of completion shows how %s sources it",
+  "the help of completion shows how to source it in %s",
   async (shell) => {
     const { out } = await type(["completion", "--help"]);
     expect(out).toMatch(new RegExp(`lastcall completion ${shell}\\b.* # in ~/`));
   },
 );
 
-it("each option of setup says in its help which parts read it", () => {
+it("the help of each setup option names the parts that read it", () => {
   for (const { name, help, parts } of optionsFor("setup")) {
     const [, told] = /^With ([^:]*):/.exec(help) ?? [];
     if (told === undefined || name === "undo" || name === "cluster") continue;
@@ -152,7 +155,7 @@ it.each([
   ["plan --all-namespaces", "the unknown option --all-namespaces, leave it out"],
   ["plan -w", "the unknown option -w, use lastcall board --tui"],
   ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
-])("%s, a habit of kubectl, is refused with what there is instead", async (line, instead) => {
+])("%s, a kubectl habit, is rejected with the alternative", async (line, instead) => {
   const { exitCode, err } = await type(line.split(" "));
   expect(err).toContain(instead);
   expect(exitCode).toBe(2);

@@ -23,7 +23,7 @@ const commands: readonly CompletedCommand[] = [
 
 type Shell = "bash" | "zsh" | "fish";
 
-/** What each shell offers for a line that is typed up to here; the file is that of the folder. */
+/** What each shell offers for a partially typed line; fleet.json is the file in `folder`. */
 const lines: readonly (readonly [line: string, ...offered: readonly string[]])[] = [
   ["lastcall ", "plan", "plant", "help"],
   ["lastcall pl", "plan", "plant"],
@@ -35,12 +35,12 @@ const lines: readonly (readonly [line: string, ...offered: readonly string[]])[]
   ["lastcall plan --from fl", "fleet.json"],
   ["lastcall plant t", "tree"],
   ["lastcall help p", "plan", "plant"],
-  // The name of a node may be that of a command.
+  // A node may have the name of a command.
   ["lastcall plan plant --", "--output", "--from", "--strict"],
   ["lastcall nothing x"],
 ];
 
-/** In bash `=` begins a word, and in the others it does not. */
+/** In bash `=` starts a new word; in the other shells it does not. */
 const assigned = {
   bash: [
     ["lastcall plan --output=", "table", "json"],
@@ -56,7 +56,7 @@ const assigned = {
   ],
 } satisfies Readonly<Record<Shell, readonly (readonly [string, ...string[]])[]>>;
 
-/** Where the file fleet.json is, and what the shells write. */
+/** Holds fleet.json and the files that the shells write. */
 let folder: string;
 
 beforeAll(() => {
@@ -66,7 +66,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a shell without anybody's settings; gives what it has written into the report. */
+/** Runs a shell without user settings; returns the report that it wrote. */
 function reported(shell: Shell, flags: readonly string[], input: string): string {
   const report = join(folder, `report-${shell}`);
   writeFileSync(join(folder, `_lastcall.${shell}`), completionScript(shell, commands));
@@ -74,7 +74,7 @@ function reported(shell: Shell, flags: readonly string[], input: string): string
     join(folder, "lines"),
     [...lines, ...assigned[shell]].map(([line]) => `${line}\n`).join(""),
   );
-  // Fish reads no program from the sort of pipe that Node gives it.
+  // Fish cannot read a script from the kind of pipe that Node gives it.
   writeFileSync(join(folder, "script"), input);
   const { error, status, stderr } = spawnSync(shell, flags, {
     ...{ cwd: folder, input, encoding: "utf8", timeout: 60_000 },
@@ -85,7 +85,7 @@ function reported(shell: Shell, flags: readonly string[], input: string): string
   return readFileSync(report, "utf8");
 }
 
-/** Each line with what was offered for it, once, in the order of the alphabet. */
+/** Each line with its distinct offers in alphabetical order. */
 function offersIn(report: string) {
   return report
     .split(/^== /m)
@@ -101,7 +101,7 @@ function expectedIn(shell: Shell) {
 }
 
 /**
- * Where a shell is missing its test is skipped, and says so. In CI it has to be there: .ci/run
+ * Skips the test with a warning if the shell is missing. In CI the shell must be there: .ci/run
  * installs it.
  */
 function inShell(shell: Shell) {
@@ -110,7 +110,7 @@ function inShell(shell: Shell) {
   return it.skipIf(!isThere && !process.env.CI);
 }
 
-/** The function is called by readline itself; Tab is what completes the name of the file. */
+/** Readline itself calls the function, and its Tab key completes the file name. */
 function bashInput(): string {
   const typed = [...lines, ...assigned.bash].map(([line]) => `${line}\t\x15`);
   return `source ./_lastcall.bash
@@ -124,7 +124,7 @@ exit
 `;
 }
 
-/** A shell with a line editor needs a terminal, which zsh itself can make. */
+/** A shell with a line editor needs a terminal, which zsh itself can create. */
 const zshInput = `zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'source ./setup.zsh'
@@ -133,7 +133,7 @@ zpty -w -n shell $'\\x18a'
 zpty -r shell seen '*FINISHED*'
 `;
 
-/** Lists what is offered for each line, as Tab does, and writes down what the shell is given. */
+/** Lists the choices for each line, as Tab does, and records the matches given to the shell. */
 const zshSetup = `PS1=
 autoload -Uz compinit && compinit -u -D
 source ./_lastcall.zsh
@@ -160,10 +160,10 @@ end < lines
 exit 0
 `;
 
-describe("completion, offered by the shell itself", () => {
+describe("completion, as the shell itself offers it", () => {
   inShell("bash")("in bash, by readline", () => {
     const offers = offersIn(reported("bash", ["--norc", "--noprofile", "-i"], bashInput()));
-    // The name of a file is readline's own, which the function leaves to it.
+    // Readline completes file names itself; the function leaves them to it.
     const expected = expectedIn("bash").map((one) =>
       one[0] === "lastcall plan --from fl" ? [one[0]] : one,
     );
@@ -187,13 +187,13 @@ describe("completion, offered by the shell itself", () => {
 });
 
 describe("completion", () => {
-  it("in fish quotes what it says of a command", () => {
+  it("in fish quotes the descriptions of commands", () => {
     expect(completionScript("fish", commands)).toContain(
       "-a plant -d 'Isn\\'t there, but begins alike'",
     );
   });
 
-  it("refuses a shell that it does not know, with those that it does", () => {
+  it("rejects an unknown shell and lists the known ones", () => {
     expect(() => completionScript("csh", commands)).toThrow(
       'Cannot complete for "csh": unknown shell, expected bash, zsh or fish',
     );

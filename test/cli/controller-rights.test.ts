@@ -1,6 +1,6 @@
 /**
- * The controller's rights, both ways: whatever it asks of the API server is granted by the
- * manifests, and each verb that these grant is asked for in one of the stories told here.
+ * Checks the controller's RBAC both ways: the manifests grant every request that the controller
+ * sends, and each granted verb is used in one of these scenarios.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** What a file's roles grant: `patch nodes/status`, `get leases.coordination.k8s.io`. */
+/** The rights that a file's roles grant: `patch nodes/status`, `get leases.coordination.k8s.io`. */
 function grantedBy(file: string): readonly string[] {
   const documents = parseAllDocuments(readFileSync(join(deploy, file), "utf8"));
   return documents
@@ -52,7 +52,7 @@ function full(resource: string, group: string): string {
   return `${plural}${group === "" ? "" : `.${group}`}${sub === undefined ? "" : `/${sub}`}`;
 }
 
-/** The same of a request: `GET /api/v1/pods?limit=500` is `list pods`. */
+/** The right that a request needs: `GET /api/v1/pods?limit=500` needs `list pods`. */
 function rightOf(request: string): string | undefined {
   const [method = "", target = ""] = request.split(" ");
   const parts = (target.split("?")[0] ?? "").split("/").filter((part) => part !== "");
@@ -70,10 +70,7 @@ function rightOf(request: string): string | undefined {
 
 const used = new Set<string>();
 
-/**
- * The controller as `lastcall run` puts it together, with its Lease, on a world that is ready for
- * it.
- */
+/** Runs the controller as `lastcall run` assembles it, with its Lease, in a prepared world. */
 async function tell(
   world: ModelWorld,
   story: () => Promise<void>,
@@ -110,7 +107,7 @@ async function tell(
   }
 }
 
-/** Room is made, a single replica is moved, a volume is waited for, the machine goes. */
+/** Reserves capacity, moves a single replica, waits for a volume and releases the machine. */
 async function reserveCapacity(): Promise<void> {
   const drain = { timeout: "2m", onTimeout: "Proceed", onSingleReplica: "RestartOwner" };
   const world = capacityStory({ drain });
@@ -136,7 +133,10 @@ async function reserveCapacity(): Promise<void> {
   await tell(world, () => world.passUntil(hasEnded(world, "n0"), minutes(30)));
 }
 
-/** A notice forces a pod past its budget, and says so twice; three days later its record goes. */
+/**
+ * A notice forces a pod past its budget, which is reported twice; three days later its record is
+ * deleted.
+ */
 async function force(): Promise<void> {
   const world = capacityStory({ replacement: { when: "None" } });
   close(world, ["n1", "n2"]);
@@ -151,7 +151,7 @@ async function force(): Promise<void> {
   });
 }
 
-/** A plan that moves, on a cluster with a node of Azure; with an action that signs in. */
+/** A plan that changes, on a cluster with an Azure node and an action that reads a Secret. */
 async function plan(): Promise<void> {
   const world = new ModelWorld();
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
@@ -172,7 +172,7 @@ async function plan(): Promise<void> {
   const requests = requestsOf(world);
   await tell(world, async () => {
     await world.pass(wait);
-    // What is loaded when it is used takes its time, whatever the model's clock says.
+    // Loading code on first use takes real time, whatever the model's clock says.
     const hasSignedIn = async () => {
       await world.pass(seconds(1));
       expect(requests.some((request) => request.includes("/secrets/"))).toBe(true);
@@ -183,7 +183,7 @@ async function plan(): Promise<void> {
   });
 }
 
-/** A node of Karpenter's leaves, and its machine is released without a cloud. */
+/** A Karpenter node leaves, and its machine is released without a cloud API. */
 async function releaseByNodeClaim(): Promise<void> {
   const world = new ModelWorld();
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
@@ -199,7 +199,7 @@ async function releaseByNodeClaim(): Promise<void> {
     status: { conditions: [{ type: "Ready", status: "True" }] },
   });
   spotPolicy(world, { lifetime: { max: "1h", reserve: "10m" }, replacement: { when: "None" } });
-  // Past what takes the controller's requests down.
+  // Bypasses the recording of the controller's requests.
   const send = world.api.send.bind(world.api);
   const karpenter = new ModelKarpenter({ send }, world.clock);
   await karpenter.claim({ name: "k1", providerID: "kwok://k1" });
@@ -223,26 +223,25 @@ describe("the rights of the controller", () => {
   const base = grantedBy("base/rbac.yaml");
   const restarts = grantedBy("restart-owner/rbac.yaml");
 
-  it("cover all that it asks for", () => {
-    // Kubernetes lets everybody ask what they may do: the role system:basic-user.
+  it("cover every request that it sends", () => {
+    // The role system:basic-user lets every user review their own rights.
     const everybody = ["create selfsubjectaccessreviews.authorization.k8s.io"];
     const granted = [...base, ...restarts, ...everybody];
     const missing = [...used].filter((right) => !granted.includes(right));
     expect(missing).toEqual([]);
   });
 
-  it("are all asked for", () => {
-    // A StatefulSet is restarted as a Deployment is.
+  it("are all used", () => {
+    // A StatefulSet is restarted in the same way as a Deployment.
     const alike = new Map([["patch statefulsets.apps", "patch deployments.apps"]]);
-    // Asked for where an answer was lost, and where an Event is said again: what these stories
-    // leave out.
+    // Used after a lost response and for a repeated Event, which these scenarios do not cover.
     const rare = ["get leases.coordination.k8s.io", "patch events"];
     const asked = new Set([...used, ...rare]);
     const unused = [...base, ...restarts].filter((right) => !asked.has(alike.get(right) ?? right));
     expect([...new Set(unused)]).toEqual([]);
   });
 
-  it("to restart owners are granted by nothing else", () => {
+  it("to restart owners are not granted by the base manifests", () => {
     expect(restarts.filter((right) => base.includes(right))).toEqual([]);
   });
 });

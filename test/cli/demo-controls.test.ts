@@ -18,14 +18,14 @@ describe("The keys of the demo", () => {
     ["si", ["Sort", "Interrupt"]],
     ["\u0003", ["Quit"]],
     ["x", []],
-    // The arrow up, and one that has a key's letter in it.
+    // The up arrow, and a sequence that contains a key's letter.
     ["\u001b[A", []],
     ["\u001bn", []],
   ])("%j means %j", (text, expected) => {
     expect(keysIn(text)).toEqual(expected);
   });
 
-  it("are all shown, and what is shown is a key", () => {
+  it("are exactly the keys that the help shows", () => {
     const shown = keyHelp.flatMap(([key]) => keysIn(key === "space" ? " " : key.replace(" ", "")));
     const all: readonly Key[] = [
       ...(["Pause", "Faster", "Slower", "NextEvent", "Interrupt", "Sort", "Quit"] as const),
@@ -44,7 +44,7 @@ describe("The keys of the demo", () => {
     ["Sort", {}, { sort: "Name" }],
     ["Sort", { sort: "Name" }, { sort: "Leaving" }],
     ["Interrupt", { paused: true }, { paused: false }],
-  ])("%s makes of %j %j", (key, before, after) => {
+  ])("%s turns %j into %j", (key, before, after) => {
     expect(pressed({ ...firstControls, ...before }, key, 5)).toMatchObject(after);
   });
 });

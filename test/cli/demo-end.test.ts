@@ -35,7 +35,8 @@ interface RunningDemo {
 }
 
 /**
- * A demo that has said where its kubeconfig is; temporary files go to a folder of the test's own.
+ * Starts a demo and waits until it prints its kubeconfig's path; temporary files go to the test's
+ * own folder.
  */
 async function startDemo(...nodeOptions: readonly string[]): Promise<RunningDemo> {
   const args = [...nodeOptions, program, "demo", "--seed", "1", "--speed", "600"];
@@ -59,21 +60,21 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 describe("The demo leaves no folder behind", () => {
-  it("when the reader of its lines goes away", async () => {
+  it("when the reader of its output closes the pipe", async () => {
     const { child, ended } = await startDemo();
     child.stdout?.destroy();
     expect(await ended).toEqual([0, null]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("at %s, and ends with 130", async (signal) => {
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("on %s, and exits with 130", async (signal) => {
     const { child, ended } = await startDemo();
     child.kill(signal);
     expect(await ended).toEqual([130, null]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("at a second interrupt that does not wait for the first", async () => {
+  it("on a second signal that does not wait for the first", async () => {
     const { child, ended } = await startDemo();
     child.kill("SIGINT");
     child.kill("SIGTERM");
@@ -89,7 +90,7 @@ describe("The demo leaves no folder behind", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("for longer than until the next demo starts, where it was killed", async () => {
+  it("beyond the start of the next demo, if it was killed", async () => {
     const first = await startDemo();
     await killed(first.child);
     expect(readdirSync(folder)).toHaveLength(1);
@@ -100,7 +101,7 @@ describe("The demo leaves no folder behind", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("but leaves those alone that are in use, or of another machine", async () => {
+  it("but keeps folders that are in use or belong to another machine", async () => {
     const alive = `${folderPrefix(hostname())}${process.pid}-abcdef`;
     const elsewhere = `${folderPrefix(`not-${hostname()}`)}${2 ** 22 + 1}-abcdef`;
     for (const name of [alive, elsewhere]) mkdirSync(join(folder, name));
@@ -111,7 +112,7 @@ describe("The demo leaves no folder behind", () => {
   });
 });
 
-describe("The demo ends at once, with a sentence", () => {
+describe("The demo exits at once and says why", () => {
   it.each([
     {
       where: "the folder for temporary files cannot be written to",
@@ -123,7 +124,7 @@ describe("The demo ends at once, with a sentence", () => {
       ...{ env: {}, to: "/dev/full", code: 1 },
       said: /^lastcall: Cannot write to standard output: ENOSPC: [^\n]*\n$/,
     },
-  ])("where $where", async ({ env, to, code, said }) => {
+  ])("if $where", async ({ env, to, code, said }) => {
     const out = openSync(to, "w");
     const child = spawn(process.execPath, [program, "demo", "--seed", "1"], {
       env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, ...env },

@@ -26,11 +26,11 @@ describe("The clock of the demo", () => {
     ["Quiet", "but not for long", { shutdownAt: minus(now, seconds(115)) }],
     ["Losses", "until then", { shutdownAt: plus(now, seconds(1)), losses: 1 }],
     ["Losses", "once they have left", { podsUnderNotice: 0, losses: 1 }],
-  ])("knows %s %s", (moment, _, pulse) => {
+  ])("has the moment %s %s", (moment, _, pulse) => {
     expect(momentOf({ ...quiet, ...pulse })).toBe(moment);
   });
 
-  it("goes slower the more there is to see", () => {
+  it("runs slower the more there is to see", () => {
     const first = { departed: 0, noticed: 1, isAskedFor: false };
     const order: readonly Moment[] = ["Notice", "Aftermath", "Departure", "Losses", "Quiet"];
     const paces = order.map((moment) => paceOf(moment, first));
@@ -38,13 +38,13 @@ describe("The clock of the demo", () => {
     expect(new Set(paces).size).toBe(paces.length);
   });
 
-  it("shows the first two departures at the speed that was asked for, and later ones quicker", () => {
+  it("shows the first two departures at the requested speed, and later ones faster", () => {
     expect(paceOf("Departure", { ...quiet, departed: 1 })).toBe(1);
     expect(paceOf("Departure", { ...quiet, departed: 2 })).toBeGreaterThan(1);
   });
 
   it.each<Moment>(["Notice", "Aftermath"])(
-    "takes its time for the first %s, and for one that a person asked for",
+    "runs slower for the first %s, and for one that a user requested",
     (moment) => {
       const first = paceOf(moment, { ...quiet, noticed: 1 });
       expect(first).toBeLessThan(paceOf(moment, { ...quiet, noticed: 2 }));

@@ -27,8 +27,8 @@ function screen(columns: number, rows: number): string {
 }
 
 /**
- * The screens as a person sees them. Each was looked at; `vitest -u` writes them anew, and then
- * they are to be looked at again.
+ * The screens as a user sees them. Each was reviewed by eye; after `vitest -u` rewrites them,
+ * review them again.
  */
 describe("The demo of seed 1", () => {
   it.each([
@@ -38,15 +38,12 @@ describe("The demo of seed 1", () => {
     // Its machine has just gone.
     ["shutdown", 6.6],
     ["departure", 26],
-    // Fourteen minutes after the 24 hours of all that were born together.
+    // Fourteen minutes after the 24 hours of all nodes that were created together.
     ["limit", 308],
-  ])(
-    "shows at the moment %s, after %d minutes, what is in its golden files",
-    async (name, after) => {
-      await clock.runUntil(plus(demoStartAt, minutes(after)));
-      const folder = "../golden/demo";
-      await expect(screen(80, 24)).toMatchFileSnapshot(`${folder}/${name}-80x24.txt`);
-      await expect(screen(120, 40)).toMatchFileSnapshot(`${folder}/${name}-120x40.txt`);
-    },
-  );
+  ])("matches its golden files at the moment %s, after %d minutes", async (name, after) => {
+    await clock.runUntil(plus(demoStartAt, minutes(after)));
+    const folder = "../golden/demo";
+    await expect(screen(80, 24)).toMatchFileSnapshot(`${folder}/${name}-80x24.txt`);
+    await expect(screen(120, 40)).toMatchFileSnapshot(`${folder}/${name}-120x40.txt`);
+  });
 });

@@ -21,7 +21,7 @@ const seed = 7;
 const nodes = 5;
 const endAt = plus(demoStartAt, hours(3));
 
-/** Every write to what people look at, with its instant and the uid of what was written. */
+/** Every write to the objects that users look at, with its instant and the object's uid. */
 function recorded(api: ModelApi, clock: VirtualClock): string[] {
   const { store } = api.context;
   const lines: string[] = [];
@@ -46,7 +46,7 @@ function startLive(ofSeed = seed): Live {
   return { clock, demo, lines: recorded(demo.api, clock) };
 }
 
-/** Real time of which each sleep takes as long as it says, at once. */
+/** A real-time clock whose sleeps return at once and take exactly the requested time. */
 function instantClock() {
   let nowMs = 0;
   const sleep = async (span: Millis) => {
@@ -88,7 +88,7 @@ async function headless(): Promise<readonly string[]> {
 }
 
 describe("The same seed", () => {
-  it("is the same run at any speed and headless: every write, its instant and its uid", async () => {
+  it("gives the same run at any speed and headless: writes, instants and uids", async () => {
     const slow = await playedAt(60);
     expect(slow.length).toBeGreaterThan(100);
     expect(await playedAt(600)).toEqual(slow);
@@ -96,13 +96,13 @@ describe("The same seed", () => {
     expect(await headless()).toEqual(slow);
   });
 
-  it("is another run than another seed", async () => {
+  it("gives a different run than another seed", async () => {
     expect(await playedAt(7919, seed + 1)).not.toEqual(await playedAt(7919));
   });
 });
 
 describe("Playing", () => {
-  it("stands still at the speed 0, and goes on where it stood", async () => {
+  it("stands still at speed 0", async () => {
     const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
     const over = new AbortController();
     let frames = 0;
@@ -110,13 +110,13 @@ describe("Playing", () => {
       frames += 1;
       if (frames === 21) over.abort();
     };
-    // Ten frames of 50 ms at 60 times as fast, of twenty: half a minute.
+    // Ten of twenty frames of 50 ms at 60 times the speed: half a minute.
     const speed = (): number => (frames <= 10 ? 60 : 0);
     await play({ clock, real: instantClock(), speed, onFrame }, over.signal);
     expect(clock.now()).toBe(plus(demoStartAt, seconds(30)));
   });
 
-  it("has another speed from the very instant on at which something happens", async () => {
+  it("changes its speed at the very instant at which something happens", async () => {
     const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
     const over = new AbortController();
     let [frames, struck] = [0, false];
@@ -127,7 +127,7 @@ describe("Playing", () => {
       frames += 1;
       if (frames === 2) over.abort();
     };
-    // One frame of 50 ms: 40 ms at 1500 until the minute, and 10 ms at 10 after it.
+    // One frame of 50 ms: 40 ms at 1500 times the speed up to the minute, then 10 ms at 10 times.
     const speed = (): number => (struck ? 10 : 1500);
     await play({ clock, real: instantClock(), speed, onFrame }, over.signal);
     expect(clock.now()).toBe(plus(demoStartAt, millis(60_000 + 100)));

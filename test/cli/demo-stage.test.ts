@@ -45,7 +45,7 @@ function press(stage: DemoStage, body: unknown) {
   return stage.routes().post["/api/demo/key"]?.({ query, lastEventId: undefined, body });
 }
 
-it("The stage shows both fleets at once to who comes, and at each key to who is there", async () => {
+it("The stage sends both fleets to a new page at once, and to open pages at each key", async () => {
   await withStage(6, async (stage, { clock }) => {
     await clock.runUntil(plus(demoStartAt, minutes(1)));
     const { pictures, leave } = listen(stage);
@@ -63,9 +63,9 @@ it("The stage shows both fleets at once to who comes, and at each key to who is 
   });
 });
 
-it("A node that is interrupted from the page is interrupted in both fleets, at the pace of the first", async () => {
+it("The page's Interrupt key hits both fleets, at the pace of a first notice", async () => {
   await withStage(6, async (stage, { clock }) => {
-    // The notice that comes by itself is over.
+    // The demo's own notice is over.
     await clock.runUntil(plus(demoStartAt, minutes(8)));
     const { pictures } = listen(stage);
     await press(stage, { key: "Interrupt" });
@@ -78,7 +78,7 @@ it("A node that is interrupted from the page is interrupted in both fleets, at t
 });
 
 it.each([[{ key: "Quit" }], [{ key: "Sort" }], [{}], [null], ["Pause"]])(
-  "No key of the page is %j, which is refused",
+  "The key %j from the page is rejected",
   async (body) => {
     await withStage(1, async (stage) => {
       expect(await press(stage, body)).toMatchObject({ status: 400 });
@@ -86,7 +86,7 @@ it.each([[{ key: "Quit" }], [{ key: "Sort" }], [{}], [null], ["Pause"]])(
   },
 );
 
-it("Of a large fleet the stage shows the first 120 nodes, and says how many more there are", async () => {
+it("The stage shows the first 120 nodes of a large fleet, and counts the others", async () => {
   await withStage(130, async (stage) => {
     const [picture] = listen(stage).pictures;
     expect(picture?.nodes).toHaveLength(120);

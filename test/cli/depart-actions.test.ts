@@ -59,7 +59,7 @@ async function depart(...args: readonly string[]) {
 const paths = () => receiver.requests.map(({ path }) => path);
 
 describe("lastcall depart --only-actions", () => {
-  it("carries the actions of the node's policy out, point by point, and touches nothing else", async () => {
+  it("runs the actions of the node's policy and changes nothing else", async () => {
     const { exit, stdout, stderr } = await depart("--only-actions");
     expect(exit).toBe(0);
     expect(paths()).toEqual(["/mute", "/end"]);
@@ -92,7 +92,7 @@ describe("lastcall depart --only-actions", () => {
     ]);
   });
 
-  it("shows with --dry-run what it has looked up to undo each action", async () => {
+  it("shows with --dry-run what it would need to undo each action", async () => {
     const { stdout } = await depart("--only-actions", "--dry-run");
     expect(paths()).toEqual([]);
     expect(stdout).toMatch(
@@ -101,7 +101,7 @@ describe("lastcall depart --only-actions", () => {
     expect(stdout).toMatch(/^n0 AtEnd end \(http\) Pending: \{.*\} \(dry run\)$/m);
   });
 
-  it("sends nothing for a policy in dry run", async () => {
+  it("sends nothing for a policy that has dryRun set", async () => {
     world.patchPolicy({ spec: { dryRun: true } });
     const { exit, stdout } = await depart("--only-actions");
     expect(exit).toBe(0);
@@ -109,7 +109,7 @@ describe("lastcall depart --only-actions", () => {
     expect(stdout).toContain("n0 AtNotice mute (http) Skipped: the policy has dryRun set");
   });
 
-  it("chooses by --cause, which means nothing without it", async () => {
+  it("selects actions by --cause, which needs --only-actions", async () => {
     await depart("--only-actions", "--cause", "Planned");
     expect(paths()).toEqual(["/planned", "/end"]);
     const { exit, stderr } = await depart("--cause", "Planned");
@@ -119,14 +119,14 @@ describe("lastcall depart --only-actions", () => {
     ]);
   });
 
-  it("refuses a cause that is none", async () => {
+  it("rejects an unknown cause", async () => {
     const { exit, stderr } = await depart("--only-actions", "--cause", "Spot");
     expect(exit).toBe(2);
     expect(stderr).toContain('Cannot use --cause "Spot": expected one of Planned, Manual');
     expect(paths()).toEqual([]);
   });
 
-  it("says before anything what is not allowed, and ends with 1 where one has failed", async () => {
+  it("reports a forbidden host in a dry run, and exits with 1 if an action fails", async () => {
     const forbidden = await depart("--only-actions", "--dry-run", "--action-hosts", "a.example");
     expect(forbidden.stdout).toContain("end (http) Failed ACTION_HOST_FORBIDDEN: http.url: found");
     expect(forbidden.exit).toBe(1);
@@ -143,7 +143,7 @@ describe("lastcall depart --only-actions", () => {
     ["replaceSecurityGroups", { groupIds: ["sg-0abc"] }],
     ["detach", {}],
   ])(
-    "says of %s for a machine that is not EC2's the same with --dry-run as without",
+    "reports for %s that a machine is not on EC2, with --dry-run as without it",
     async (kind, how) => {
       world.patchPolicy({ spec: { actions: [{ name: "out", at: "AtNotice", [kind]: how }] } });
       const told = `n0 AtNotice out (${kind}) Failed ACTION_REFUSED: Cannot act on n0 in AWS: its providerID is gce://`;
@@ -158,7 +158,7 @@ describe("lastcall depart --only-actions", () => {
   it.each([
     ["--at", "2030-01-01T00:00:00Z"],
     ["--by", "2030-01-01T00:00:00Z"],
-  ])("refuses %s, since it is now", async (flag, at) => {
+  ])("rejects %s, since the actions run now", async (flag, at) => {
     const { exit, stderr } = await depart("--only-actions", flag, at);
     expect(exit).toBe(2);
     expect(stderr).toContain(`Cannot use ${flag} with --only-actions`);

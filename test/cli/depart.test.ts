@@ -64,7 +64,7 @@ const at = "2030-01-01T00:00:00.000Z";
 const by = "2030-01-01T06:00:00.000Z";
 
 describe("lastcall depart", () => {
-  it("makes a Departure for each node", async () => {
+  it("creates a Departure for each node", async () => {
     const { exit, stdout } = await lastcall("depart", "n0", "n1", "--at", at, "--by", by);
     expect(exit).toBe(0);
     expect(
@@ -77,7 +77,7 @@ describe("lastcall depart", () => {
     ]);
   });
 
-  it("moves what was asked for before, and says what it leaves alone", async () => {
+  it("moves an earlier request, and says if nothing changes", async () => {
     await lastcall("depart", "n0", "--at", at);
     expect((await lastcall("depart", "n0", "--at", at)).stdout).toContain(
       "unchanged: n0 is already leaving",
@@ -86,7 +86,7 @@ describe("lastcall depart", () => {
     expect(made()).toMatchObject([{ departAt: by }]);
   });
 
-  it("refuses an instant that is past, and takes one of a moment ago", async () => {
+  it("rejects a past instant, but accepts one of a few seconds ago", async () => {
     const past = formatInstant(minus(realClock.now(), hours(1)));
     const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
     expect(stderr).toBe(
@@ -98,12 +98,12 @@ describe("lastcall depart", () => {
     expect(made()).toMatchObject([{ departAt: justNow }]);
   });
 
-  it("takes a node as kubectl get -o name prints it", async () => {
+  it("accepts a node as kubectl get -o name prints it", async () => {
     expect((await lastcall("depart", "node/n0", "--at", at)).exit).toBe(0);
     expect(made()).toMatchObject([{ node: { name: "n0" } }]);
   });
 
-  it("warns of an instant past the deadline of the planned departure that it holds", async () => {
+  it("warns of an instant past the deadline of the node's planned departure", async () => {
     const uid = world.get(`${nodes}/n0`)?.metadata?.uid ?? "";
     const spec = { node: { name: "n0", uid }, cause: "Planned", source: "plan" };
     world.create(departures, {
@@ -140,7 +140,7 @@ describe("lastcall depart", () => {
   });
 });
 
-describe("in a cluster with a time of its own, as the demo's, lastcall depart", () => {
+describe("lastcall depart in a cluster with its own time, such as the demo's", () => {
   let model: ModelServer;
 
   beforeEach(async () => {
@@ -150,20 +150,20 @@ describe("in a cluster with a time of its own, as the demo's, lastcall depart", 
 
   afterEach(() => model.close());
 
-  it("begins now by that time", async () => {
+  it("starts the departure now by that time", async () => {
     expect(await lastcall("depart", "n0")).toMatchObject({ exit: 0 });
     const [order] = made() as readonly { departAt: string }[];
     const departAt = parseInstant(order?.departAt ?? "") ?? instant(0);
     expect(between(world.clock.now(), departAt)).toBeLessThan(minutes(1));
   });
 
-  it("takes an instant that is to come by that time", async () => {
+  it("accepts an instant that is in the future by that time", async () => {
     const soon = formatInstant(plus(world.clock.now(), hours(1)));
     expect(await lastcall("depart", "n0", "--at", soon)).toMatchObject({ exit: 0 });
     expect(made()).toEqual([expect.objectContaining({ departAt: soon })]);
   });
 
-  it("refuses one that is past by that time", async () => {
+  it("rejects an instant that is past by that time", async () => {
     const past = formatInstant(minus(world.clock.now(), hours(1)));
     const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
     expect(exit).toBe(2);
@@ -171,7 +171,7 @@ describe("in a cluster with a time of its own, as the demo's, lastcall depart", 
     expect(made()).toEqual([]);
   });
 
-  it("has lastcall plan beside it, which goes by the same time", async () => {
+  it("agrees with lastcall plan, which uses the same time", async () => {
     const policyFile = join(folder, "policy.yaml");
     const policy = { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" };
     const spec = { lifetime: { max: "24h" } };

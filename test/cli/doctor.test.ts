@@ -19,7 +19,7 @@ let folder: string;
 let requests: string[];
 let compute: ComputeServer;
 
-/** What a replica of the controller leaves behind that leads. */
+/** What an installed controller leaves in the cluster while one of its replicas leads. */
 function install(): void {
   world.create("/api/v1/namespaces", named("v1", "Namespace", "lastcall"));
   const labels = {
@@ -105,7 +105,7 @@ async function checks(...args: readonly string[]) {
 }
 
 describe("lastcall doctor", () => {
-  it("reads, asks for reviews of rights, and sends nothing else", async () => {
+  it("sends nothing but reads and access reviews", async () => {
     const { report } = await checks();
     expect(report).toMatchObject({ apiVersion: "lastcall.dev/v1alpha1", kind: "DoctorReport" });
     const writes = requests.filter((request) => !request.startsWith("GET "));
@@ -130,7 +130,7 @@ describe("lastcall doctor", () => {
     expect(of.get("lease")?.message).toMatch(/^c-1 leads, its Lease was renewed \d s ago$/);
   });
 
-  it("goes by the cluster's own time where that has one, as that of the demo", async () => {
+  it("uses the cluster's own time if it has one, such as the demo's", async () => {
     await server.close();
     server = await serveModel({ api: world.api, rate: () => 0 });
     await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
@@ -147,14 +147,14 @@ describe("lastcall doctor", () => {
     expect(of.get("clock")?.status).toBe("Pass");
   });
 
-  it("looks machines up, and asks whether they could be released", async () => {
+  it("looks up machines, and checks whether they could be released", async () => {
     const { of } = await checks();
     const cloud = ["cloud-identity", "cloud-permissions", "machines", "launch-times", "release"];
     for (const id of cloud) expect(of.get(id)).toMatchObject({ id, status: "Pass" });
     expect(of.get("machines")?.message).toBe("2 machines found: n0, n1");
   });
 
-  it("fails by a permission that is missing, with its name", async () => {
+  it("fails on a missing permission, and names it", async () => {
     compute.deny("compute.instanceGroupManagers.update");
     const { exit, of } = await checks();
     expect(exit).toBe(3);
@@ -164,14 +164,14 @@ describe("lastcall doctor", () => {
     }
   });
 
-  it("fails by a node whose machine nobody knows", async () => {
+  it("fails on a node whose machine the cloud does not know", async () => {
     world.addNode("n2", "b");
     expect((await checks()).of.get("machines")).toMatchObject({
       ...{ status: "Fail", message: "the cloud knows no machine of n2" },
     });
   });
 
-  it("fails by a definition that is gone, with 3 and the way to mend it", async () => {
+  it("fails on a missing CRD, with exit code 3 and the fix", async () => {
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     world.api.handle({ method: "DELETE", path: `${path}/departures.lastcall.dev` });
     const { exit, of } = await checks();
@@ -182,7 +182,7 @@ describe("lastcall doctor", () => {
     });
   });
 
-  it("warns of a tie, which --fail-on warn takes for a no", async () => {
+  it("warns of a tie between policies, which fails with --fail-on warn", async () => {
     world.create(policies, {
       ...named("lastcall.dev/v1alpha1", "DeparturePolicy", "also"),
       spec: {},
@@ -194,7 +194,7 @@ describe("lastcall doctor", () => {
     expect((await checks("--fail-on", "warn")).exit).toBe(3);
   });
 
-  it("says which question was refused, and answers all others", async () => {
+  it("skips the checks whose request was forbidden, and runs all others", async () => {
     const before = (await checks()).report.checks.length;
     world.api.failNext({
       match: { method: "GET", path: "/apis/policy/v1/poddisruptionbudgets" },
@@ -209,7 +209,7 @@ describe("lastcall doctor", () => {
     expect(of.get("crds")?.status).toBe("Pass");
   });
 
-  it("fails alone by an API server that does not answer, and skips the rest", async () => {
+  it("fails only the api check if the API server does not respond, and skips others", async () => {
     await server.close();
     const { exit, report } = await checks();
     expect(exit).toBe(3);
@@ -219,7 +219,7 @@ describe("lastcall doctor", () => {
     expect(report.summary.Skip).toBe(report.checks.length - 1);
   }, 30_000);
 
-  it("names pods that the end of a machine has left as Failed, and no others", async () => {
+  it("names Failed pods left behind by an ended machine, and no others", async () => {
     const ended = {
       gone: { phase: "Failed", reason: "Terminated" },
       evicted: { phase: "Failed", reason: "Evicted" },
@@ -242,7 +242,7 @@ describe("lastcall doctor", () => {
     });
   });
 
-  it("fits a table into 80 columns, without colours where none are wanted", async () => {
+  it("fits its table into 80 columns, without colours if they are off", async () => {
     const { stdout } = await doctor();
     const lines = stdout.split("\n");
     expect(lines[0]).toMatch(/^PASS {2}api +Kubernetes v\S+ answers$/);

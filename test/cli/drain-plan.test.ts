@@ -24,7 +24,9 @@ let world: ModelWorld;
 let server: ModelServer;
 let folder: string;
 
-/** Three nodes of four cores; `web` fills two of them, and `db` keeps its one pod by a budget. */
+/**
+ * Three nodes with four cores; `web` fills two of them, and a budget protects the one pod of `db`.
+ */
 beforeEach(async () => {
   world = capacityStory({ nodes: ["n0", "n1", "n2"] });
   workload(world, "web", { replicas: 4, cpu: "2" });
@@ -41,7 +43,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What `kubectl get … -o json` would write. */
+/** The output of `kubectl get … -o json`. */
 function listed(change: (object: KubeObject) => KubeObject = (one) => one): string {
   const items = Object.entries(resources).flatMap(([kind, path]) =>
     world.list(path).map((object) => change({ ...object, kind })),
@@ -93,13 +95,13 @@ const nodeOfWeb = () =>
   }) ?? "";
 
 describe("lastcall drain-plan", () => {
-  it("says on a live cluster what it says of the same cluster in files", async () => {
+  it("prints the same plan for a live cluster and for its objects in files", async () => {
     const live = await planOf(nodeOfWeb());
     expect(live.warnings.map(({ reason }) => reason)).toEqual(["NoCapacityElsewhere"]);
     expect(live).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
   });
 
-  it("takes an object that is in two files once, as it is in the last", async () => {
+  it("counts an object that is in two files once, as in the last file", async () => {
     const older = listed((one) => ({ ...one, status: {} }));
     const twice = await planOf(nodeOfWeb(), { "old.json": older, "new.json": listed() });
     expect(twice).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
@@ -112,19 +114,22 @@ describe("lastcall drain-plan", () => {
       "past the eviction API, which would refuse it, under a notice",
       ["--notice", "120s"],
     ],
-  ])("has a pod of a terminating namespace %s: it goes %s", async (action, _, flags) => {
-    const ending = { status: { phase: "Terminating" } };
-    const isDefault = (one: KubeObject) =>
-      one.kind === "Namespace" && one.metadata?.name === "default";
-    const files = { "all.json": listed((one) => (isDefault(one) ? { ...one, ...ending } : one)) };
-    const { pods } = await planOf(nodeOfWeb(), files, flags);
-    expect(pods.map((one) => [one.action, one.reason])).toEqual([
-      [action, "NamespaceTerminating"],
-      [action, "NamespaceTerminating"],
-    ]);
-  });
+  ])(
+    "gives a pod of a terminating namespace the action %s: it goes %s",
+    async (action, _, flags) => {
+      const ending = { status: { phase: "Terminating" } };
+      const isDefault = (one: KubeObject) =>
+        one.kind === "Namespace" && one.metadata?.name === "default";
+      const files = { "all.json": listed((one) => (isDefault(one) ? { ...one, ...ending } : one)) };
+      const { pods } = await planOf(nodeOfWeb(), files, flags);
+      expect(pods.map((one) => [one.action, one.reason])).toEqual([
+        [action, "NamespaceTerminating"],
+        [action, "NamespaceTerminating"],
+      ]);
+    },
+  );
 
-  it("evicts a pod whose DaemonSet is not there any more, on a live cluster and in files", async () => {
+  it("evicts a pod whose DaemonSet no longer exists, from a cluster and from files", async () => {
     const owner = {
       apiVersion: "apps/v1",
       kind: "DaemonSet",
@@ -158,11 +163,11 @@ describe("lastcall drain-plan", () => {
     expect((await inFiles(list(other))).pods).toMatchObject(evicted);
     const left = { pods: [], skipped: [{ name: "logs-x", reason: "DaemonSet" }] };
     expect(await inFiles(list(own))).toMatchObject(left);
-    // Files of nodes and pods alone do not say that there is no DaemonSet.
+    // Files with only nodes and pods do not show that there is no DaemonSet.
     expect(await inFiles(undefined)).toMatchObject(left);
   });
 
-  it("tells pods apart that were written by hand, without a uid", async () => {
+  it("tells handwritten pods without a uid apart", async () => {
     const withoutUid = (one: KubeObject) => ({ ...one, metadata: { ...one.metadata, uid: "" } });
     for (const node of ["n0", "n1", "n2"]) {
       const { pods, ...rest } = await planOf(node, { "all.json": listed() });
@@ -173,7 +178,7 @@ describe("lastcall drain-plan", () => {
     }
   });
 
-  it("shows people a row for each pod, what is left alone, and who fits nowhere else", async () => {
+  it("prints a row for each pod and a sentence for each warning", async () => {
     const node = nodeOfWeb();
     const [heads = "", ...rest] = (await printed(node, {}, [])).split("\n");
     expect(heads.split(/ {2,}/)).toEqual([
@@ -190,7 +195,7 @@ describe("lastcall drain-plan", () => {
     }
   });
 
-  it("shows under a notice when a pod is deleted past its budget, and of no other pod", async () => {
+  it("shows under a notice when a pod is deleted past its budget, for that pod only", async () => {
     const tables = await Promise.all(
       ["n0", "n1", "n2"].map((node) => printed(node, {}, ["--notice", "120s"])),
     );
@@ -201,7 +206,7 @@ describe("lastcall drain-plan", () => {
     for (const cells of columnsOf("web")) expect(cells).toHaveLength(7);
   });
 
-  it("says so where no pod has to leave", async () => {
+  it("says that there are no pods to evict", async () => {
     world.addNode("n3", "a");
     expect(await printed("n3", {}, [])).toMatch(/^No pods to evict\.\n/);
   });

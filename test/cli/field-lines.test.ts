@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { auditRun } from "../audit/support/audit-run.ts";
 
-/** A Deployment in block style: the grace stands on its ninth line. */
+/** A Deployment in block style: the grace period is on its ninth line. */
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -14,7 +14,7 @@ spec:
       containers: []
 `;
 
-/** What helm template prints: two objects, each under its comment. */
+/** The output of helm template: two objects, each under its comment. */
 const helmOutput = `---
 # Source: shop/templates/service.yaml
 apiVersion: v1
@@ -45,10 +45,10 @@ const pod = (name: string, grace: unknown) => ({
   spec: { containers: [], terminationGracePeriodSeconds: grace },
 });
 
-/** As kubectl get -o json prints, four spaces deep: line by line as in the comment of each row. */
+/** Indented by four spaces, as kubectl get -o json prints; each row's comment counts the lines. */
 const json = (value: unknown) => JSON.stringify(value, undefined, 4);
 
-describe("a bad field of a manifest is named by its own line", () => {
+describe("a bad field of a manifest is reported with its own line", () => {
   it.each([
     { form: "of a file with one object", text: deployment, line: 9 },
     { form: "of the second document, below comments", text: helmOutput, line: 16 },
@@ -80,14 +80,14 @@ describe("a bad field of a manifest is named by its own line", () => {
     );
   });
 
-  it("or, where it is missing, by that of the object", async () => {
+  it("or with the object's line if the field is missing", async () => {
     const text =
       "# none\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: p}\n";
     const run = await auditRun({ files: ["p.yaml"] }, { "p.yaml": text });
     expect(run.error).toMatch(/^Cannot audit p\.yaml:2 \(.*\): value is nothing/);
   });
 
-  it("also among very many", async () => {
+  it("even among 3000 objects", async () => {
     const many = Array.from({ length: 3_000 }, (_, at) =>
       json(pod(`p${at}`, at === 2_999 ? -1 : 5)),
     );
@@ -96,7 +96,7 @@ describe("a bad field of a manifest is named by its own line", () => {
   });
 });
 
-describe("a bad field of a kubelet's configuration is named by its own line", () => {
+describe("a bad field of a kubelet's configuration is reported with its own line", () => {
   const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
   it.each([

@@ -23,7 +23,7 @@ function countsOf(facts: Facts, name: string): FleetCounts {
   return found.counts;
 }
 
-/** Of 30 seeds the seventh is the worst: seven nodes in one hour, most of them minutes old. */
+/** The seventh of 30 seeds is the worst: seven nodes lost in one hour, most of them minutes old. */
 const seeds = [1, 2, 3, 4, 5, 6, 7];
 
 describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
@@ -37,20 +37,20 @@ describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
     expect(runs.flatMap((run) => run.violations)).toEqual([]);
   });
 
-  it("lose fewer machines to the cloud with it, in each of the seeds", () => {
+  it("lose fewer machines to the cloud with Lastcall, for every seed", () => {
     for (const run of runs) {
       expect(countsOf(run, "lastcall").preempted).toBeLessThan(countsOf(run, "none").preempted);
     }
   });
 
-  it("lose no machine at its 24 hours with it, and most of them without", () => {
+  it("lose no machine at 24 hours with Lastcall, and most machines without it", () => {
     for (const run of runs) {
       expect(countsOf(run, "lastcall").preemptedAtLimit).toBe(0);
       expect(countsOf(run, "none").preemptedAtLimit).toBeGreaterThan(9);
     }
   });
 
-  it("lose not half as many machines at once with it, in each of the seeds", () => {
+  it("lose less than half as many machines in one hour with Lastcall, for every seed", () => {
     for (const run of runs) {
       const [left, planned] = [countsOf(run, "none"), countsOf(run, "lastcall")];
       expect(planned.largestLossIn60s).toBeLessThanOrEqual(left.largestLossIn60s);
@@ -58,7 +58,7 @@ describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
     }
   });
 
-  it("are typical in the seed that the demo has unless another is asked for", () => {
+  it("are typical for the demo's default seed", () => {
     const [seed] = options.flatMap((one) => (one.name === "seed" ? [Number(one.default)] : []));
     const usual = runs.find((run) => run.seed === seed);
     expect(usual && countsOf(usual, "lastcall")).toMatchObject({
@@ -66,7 +66,7 @@ describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
     });
   });
 
-  it("cut and kill fewer pods with it, in each of the seeds", () => {
+  it("cut and kill fewer pods with Lastcall, for every seed", () => {
     for (const run of runs) {
       const [planned, left] = [countsOf(run, "lastcall"), countsOf(run, "none")];
       expect(planned.podsCut).toBeLessThan(left.podsCut);
@@ -74,7 +74,7 @@ describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
     }
   });
 
-  it("have every machine replaced that went, but for those whose successor is on its way", () => {
+  it("replace every machine that went, except for up to two still to come", () => {
     for (const run of runs) {
       for (const { counts } of run.policies) {
         const gone = counts.preempted + counts.plannedDepartures + counts.forced;
@@ -85,7 +85,7 @@ describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
 });
 
 describe("A simulation report", () => {
-  it("has the figures of the board by the words of the board", () => {
+  it("names the board's figures as the board does", () => {
     const none = { lostAtLimit: 0, lostAtOnce: 0, podsKilled: 0, replacements: 0 };
     const state = { nodes: [], now: instant(0), without: none, withLastcall: none };
     const [heads = []] = totalLines(state, { columns: 80 });
@@ -101,7 +101,7 @@ describe("A simulation report", () => {
     expect(row.split(/ {2,}/)).toEqual(expect.arrayContaining(ofBoard));
   });
 
-  it("is the same for the same seed, byte for byte, and another for another", async () => {
+  it("is byte-for-byte the same for the same seed, and different for another", async () => {
     const text = async (seed: number) =>
       JSON.stringify(simulationReport({ ...(await simulate(seed, { hours: 3 })), wallSeconds: 0 }));
     const [first, again, other] = [await text(5), await text(5), await text(6)];
@@ -109,7 +109,7 @@ describe("A simulation report", () => {
     expect(other).not.toBe(first);
   });
 
-  it("has the pinned fields, with the rates of what was counted", () => {
+  it("has exactly the pinned fields, with rates per node-day", () => {
     const counts: FleetCounts = {
       ...{ plannedDepartures: 3, preempted: 6, preemptedAtLimit: 5, forced: 1, expired: 2 },
       ...{ podsCut: 5, podsLost: 4, replacements: 9, largestLossIn60s: 2, largestLossIn1h: 4 },
@@ -124,13 +124,13 @@ describe("A simulation report", () => {
       apiVersion: "lastcall.dev/v1alpha1",
       kind: "SimulationReport",
       ...{ seed: 9, runs: 1, nodeHours: 72, wallSeconds: 1.5 },
-      // 72 node-hours are 3 node-days: 6 of 3 and 9 of 3.
+      // 72 node-hours are 3 node-days: 6 / 3 and 9 / 3.
       policies: [{ name: "none", ...counts, unplannedPerNodeDay: 2, replacementsPerNodeDay: 3 }],
       violations: [{ ...violation, at: "1970-01-01T00:00:00.000Z" }],
     });
   });
 
-  it.each([1, 2, 4])("can be had of %d nodes", async (nodes) => {
+  it.each([1, 2, 4])("can be made for %d nodes", async (nodes) => {
     const facts = await simulate(1, { hours: 3, nodes });
     expect(facts.nodeHours).toBe(3 * nodes);
     expect(facts.violations).toEqual([]);

@@ -9,6 +9,6 @@ it.each<[string, readonly string[]]>([
   ["\u001b[6~\u001b[1;5C", ["\u001b[6~", "\u001b[1;5C"]],
   ["\u0003", ["\u0003"]],
   ["", []],
-])("What a terminal gives as %j are the keys %j", (text, keys) => {
+])("terminal input %j is split into the keys %j", (text, keys) => {
   expect(keysOf(text)).toEqual(keys);
 });

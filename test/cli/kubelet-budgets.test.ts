@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** A kubelet of our own on loopback, and somebody who trusts `ca`. */
+/** A kubelet on loopback, and a client that trusts `ca`. */
 async function kubelet(script: Script, ca = own.cert) {
   const server = await new ScriptedServer(script, own).start();
   closing.push(() => server.stop());
@@ -57,8 +57,8 @@ const answering =
     response.end(JSON.stringify(body));
   };
 
-describe("a kubelet asked at its own port", () => {
-  it("gives its budget to the caller's token, at /configz", async () => {
+describe("a kubelet queried at its own port", () => {
+  it("returns its budget at /configz for the caller's token", async () => {
     const { server, ask } = await kubelet(answering(200, configz));
     const { read, notes } = await readKubeletBudgets([node("n1", "127.0.0.1")], ask());
 
@@ -69,7 +69,7 @@ describe("a kubelet asked at its own port", () => {
     ]);
   });
 
-  it("whose certificate the cluster's authority has not signed never sees the token", async () => {
+  it("whose certificate the cluster's CA has not signed never receives the token", async () => {
     const { server, ask } = await kubelet(answering(200, configz), pem("other-name.cert"));
     const { read, notes } = await readKubeletBudgets([node("n1", "127.0.0.1")], ask());
 
@@ -78,7 +78,7 @@ describe("a kubelet asked at its own port", () => {
     expect(notes[0]).toMatch(/not trusted.*node n1 is audited with the defaults of its platform/);
   });
 
-  it("is taken at its word where the user says so", async () => {
+  it("is trusted without verification if the user allows that", async () => {
     const { ask } = await kubelet(answering(200, configz), pem("other-name.cert"));
     const { read } = await readKubeletBudgets([node("n1", "127.0.0.1")], ask("Unverified"));
 
@@ -88,7 +88,7 @@ describe("a kubelet asked at its own port", () => {
   it.each([
     ["without an address", node("n1"), "its Node has no InternalIP address"],
     ["that nobody listens for", node("n1", "127.0.0.2"), "connection refused"],
-  ])("of a node %s leaves the platform's default, and says so", async (_, asked, words) => {
+  ])("of a node %s is replaced by the platform's default, with a note", async (_, asked, words) => {
     const { ask } = await kubelet(answering(200, configz));
     const { read, notes } = await readKubeletBudgets([asked], ask());
 
@@ -100,18 +100,21 @@ describe("a kubelet asked at its own port", () => {
   it.each([
     [403, "RIGHT_MISSING"],
     [401, "API_UNAUTHORIZED"],
-  ])("that answers %i ends the audit: the next one would say the same", async (status, code) => {
-    const { ask } = await kubelet(
-      answering(status, {
-        message: "Forbidden (user=x, verb=get, resource=nodes, subresource(s)=[configz])",
-      }),
-    );
+  ])(
+    "that responds with %i ends the audit, since the next one would do the same",
+    async (status, code) => {
+      const { ask } = await kubelet(
+        answering(status, {
+          message: "Forbidden (user=x, verb=get, resource=nodes, subresource(s)=[configz])",
+        }),
+      );
 
-    await expect(readKubeletBudgets([node("n1", "127.0.0.1")], ask())).rejects.toMatchObject({
-      code,
-      message: expect.stringContaining("subresource(s)=[configz]"),
-    });
-  });
+      await expect(readKubeletBudgets([node("n1", "127.0.0.1")], ask())).rejects.toMatchObject({
+        code,
+        message: expect.stringContaining("subresource(s)=[configz]"),
+      });
+    },
+  );
 
   it.each([
     ["an error", answering(500, { message: "no" })],
@@ -120,16 +123,19 @@ describe("a kubelet asked at its own port", () => {
       "a budget that no kubelet has",
       answering(200, { kubeletconfig: { shutdownGracePeriod: 30 } }),
     ],
-  ])("that answers %s leaves the platform's default, and says so", async (_, script) => {
-    const { ask } = await kubelet(script);
-    const { read, notes } = await readKubeletBudgets([node("n1", "127.0.0.1")], ask());
+  ])(
+    "that responds with %s is replaced by the platform's default, with a note",
+    async (_, script) => {
+      const { ask } = await kubelet(script);
+      const { read, notes } = await readKubeletBudgets([node("n1", "127.0.0.1")], ask());
 
-    expect(read.size).toBe(0);
-    expect(notes[0]).toContain("the kubelet of n1");
-  });
+      expect(read.size).toBe(0);
+      expect(notes[0]).toContain("the kubelet of n1");
+    },
+  );
 });
 
-describe("the way to a kubelet", () => {
+describe("the access to a kubelet", () => {
   const access: KubeAccess = {
     server: "https://api.example",
     namespace: "shop",
@@ -151,11 +157,11 @@ describe("the way to a kubelet", () => {
     ["10.0.0.7", "https://10.0.0.7:10250"],
     ["fd00::7", "https://[fd00::7]:10250"],
     ["node-7.internal", "https://node-7.internal:10250"],
-  ])("to %s is %s", (address, server) => {
+  ])("at %s uses %s", (address, server) => {
     expect(kubeletAccess(access, { address, certificate: "Verified" }).server).toBe(server);
   });
 
-  it("carries token and certificate, and neither the API server's name nor its password", async () => {
+  it("carries token and certificate, but not the API server's name and password", async () => {
     const { credentials } = kubeletAccess(access, { address: "10.0.0.7", certificate: "Verified" });
 
     expect(await credentials()).toEqual({
@@ -165,8 +171,8 @@ describe("the way to a kubelet", () => {
   });
 });
 
-describe("a kubelet asked through the API server", () => {
-  it("is left alone on GKE Autopilot, which would refuse", async () => {
+describe("a kubelet queried through the API server", () => {
+  it("is skipped on GKE Autopilot, which forbids the request", async () => {
     const api = new ScriptedApi(() => ({ status: 403, body: {} }));
 
     expect(await readKubeletBudgets([node("gk3-a-pool-1")], proxiedKubelet(api))).toEqual({
@@ -176,7 +182,7 @@ describe("a kubelet asked through the API server", () => {
     expect(api.sent).toEqual([]);
   });
 
-  it("that is away costs one note, and the others give their budgets", async () => {
+  it("that is unreachable adds one note, and the others return their budgets", async () => {
     const api = new ScriptedApi(({ path }) =>
       path.includes("/n1/") ? unreachable() : { status: 200, body: configz },
     );

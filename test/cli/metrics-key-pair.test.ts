@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { metricsKeyPair } from "../../src/cli/assemble/metrics-endpoint.ts";
 
-it("A certificate for the metrics is read where its key is named, too, and only then", () => {
+it("a key pair for the metrics needs certificate and key, and is optional", () => {
   const [cert, key] = ["/tls/tls.crt", "/tls/tls.key"];
   const none = { metricsCertFile: undefined, metricsKeyFile: undefined };
   expect(metricsKeyPair(none)).toBeUndefined();
@@ -19,6 +19,6 @@ it.each([
     { metricsCertFile: undefined, metricsKeyFile: "/tls/tls.key" },
     "also needs --metrics-cert-file",
   ],
-])("--metrics-%s-file alone is refused", (_, options, said) => {
+])("--metrics-%s-file alone is rejected", (_, options, said) => {
   expect(() => metricsKeyPair(options)).toThrow(said);
 });

@@ -1,4 +1,4 @@
-/** What needs no cluster; the rest is in test/e2e/migrate.e2e.test.ts. */
+/** The tests that need no cluster; the others are in test/e2e/migrate.e2e.test.ts. */
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ async function lastcall(...args: readonly string[]) {
     err: (text) => {
       stderr += text;
     },
-    // No cluster can be found by it.
+    // No cluster can be found with it.
     env: { HOME: folder },
     ...{ files: processIo().files, signal: new AbortController().signal },
   };
@@ -41,12 +41,12 @@ async function fileOf(text: string): Promise<string> {
 const values = 'extraEnv: {WHITELIST_HOURS: "22:00-06:00"}\ninterval: 300\n';
 
 describe("lastcall migrate", () => {
-  it("prints policies alone, and a sentence on stderr for what has no equal", async () => {
+  it("prints only policies, and on stderr each setting that has no equivalent", async () => {
     const { exit, stdout, stderr } = await lastcall("estafette", "--values", await fileOf(values));
     expect(exit).toBe(0);
     const documents = parseAllDocuments(stdout).map((one) => one.toJS());
     expect(documents).toMatchObject([{ kind: "DeparturePolicy" }]);
-    // To a reader of YAML 1.1 it would be a number without the quotes.
+    // Without the quotes, a YAML 1.1 parser would read a number.
     expect(stdout).toContain('start: "22:00"');
     expect(stderr.trim().split("\n")).toEqual([
       expect.stringMatching(/^lastcall: .*given\.yaml: interval has no equal: /),
@@ -56,7 +56,7 @@ describe("lastcall migrate", () => {
   it.each([
     ["a NUL", Buffer.from("key: \0secret")],
     ["bytes that are no UTF-8", Buffer.from([0x6b, 0x3a, 0x20, 0xff, 0xfe, 0x73])],
-  ])("refuses a binary file without quoting it: %s", async (_, bytes) => {
+  ])("rejects a binary file without quoting it: %s", async (_, bytes) => {
     const file = join(folder, "given.bin");
     await writeFile(file, bytes);
     expect(await lastcall("estafette", "--values", file)).toEqual({
@@ -73,7 +73,7 @@ describe("lastcall migrate", () => {
     });
   });
 
-  it("writes the values of the chart into a file that nobody else reads", async () => {
+  it("writes the chart's values into a file that only its owner can read", async () => {
     const out = join(folder, "out.yaml");
     const given = await fileOf(values);
     const { stdout } = await lastcall("estafette", "--values", given, "--values-out", out);
@@ -105,7 +105,7 @@ describe("lastcall migrate", () => {
       () => ["nth", "--values", "a", "--values-out", "-"],
       "expected a file: standard output is for the policies",
     ],
-  ])("refuses %s", async (_, args, said) => {
+  ])("rejects %s", async (_, args, said) => {
     const { exit, stdout, stderr } = await lastcall(...args());
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
     expect(stderr).toContain(said);
@@ -139,7 +139,7 @@ describe("lastcall migrate", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
-  it("prints nothing where the values cannot be written", async () => {
+  it("prints nothing if the values cannot be written", async () => {
     const given = await fileOf(values);
     const out = join(folder, "no-such-folder", "out.yaml");
     const { exit, stdout, stderr } = await lastcall(
@@ -153,7 +153,7 @@ describe("lastcall migrate", () => {
     expect(stderr).toContain("its folder does not exist");
   });
 
-  it("lets no name of a file draw on the terminal", async () => {
+  it("replaces the control characters of a key that it names", async () => {
     const given = await fileOf('"a\\u001b[31mb": 1\n');
     const { stderr } = await lastcall("estafette", "--values", given);
     expect(stderr).toContain("a\ufffd[31mb is not known");

@@ -11,13 +11,13 @@ describe("a file of the real file system", () => {
     expect(kind).toBe("Text");
   });
 
-  it("that has no size and no end is given up at the limit", async () => {
+  it("without size and end is given up at the limit", async () => {
     const content = await files.readFile("/dev/zero", 1_000_000);
 
     expect(content.kind).toBe("TooLarge");
   });
 
-  it("that is not there is said to be so", async () => {
+  it("that does not exist is reported as unreadable", async () => {
     expect(await files.readFile("/nowhere", 10)).toEqual({
       kind: "Unreadable",
       why: "it does not exist",

@@ -7,7 +7,7 @@ function check(kind: string, over: object): void {
   checkObject({ file: "fleet.json", object: { kind, metadata, ...over } as KubeObject });
 }
 
-describe("an object of a file", () => {
+describe("an object in a file", () => {
   it.each([
     [
       "Node",
@@ -67,7 +67,7 @@ describe("an object of a file", () => {
       "5",
       "an RFC 3339 instant such as 2026-12-01T00:00:00Z",
     ],
-  ])("is refused where a field of a %s is %j", (kind, over, place, found, wanted) => {
+  ])("is rejected if it is a %s with %j", (kind, over, place, found, wanted) => {
     expect(() => check(kind, over)).toThrow(
       `Cannot read fleet.json: ${place}: found ${found}, expected ${wanted}`,
     );
@@ -78,7 +78,7 @@ describe("an object of a file", () => {
     ["Pod", { spec: { terminationGracePeriodSeconds: -5, priority: 2_000_000_000 } }],
     ["PodDisruptionBudget", { spec: { minAvailable: "50%", maxUnavailable: 1, selector: {} } }],
     ["ConfigMap", { metadata: {}, spec: 5 }],
-  ])("passes where a %s is %j", (kind, over) => {
+  ])("is accepted if it is a %s with %j", (kind, over) => {
     expect(() => check(kind, over)).not.toThrow();
   });
 });

@@ -4,15 +4,15 @@ import { cutAtDocuments, parseMany } from "../../src/cli/input/parse-many.ts";
 
 const onThreads = { threads: 2, threadedFromChars: 0 };
 
-/** Enough for a file to be cut into parts. */
+/** Enough for a file to be split into parts. */
 const many = Array.from({ length: 8_000 }, (_, at) => document(at)).join("---\n");
 
 function document(at: number): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-${at}\n  labels: {at: "${at}", app: web}\n`;
 }
 
-describe("much text", () => {
-  it("parsed on threads gives what one thread gives, line by line", async () => {
+describe("a large input", () => {
+  it("gives the same result on several threads as on one, line by line", async () => {
     const files = [
       { file: "many.yaml", text: many },
       { file: "one.yaml", text: document(1) },
@@ -22,7 +22,7 @@ describe("much text", () => {
     expect(await parseMany(files, onThreads)).toEqual(files.map((one) => parseManifests(one)));
   });
 
-  it("keeps the line of a problem far down", async () => {
+  it("keeps the line number of a problem far down", async () => {
     const text = `${many}---\nkind: A\nkind: B\n`;
     const [parsed] = await parseMany([{ file: "a.yaml", text }], onThreads);
     const line = many.split("\n").length + 2;
@@ -34,7 +34,7 @@ describe("much text", () => {
 });
 
 describe("a long file", () => {
-  it("is cut at document marks only, and nothing is lost", () => {
+  it("is split only at document markers, without loss", () => {
     const parts = cutAtDocuments("a.yaml", many);
 
     expect(parts.length).toBeGreaterThan(2);
@@ -46,7 +46,7 @@ describe("a long file", () => {
     { why: "with a directive", text: `%YAML 1.2\n---\n${many}` },
     { why: "of JSON", text: `[${'"---",\n'.repeat(100_000)}1]` },
     { why: "that is short", text: document(1) },
-  ])("$why stays whole", ({ text }) => {
+  ])("$why is not split", ({ text }) => {
     expect(cutAtDocuments("a.yaml", text)).toHaveLength(1);
   });
 });

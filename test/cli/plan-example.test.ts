@@ -46,7 +46,7 @@ async function run(words: readonly string[]): Promise<{ code: number; out: strin
   return { code, out: out.join(""), err: err.join("") };
 }
 
-/** Where each name stands in the picture, in minutes after its first hour. */
+/** Where each node is drawn in the picture, in minutes after midnight. */
 function drawn(picture: readonly string[]): Map<string, number> {
   const [hours = "", ...rows] = picture;
   const [first, second] = [...hours.matchAll(/(\d\d):(\d\d)/g)].map((match) => ({
@@ -65,11 +65,11 @@ function drawn(picture: readonly string[]): Map<string, number> {
 }
 
 describe.each(examples)("the plan of a hand-made fleet: $title", ({ picture, words, printed }) => {
-  it("is printed as the page says", async () => {
+  it("is printed as the page shows it", async () => {
     expect(await run(words)).toEqual({ code: 0, out: printed, err: "" });
   });
 
-  it("is drawn as it is, to half a column", async () => {
+  it("is drawn to within half a column", async () => {
     const { out } = await run([...words, "-o", "json"]);
     const [policy] = (JSON.parse(out) as PlanReport).policies;
     const stands = drawn(picture);
@@ -77,14 +77,14 @@ describe.each(examples)("the plan of a hand-made fleet: $title", ({ picture, wor
     for (const [name, minute] of stands) {
       const departAt = policy?.departures.find(({ node }) => node === name)?.departAt ?? "";
       const [hour, rest] = [Number(departAt.slice(11, 13)), Number(departAt.slice(14, 16))];
-      // A picture may begin on the evening before.
+      // A picture may start on the evening before.
       const apart = (hour * 60 + rest - minute + 2880) % 1440;
       expect(Math.min(apart, 1440 - apart), name).toBeLessThanOrEqual(4);
     }
   });
 });
 
-it("an infeasible plan ends with 3 where the command is strict", async () => {
+it("an infeasible plan exits with 3 under --strict", async () => {
   const short = examples.find(({ words }) => words.join(" ").includes("short-window"));
   expect(await run([...(short?.words ?? []), "--strict"])).toMatchObject({ code: 3 });
 });

@@ -66,7 +66,7 @@ const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepoo
 const past = { instance: { release: "Delete" } };
 
 describe("a plan of machines that cannot be released", () => {
-  it("says so in its sentence, in a field and on stderr, and is as feasible as it was", async () => {
+  it("says so in its forecast, in a field and on stderr, but stays feasible", async () => {
     const { code, forecast, err } = await plan([...karpenters, policy(past)], ["--strict"]);
     expect(forecast?.explain).toMatch(
       /^None of 2 departures can begin: the machine is Karpenter's/,
@@ -77,13 +77,13 @@ describe("a plan of machines that cannot be released", () => {
     expect(code).toBe(0);
   });
 
-  it("names those that are concerned", async () => {
+  it("names the nodes concerned", async () => {
     const { forecast } = await plan([node("n1"), ...karpenters.slice(1), policy(past)]);
     expect(forecast?.explain).toMatch(/^1 of 2 departures cannot begin/);
     expect(forecast?.release?.nodes).toEqual(["i-0b"]);
   });
 
-  it("says nothing of it where the policy releases nothing", async () => {
+  it("does not mention it if the policy releases nothing", async () => {
     const { forecast, err } = await plan([
       ...karpenters,
       policy({ instance: { release: "None" } }),
@@ -93,20 +93,23 @@ describe("a plan of machines that cannot be released", () => {
   });
 });
 
-describe("what the controller has found by asking the cloud", () => {
+describe("what the controller found out from the cloud", () => {
   const found = (reason: string) => [
     { type: "Feasible", status: "False", reason, message: "1 of 1 departures: no token" },
   ];
   const onGce = node("n1");
 
-  it.each(["ReleaseImpossible", "CloudUnreachable"])("is repeated: %s", async (reason) => {
-    const { forecast, err } = await plan([onGce, policy({}, found(reason))]);
-    expect(forecast?.release).toEqual({ possible: false, reason, nodes: [] });
-    expect(forecast?.explain).toContain("the controller found: 1 of 1 departures: no token");
-    expect(err).toContain("no token");
-  });
+  it.each(["ReleaseImpossible", "CloudUnreachable"])(
+    "is repeated by the plan: %s",
+    async (reason) => {
+      const { forecast, err } = await plan([onGce, policy({}, found(reason))]);
+      expect(forecast?.release).toEqual({ possible: false, reason, nodes: [] });
+      expect(forecast?.explain).toContain("the controller found: 1 of 1 departures: no token");
+      expect(err).toContain("no token");
+    },
+  );
 
-  it("is not, where it is about the deadlines", async () => {
+  it("is not repeated if it is about deadlines", async () => {
     const { forecast } = await plan([onGce, policy({}, found("Late"))]);
     expect(forecast).not.toHaveProperty("release");
   });
@@ -123,13 +126,13 @@ describe("the table of a plan", () => {
     status: { phase: "Held", reason: "BudgetSpent" },
   });
 
-  it("calls a departure due whose time has come and that has not begun", async () => {
+  it("calls a departure due whose time has come but which has not started", async () => {
     const { out } = await printed([node("n1"), policy({}), held("n1", "2026-11-20T00:57:00Z")]);
     expect(out).toMatch(/^Policy spot: 1 node\. The departure is on schedule\.\n/);
     expect(out).toMatch(/^n1 +due 3m ago +in 22h30m +Spaced$/m);
   });
 
-  it("says how many departures are at another time than before", async () => {
+  it("says how many departures have moved since the last plan", async () => {
     const stale = ["n1", "n2"].map((name) => held(name, "2026-11-20T23:00:00Z"));
     const { out } = await printed([node("n1"), node("n2"), policy({}), ...stale]);
     expect(out).toContain("on schedule; 1 departure is at another time than in the plan before.\n");
@@ -143,7 +146,7 @@ describe("the input of a plan", () => {
     ["policies alone", [policy({})], "DeparturePolicy"],
     ["pods and policies", [policy({}), pod], "DeparturePolicy, Pod"],
     ["a refusal", [{ apiVersion: "v1", kind: "Status", status: "Failure" }], "Status"],
-  ])("that holds %s and no node is refused: no fleet was meant", async (_, items, kinds) => {
+  ])("with %s but no node is rejected, since that is no fleet", async (_, items, kinds) => {
     const { code, out, err } = await printed(items);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toMatch(
@@ -151,11 +154,11 @@ describe("the input of a plan", () => {
     );
   });
 
-  it("that is an empty list is a cluster without nodes", async () => {
+  it("may be an empty list: a cluster without nodes", async () => {
     expect(await printed([])).toMatchObject({ code: 0 });
   });
 
-  it("may have its policies in a folder, and in UTF-16 as PowerShell writes them", async () => {
+  it("may have policies in a folder, and in UTF-16 as PowerShell writes it", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
     folders.push(folder);
     writeFileSync(join(folder, "a.json"), JSON.stringify(policy({})));
@@ -167,7 +170,7 @@ describe("the input of a plan", () => {
     expect(out).toMatch(/^Policy other: 1 node\..*\nPolicy spot: 0 nodes\./s);
   });
 
-  it("is refused with a folder that has no policy", async () => {
+  it("is rejected with a folder that contains no policy", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
     folders.push(folder);
     const { code, err } = await printed([node("n1")], ["-f", folder]);
@@ -178,8 +181,8 @@ describe("the input of a plan", () => {
   });
 });
 
-describe("a plan by a policy of the cluster", () => {
-  it("that another version has let in says what is wrong with it, and is not strictly feasible", async () => {
+describe("a plan with a policy of the cluster", () => {
+  it("that this version cannot read names the problem, and fails under --strict", async () => {
     const newer = { ...policy({}), apiVersion: "lastcall.dev/v1" };
     const { code, out, err } = await printed([node("n1"), newer], ["--strict"]);
     expect(code).toBe(3);
@@ -204,7 +207,7 @@ describe("nodes from a file", () => {
     return [{ ...node("n1"), status: { conditions } }, policy({})];
   }
 
-  it("that was recorded long ago are planned with a hint at --at", async () => {
+  it("that was recorded long ago are planned with a hint to use --at", async () => {
     const { err } = await printed(reportedAt("2025-11-20T06:00:00Z"), [], []);
     expect(err).toContain("--at 2025-11-20T06:00:00.000Z plans them as of then");
     const { err: quiet } = await printed(reportedAt("2025-11-20T06:00:00Z"), ["-q"], []);
@@ -214,7 +217,7 @@ describe("nodes from a file", () => {
   it.each([
     ["of this hour", formatInstant(realClock.now()), []],
     ["that are planned as of then", "2025-11-20T06:00:00Z", ["--at", "2025-11-20T07:00:00Z"]],
-  ])("%s need no such hint", async (_, reported, at) => {
+  ])("%s are planned without that hint", async (_, reported, at) => {
     const { err } = await printed(reportedAt(reported), [], at);
     expect(err).not.toContain("--at");
   });

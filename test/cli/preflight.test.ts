@@ -8,9 +8,7 @@ import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const unreachable = new LastcallError("API_UNREACHABLE", "Cannot get /version: connection refused");
 
-/**
- * Lets a minute pass for a contact whose answers come from `answer`; gives its end and its length.
- */
+/** Runs the preflight against `answer` for a minute; returns its outcome and its duration. */
 async function contact(
   answer: (atMs: number) => KubeAnswer,
 ): Promise<{ end: unknown; ms: number; waits: readonly unknown[] }> {
@@ -38,12 +36,12 @@ async function contact(
 }
 
 describe("the first contact with the API server", () => {
-  it("is made at once where it answers", async () => {
+  it("succeeds at once if the server responds", async () => {
     const found = await contact(() => ({ status: 200, body: {} }));
     expect(found).toEqual({ end: "Answered", ms: 0, waits: [] });
   });
 
-  it("waits for one that is being restarted, and says so at once and once", async () => {
+  it("waits for a server that restarts, and reports that once, at the start", async () => {
     const found = await contact((atMs) => {
       if (atMs < 5000) throw unreachable;
       return { status: 200, body: {} };
@@ -52,14 +50,14 @@ describe("the first contact with the API server", () => {
     expect(found).toEqual({ end: "Answered", ms: 5000, waits });
   });
 
-  it("ends after twenty seconds with what was wrong", async () => {
+  it("fails after twenty seconds with the cause", async () => {
     const found = await contact(() => {
       throw unreachable;
     });
     expect(found).toMatchObject({ end: unreachable, ms: 20_000 });
   });
 
-  it("ends at once where nobody knows who asks", async () => {
+  it("fails at once if the credentials are rejected", async () => {
     const { end, ms } = await contact(() => ({ status: 401, body: { message: "Unauthorized" } }));
     expect(end).toMatchObject({ code: "API_UNAUTHORIZED", exitCode: 1 });
     expect(ms).toBe(0);

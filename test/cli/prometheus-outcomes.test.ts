@@ -30,7 +30,7 @@ const outcomesOf = (url: string) =>
 
 const empty = JSON.stringify({ status: "success", data: { resultType: "matrix", result: [] } });
 
-it("keeps a path before the API's, and asks once for however many pages", async () => {
+it("PrometheusOutcomes keeps its URL's path, and queries once for concurrent pages", async () => {
   const url = await serve((_, response) => response.end(empty));
   const outcomes = outcomesOf(`${url}/prometheus/`);
   const nothing = { days: [], notices: { toCordon: null, timeLeft: null } };
@@ -64,14 +64,14 @@ it.each<readonly [string, RequestListener, RegExp]>([
     },
     /its answer is over 8 MiB/,
   ],
-])("says of %s what it is", async (_, answer, why) => {
+])("PrometheusOutcomes names the problem if the response is %s", async (_, answer, why) => {
   const url = await serve(answer);
   const asked = outcomesOf(url).ask();
   await expect(asked).rejects.toThrow(why);
   await expect(asked).rejects.toThrow(`Cannot ask Prometheus at ${url}: `);
 });
 
-it("waits ten seconds for an answer, and names no password when it says whose", async () => {
+it("PrometheusOutcomes times out after ten seconds, with no password in its error", async () => {
   const clock = new VirtualClock({ startAt: realClock.now(), settle: () => Promise.resolve() });
   const logins: (string | undefined)[] = [];
   const url = await serve(({ headers }) => logins.push(headers.authorization));

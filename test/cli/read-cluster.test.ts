@@ -19,7 +19,7 @@ const list = (kind: string, items: readonly unknown[], next = "") => ({
   items,
 });
 
-/** Answers from a table of paths; with `?continue=` where a page is asked for. */
+/** Answers from a table of paths; a further page has the key `PATH?continue=TOKEN`. */
 function apiOf(answers: Readonly<Record<string, KubeAnswer | object>>) {
   const asked: string[] = [];
   const api: KubeApi = {
@@ -48,7 +48,7 @@ describe("the live cluster", () => {
     },
   };
 
-  it("is read page by page, and judged by what its nodes ship", async () => {
+  it("is read page by page, and audited against the platform defaults of its nodes", async () => {
     const { api } = apiOf(fleet);
     const live = await readCluster({ api });
     const report = audit({
@@ -64,7 +64,7 @@ describe("the live cluster", () => {
     ]);
   });
 
-  it("gives of its pods those whose workload it has not listed", async () => {
+  it("adds only the pods whose workload is not listed", async () => {
     const owned = (name: string, kind: string, owner: string, labels: object = {}) => ({
       metadata: {
         ...{ name, namespace: "default", labels },
@@ -102,7 +102,7 @@ describe("the live cluster", () => {
     expect(JSON.stringify(pods)).not.toMatch(/podIP|env/);
   });
 
-  describe("with a custom resource whose template is named", () => {
+  describe("with a custom resource and its --template-path", () => {
     const group = { preferredVersion: { groupVersion: "example.com/v1" } };
     const resources = [
       { name: "sandboxes/status", kind: "Sandbox" },
@@ -124,7 +124,7 @@ describe("the live cluster", () => {
     };
     const sandboxes = { kind: "Sandbox", group: "example.com", path: ["spec", "template"] };
 
-    it("reads it in the version that the server prefers, and its pods stand for it", async () => {
+    it("reads it in the server's preferred version, and skips its pods", async () => {
       const { api } = apiOf(discovery);
       const { objects } = await readCluster({ api, templatePaths: [sandboxes] });
       const { workloads } = audit({
@@ -139,7 +139,7 @@ describe("the live cluster", () => {
     it.each([
       { why: "the group is not there", answers: {} },
       { why: "the kind is not in it", answers: { ...discovery, "/apis/example.com/v1": {} } },
-    ])("refuses where $why", async ({ answers }) => {
+    ])("is rejected if $why", async ({ answers }) => {
       const { api } = apiOf({ "/apis/example.com": { status: 404, body: {} }, ...answers });
 
       await expect(readCluster({ api, templatePaths: [sandboxes] })).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe("the live cluster", () => {
       });
     });
 
-    it("refuses a kind without its group, which the server cannot be asked for", async () => {
+    it("rejects a kind without its API group", async () => {
       const { api } = apiOf({});
       const sandbox = { ...sandboxes, group: undefined };
 
@@ -161,14 +161,14 @@ describe("the live cluster", () => {
     });
   });
 
-  it("asks no kubelet unless told to", async () => {
+  it("queries no kubelet unless asked to", async () => {
     const { api, asked } = apiOf(fleet);
     await readCluster({ api });
 
     expect(asked.filter((path) => path.includes("proxy"))).toEqual([]);
   });
 
-  it("is judged by what its kubelets say, where they are asked", async () => {
+  it("is audited against the budgets of its kubelets if they are queried", async () => {
     const { api } = apiOf(fleet);
     const live = await readCluster({ api, askKubelet: proxiedKubelet(api) });
     const report = audit({
@@ -190,7 +190,7 @@ describe("the live cluster", () => {
     expect(report.summary.cut).toEqual({ "kubelet:0=90s,2000000000=30s": 0 });
   });
 
-  it("of one namespace is asked for that one only", async () => {
+  it("is read in one namespace only, except for cluster-scoped kinds", async () => {
     const { api, asked } = apiOf({});
     await readCluster({ api, namespace: "shop" });
 
@@ -207,12 +207,15 @@ describe("the live cluster", () => {
     },
     { status: 403, code: "RIGHT_MISSING", found: "forbidden (not you)" },
     { status: 500, code: "API_REFUSED", found: "500 not you" },
-  ])("an answer of $status is $code, with the server's words", async ({ status, code, found }) => {
-    const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });
+  ])(
+    "fails with $code and the server's message on a response of $status",
+    async ({ status, code, found }) => {
+      const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });
 
-    await expect(readCluster({ api })).rejects.toMatchObject({
-      code,
-      message: expect.stringContaining(`Cannot list nodes: ${found}`),
-    });
-  });
+      await expect(readCluster({ api })).rejects.toMatchObject({
+        code,
+        message: expect.stringContaining(`Cannot list nodes: ${found}`),
+      });
+    },
+  );
 });

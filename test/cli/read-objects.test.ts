@@ -12,7 +12,7 @@ it.each([
   ["of blank lines", "\n\n"],
   ["of comments", "# nodes\n"],
 ])(
-  "an input %s is refused: a pipe from a kubectl that has failed is no empty fleet",
+  "an input %s is rejected: it comes from a kubectl that failed, not from an empty fleet",
   async (_, text) => {
     await expect(kindsIn(text)).rejects.toThrow(
       "Cannot read standard input:1: found nothing, expected the output of kubectl get -o json",
@@ -20,28 +20,28 @@ it.each([
   },
 );
 
-it("a text is named that is no object", async () => {
+it("text that is not an object is rejected and quoted", async () => {
   await expect(kindsIn("No resources found")).rejects.toThrow(
     'Cannot read standard input:1: it is the text "No resources found", expected a Kubernetes object',
   );
 });
 
-it("a folder without manifests is refused: it is no empty fleet", async () => {
+it("a folder without manifests is rejected, not read as an empty fleet", async () => {
   await expect(readObjects(["fleet"], tableOfFiles({ "fleet/notes.txt": "x" }))).rejects.toThrow(
     "Cannot read fleet: found no .json, .yaml or .yml file, expected the output of kubectl get",
   );
 });
 
-it("an empty list is a fleet of nobody", async () => {
+it("an empty list is an empty fleet", async () => {
   expect(await kindsIn('{"apiVersion": "v1", "kind": "List", "items": []}')).toEqual([]);
 });
 
-it("an empty list of one kind says that there is none of it", async () => {
+it("an empty list of one kind is kept, since it shows that there is none", async () => {
   const text = '{"apiVersion": "apps/v1", "kind": "DaemonSetList", "items": []}';
   expect(await kindsIn(text)).toEqual(["DaemonSetList"]);
 });
 
-it("a folder is read with what is below it, as the audit reads it", async () => {
+it("a folder is read with its subfolders, as by the audit", async () => {
   const node = (name: string) => `{"kind": "Node", "metadata": {"name": "${name}"}}`;
   const files = tableOfFiles({
     "fleet/nodes.json": `${node("a")}\n${node("b")}`,
@@ -62,12 +62,12 @@ it.each([
   ["without a kind", '{"metadata": {"name": "a"}}', "found no kind, expected the output"],
   ["that is a list of nodes without items", '{"kind": "NodeList"}', "a NodeList without items"],
   ["that YAML has twice", "kind: Node\nkind: Pod\n", ":2: the key kind appears twice"],
-])("an object %s is refused", async (_, text, says) => {
+])("an object %s is rejected", async (_, text, says) => {
   await expect(kindsIn(text)).rejects.toThrow(says);
   await expect(kindsIn(text)).rejects.toMatchObject({ code: "INPUT_INVALID" });
 });
 
-it("a file that is not there is told apart from one that is wrong", async () => {
+it("a file that does not exist is INPUT_UNREADABLE", async () => {
   await expect(readObjects(["lost.json"], tableOfFiles({}))).rejects.toMatchObject({
     code: "INPUT_UNREADABLE",
     message: "Cannot read lost.json: it does not exist, expected a readable file",

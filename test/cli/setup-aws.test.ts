@@ -38,7 +38,7 @@ describe.each([
 ])("lastcall setup aws %s", (_, options) => {
   beforeEach(() => aws.put("provider"));
 
-  it("makes all of it, and a second time nothing", async () => {
+  it("creates everything, and nothing when run again", async () => {
     expect(await setup(options)).toMatchObject({ code: 0, err: "" });
     const made = aws.standing();
     expect(made).toMatchObject({ role: "main" });
@@ -48,7 +48,7 @@ describe.each([
     expect(changes().filter((call) => call.includes("|create-"))).toEqual([]);
   });
 
-  it("takes all of it away, and a second time nothing", async () => {
+  it("removes everything with --undo, and nothing when run again", async () => {
     const before = aws.standing();
     await setup(options);
     expect(await setup({ ...options, undo: true })).toMatchObject({ code: 0, err: "" });
@@ -67,7 +67,7 @@ describe("lastcall setup aws", () => {
     expect(aws.calls().some((call) => call.startsWith("kubectl"))).toBe(false);
   });
 
-  it("trusts one ServiceAccount of the cluster's issuer, and names the role at it", async () => {
+  it("with IRSA trusts one ServiceAccount of the cluster's issuer, and annotates it", async () => {
     aws.put("provider");
     await setup({ identity: "IRSA" });
     expect(aws.standing()).toMatchObject({ annotation: roleArn });
@@ -87,7 +87,7 @@ describe("lastcall setup aws", () => {
     });
   });
 
-  it("fills the queue by two rules, and lets nothing else into it", async () => {
+  it("feeds the queue by two rules, and allows no other sender", async () => {
     const { out } = await setup({ queue: "q" });
     const arn = "arn:aws:sqs:eu-west-1:123456789012:q";
     expect(aws.standing()).toMatchObject({
@@ -104,18 +104,18 @@ describe("lastcall setup aws", () => {
     expect(out).toContain("--sqs-queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/q");
   });
 
-  it("waits for a role that is not known everywhere yet", async () => {
+  it("waits for a new role to propagate", async () => {
     aws.put("slow-role");
     expect(await setup({})).toMatchObject({ code: 0 });
     expect(aws.calls()).toContain("sleep|1");
   });
 
-  it("says so where a target of a rule was not taken, which AWS calls a success", async () => {
+  it("reports a rule's target that AWS did not add, although the call succeeded", async () => {
     aws.put("no-target");
     expect((await setup({ queue: "q" })).err).toContain("Cannot send events of the rule q");
   });
 
-  it("says that the add-on is missing, and goes on", async () => {
+  it("warns that the add-on is missing, and continues", async () => {
     aws.remove();
     aws = makeFakeAws();
     aws.put("cluster");
@@ -149,7 +149,7 @@ describe("lastcall setup aws changes nothing", () => {
     expect(changes()).toEqual([]);
   });
 
-  it("where there is no such cluster", async () => {
+  it("if the cluster does not exist", async () => {
     aws.remove();
     aws = makeFakeAws();
     expect((await setup({})).err).toContain("there is no cluster main in eu-west-1");
@@ -168,7 +168,7 @@ describe("lastcall setup aws changes nothing", () => {
     expect(aws.calls()).toEqual([]);
   });
 
-  it("for a tag that is none", async () => {
+  it("for an invalid tag", async () => {
     const { code } = await setup({ awsManagedTag: "=a" });
     expect(String(code)).toContain('Cannot use --aws-managed-tag: found "=a"');
     expect(aws.calls()).toEqual([]);
@@ -176,7 +176,7 @@ describe("lastcall setup aws changes nothing", () => {
 });
 
 describe("lastcall setup aws --undo", () => {
-  it("leaves the role of others alone, and the way to it", async () => {
+  it("keeps a role of others and its association", async () => {
     aws.put("role", "None");
     aws.put("association", "arn:aws:iam::123456789012:role/other");
     const before = aws.standing();
@@ -184,7 +184,7 @@ describe("lastcall setup aws --undo", () => {
     expect(aws.standing()).toEqual(before);
   });
 
-  it("takes its own role away although the ServiceAccount has another by now", async () => {
+  it("removes its own role even if the ServiceAccount now has another", async () => {
     await setup({});
     aws.put("association", "arn:aws:iam::123456789012:role/other");
     expect((await setup({ undo: true })).code).toBe(0);

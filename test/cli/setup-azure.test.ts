@@ -33,7 +33,7 @@ function actionsOf(role: string): readonly string[] {
 }
 
 describe("lastcall setup azure", () => {
-  it("grants each role on its own scope alone, and lets one ServiceAccount take the identity", async () => {
+  it("grants each role only on its own scope, and the identity to one ServiceAccount", async () => {
     expect(await setup({})).toMatchObject({ code: 0, err: "" });
     const group = `/subscriptions/${subscription}/resourceGroups`;
     expect(az.standing()).toMatchObject({
@@ -51,7 +51,7 @@ describe("lastcall setup azure", () => {
     );
   });
 
-  it("may delete from scale sets only where it is told to", async () => {
+  it("grants the right to delete from scale sets only on request", async () => {
     const right = "Microsoft.Compute/virtualMachineScaleSets/delete/action";
     await setup({});
     expect(actionsOf("lastcall-nodes")).not.toContain(right);
@@ -59,7 +59,7 @@ describe("lastcall setup azure", () => {
     expect(actionsOf("lastcall-nodes")).toContain(right);
   });
 
-  it("makes nothing a second time", async () => {
+  it("creates nothing when run again", async () => {
     await setup({});
     const made = az.standing();
     az.forget();
@@ -68,7 +68,7 @@ describe("lastcall setup azure", () => {
     expect(changes().filter((call) => call.includes("|create|"))).toEqual([]);
   });
 
-  it("takes all of it away, and a second time nothing", async () => {
+  it("removes everything with --undo, and nothing when run again", async () => {
     const before = az.standing();
     await setup({});
     expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
@@ -78,7 +78,7 @@ describe("lastcall setup azure", () => {
     expect(changes()).toEqual([]);
   });
 
-  it("waits for an identity that is not known everywhere yet", async () => {
+  it("waits for a new identity to propagate", async () => {
     az.put("slow-principal");
     expect((await setup({})).code).toBe(0);
     expect(az.calls()).toContain("sleep|5");

@@ -75,14 +75,14 @@ describe("lastcall setup gcp", () => {
     ["a project", { project: undefined }, "--project is required"],
     ["the location of its cluster", { cluster: "main" }, "--cluster needs --location"],
     ["the cluster at its location", { location: "europe-west1" }, "--location needs --cluster"],
-  ])("without %s is a mistake, and runs nothing", async (_, options, says) => {
+  ])("fails without %s, and runs nothing", async (_, options, says) => {
     const fault = await faultOf(setup(options));
     expect(fault).toMatchObject({ code: "USAGE", exitCode: 2 });
     expect(fault.message).toContain(says);
     expect(gcloud.calls()).toEqual([]);
   });
 
-  it("refuses what would be more than a value, and runs nothing", async () => {
+  it("rejects shell syntax in a value, and runs nothing", async () => {
     const fault = await faultOf(setup({ project: "x'; gcloud projects delete y; '" }));
     expect(fault.code).toBe("USAGE");
     expect(gcloud.calls()).toEqual([]);
@@ -90,20 +90,20 @@ describe("lastcall setup gcp", () => {
 });
 
 describe("lastcall setup gcp --apply", () => {
-  it("makes the role and grants it to the ServiceAccount", async () => {
+  it("creates the role and grants it to the ServiceAccount", async () => {
     expect(await setup({})).toBe(0);
     expect(gcloud.calls()).toEqual([role.look, role.describe, role.create, ...direct]);
     expect(printed).toContain("Done: lastcall/lastcall has the role lastcall in my-project-1.");
   });
 
-  it("makes nothing a second time", async () => {
+  it("creates nothing when run again", async () => {
     await setup({});
     gcloud.forget();
     expect(await setup({})).toBe(0);
     expect(gcloud.calls()).toEqual([role.look, role.describe, role.update, ...direct]);
   });
 
-  it("takes a role back that was deleted", async () => {
+  it("undeletes a deleted role", async () => {
     gcloud.put("role");
     gcloud.put("role-deleted");
     expect(await setup({})).toBe(0);
@@ -116,7 +116,7 @@ describe("lastcall setup gcp --apply", () => {
     ]);
   });
 
-  it("changes nothing where the cluster has no Workload Identity", async () => {
+  it("changes nothing if the cluster has no Workload Identity", async () => {
     const cluster = { cluster: "main", location: "europe-west1" };
     const fault = await faultOf(setup(cluster));
     expect(fault).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
@@ -126,7 +126,7 @@ describe("lastcall setup gcp --apply", () => {
     expect(await setup(cluster)).toBe(0);
   });
 
-  it("takes no permission from a role that others made", async () => {
+  it("does not change a role of the same ID that others created", async () => {
     gcloud.put("role");
     gcloud.put("role-title", "Preemptible killer");
     const before = gcloud.standing();
@@ -136,14 +136,14 @@ describe("lastcall setup gcp --apply", () => {
     expect(gcloud.calls()).toEqual([role.look]);
   });
 
-  it("takes a role without a title for one of others", async () => {
+  it("does not change a role without a title, which others created", async () => {
     gcloud.put("role");
     gcloud.put("role-title", "");
     expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
     expect(gcloud.calls()).toEqual([role.look]);
   });
 
-  it("ends where a step fails, with what that said", async () => {
+  it("stops at a step that fails, and shows its error", async () => {
     gcloud.put("role-deleted");
     gcloud.put("slow-account");
     expect((await faultOf(setup({}))).message).toContain("the script ended with exit code 1");
@@ -151,7 +151,7 @@ describe("lastcall setup gcp --apply", () => {
     expect(printed).not.toContain("Done");
   });
 
-  it("is told to stop when it is interrupted", async () => {
+  it("runs nothing once it is interrupted", async () => {
     const reason = new Error("interrupted");
     await expect(setup({}, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(gcloud.calls()).toEqual([]);
@@ -172,7 +172,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   const look = `${kubectl}|get|serviceaccount|lastcall`;
   const grant = grantTo(`serviceAccount:${account}`);
 
-  it("makes the account, binds both halves, and makes nothing a second time", async () => {
+  it("creates and binds the account, and creates nothing when run again", async () => {
     gcloud.put("service-account");
     expect(await setup(options)).toBe(0);
     const made = [look, role.look, role.describe, role.create, find, make, grant, ...bind];
@@ -190,7 +190,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
     ]);
   });
 
-  it("waits for an account that is not known everywhere yet", async () => {
+  it("waits for a new account to propagate", async () => {
     gcloud.put("service-account");
     gcloud.put("slow-account");
     expect(await setup(options)).toBe(0);
@@ -198,7 +198,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
     expect(gcloud.calls()).toContain("sleep|1");
   });
 
-  it("changes nothing where the ServiceAccount is not there", async () => {
+  it("changes nothing if the ServiceAccount does not exist", async () => {
     expect((await faultOf(setup(options))).code).toBe("SCRIPT_FAILED");
     expect(said).toContain("the ServiceAccount lastcall/lastcall was not found; it comes with");
     expect(gcloud.calls()).toEqual([look]);
@@ -211,12 +211,12 @@ describe("lastcall setup gcp --undo --apply", () => {
   it.each([
     ["the ServiceAccount itself", {}],
     ["a Google service account", account],
-  ])("takes away all that was made for %s, and a second time nothing", async (_, options) => {
+  ])("removes everything created for %s, and nothing when run again", async (_, options) => {
     gcloud.put("service-account");
     await setup(options);
     expect(gcloud.has("grant")).toBe(true);
     expect(await setup({ ...options, undo: true })).toBe(0);
-    // Google keeps a deleted role under its id, and the ServiceAccount is the chart's.
+    // Google keeps a deleted role under its ID, and the ServiceAccount belongs to the chart.
     expect(Object.keys(gcloud.standing())).toEqual(["role", "role-deleted", "service-account"]);
     gcloud.forget();
     expect(await setup({ ...options, undo: true })).toBe(0);
@@ -226,7 +226,7 @@ describe("lastcall setup gcp --undo --apply", () => {
   it.each([
     ["a role", "role-title", "the role lastcall is called Ours"],
     ["an account", "account-name", `the account ${"lastcall-shop"}@my-project-1`],
-  ] as const)("leaves %s of others alone", async (_, what, sentence) => {
+  ] as const)("keeps %s that others created", async (_, what, sentence) => {
     gcloud.put("service-account");
     await setup(account);
     gcloud.put(what, "Ours");

@@ -33,7 +33,7 @@ describe.each(["crds", "admission"])("lastcall setup %s", (what) => {
     });
   });
 
-  it("refuses --undo, with --apply too, before it asks for a cluster", async () => {
+  it("rejects --undo --apply before it looks for a cluster", async () => {
     const [out, err]: [string[], string[]] = [[], []];
     const io = {
       ...{ out: (text: string) => void out.push(text), err: (text: string) => void err.push(text) },

@@ -23,8 +23,8 @@ interface Sleeper {
 }
 
 /**
- * Time that passes only while the demo sleeps between two frames, by as much as it asked for: how
- * far it comes in a second does not depend on how busy the machine is.
+ * Time that passes only while the demo sleeps between two frames, and by exactly the requested
+ * span: progress per second does not depend on the machine's load.
  */
 class FrameClock implements Clock {
   #elapsedMs = 0;
@@ -67,7 +67,9 @@ class FrameClock implements Clock {
   }
 }
 
-/** A command's world that is no terminal; `onOut` hears each piece of output as it is written. */
+/**
+ * The I/O of a command without a terminal; `onOut` receives each piece of output as it is written.
+ */
 function listen(onOut: (text: string, heard: Heard) => void = () => {}): Heard {
   const abort = new AbortController();
   const [lines, errors]: [string[], string[]] = [[], []];
@@ -89,14 +91,14 @@ function pathIn(lines: readonly string[]): string {
   return lines.find((line) => line.startsWith("KUBECONFIG="))?.slice("KUBECONFIG=".length) ?? "";
 }
 
-describe("The demo where stdout is no terminal", () => {
-  it("prints the way in first, then what happens, then the totals, and ends by itself", async () => {
+describe("The demo without a terminal on stdout", () => {
+  it("prints its kubeconfig first, then events, then totals, and exits by itself", async () => {
     let seen: string | undefined;
     const heard = listen((text) => {
       if (!text.startsWith("KUBECONFIG=")) return;
       const path = pathIn([text.trim()]);
       seen = readFileSync(path, "utf8");
-      // Nobody else on the machine has any business in it.
+      // No other user of the machine may read it.
       expect(statSync(path).mode & 0o077).toBe(0);
     });
     // Twenty minutes of the model: the first node leaves after ten.
@@ -112,7 +114,7 @@ describe("The demo where stdout is no terminal", () => {
     expect(heard.errors).toEqual([]);
   });
 
-  it("tells the same at any speed, as far as it comes", async () => {
+  it("prints the same events at any speed, as far as it gets", async () => {
     const told = async (speed: string): Promise<readonly string[]> => {
       const heard = listen();
       const words = ["demo", "--nodes", "4", "--seed", "2", "--speed", speed, "--for", "1s"];
@@ -125,7 +127,7 @@ describe("The demo where stdout is no terminal", () => {
     expect(fast.slice(0, slow.length)).toEqual(slow);
   });
 
-  it("ends with 130 at an interrupt, and takes its file along", async () => {
+  it("exits with 130 on an interrupt, and deletes its kubeconfig", async () => {
     const heard = listen((text, { interrupt }) => {
       if (text.startsWith("KUBECONFIG=")) interrupt();
     });
@@ -147,11 +149,10 @@ function demoOn(io: CommandIo): Promise<number> {
 }
 
 describe("The demo on a terminal", () => {
-  it("does what its keys say", async () => {
+  it("reacts to its keys", async () => {
     const heard = listen();
     const frames: string[] = [];
-    // The clock stands at once, so that nothing is drawn twice; then it goes on to what happens
-    // first.
+    // The clock is paused at once, so that nothing is drawn twice; then it runs to the first event.
     const script: readonly (readonly [shown: RegExp, key: string])[] = [
       [/60x/, " "],
       [/PAUSED/, "s"],
@@ -177,7 +178,7 @@ describe("The demo on a terminal", () => {
     expect(step).toBe(script.length + 1);
   });
 
-  it("draws the board, draws it anew for another size, and gives the terminal back", async () => {
+  it("draws the board, redraws it on a resize, and restores the terminal", async () => {
     const drawn: string[] = [];
     const listeners = new Set<() => void>();
     let columns = 80;
@@ -215,7 +216,7 @@ describe("The demo on a terminal", () => {
     expect(listeners.size).toBe(0);
     expect(drawn[0]).toContain("kubectl get dep,nodes");
     expect(drawn[1]).toContain("…");
-    // What stays on the terminal are the totals alone.
+    // Only the totals stay on the terminal.
     expect(heard.lines).toHaveLength(3);
   });
 });
@@ -223,7 +224,7 @@ describe("The demo on a terminal", () => {
 describe("The headless demo", () => {
   const words = ["demo", "--headless", "--hours", "1", "--nodes", "6", "--seed", "3"];
 
-  it("prints a report that a program reads", async () => {
+  it("prints a machine-readable report with -o json", async () => {
     const heard = listen();
     expect(await runCommandLine([...words, "-o", "json"], heard.io)).toBe(0);
     const report = JSON.parse(heard.lines.join("\n"));
@@ -232,21 +233,21 @@ describe("The headless demo", () => {
     expect(report.violations).toEqual([]);
   });
 
-  it("prints a table for people", async () => {
+  it("prints a table by default", async () => {
     const heard = listen();
     expect(await runCommandLine(words, heard.io)).toBe(0);
     expect(heard.lines[0]).toMatch(/^POLICY +PLANNED +PREEMPTED/);
     expect(heard.lines.slice(1, 3).map((line) => line.split(" ")[0])).toEqual(["none", "lastcall"]);
   });
 
-  it("has no board to open", async () => {
+  it("rejects --open, since it has no board", async () => {
     const heard = listen();
     expect(await runCommandLine([...words, "--open"], heard.io)).toBe(2);
     expect(heard.errors.join("")).toContain("Cannot use --open with --headless");
     expect(heard.lines).toEqual([]);
   });
 
-  it("stops in the middle at an interrupt", async () => {
+  it("exits with 130 and prints nothing if interrupted", async () => {
     const heard = listen();
     heard.interrupt();
     expect(await runCommandLine(words, heard.io)).toBe(130);

@@ -65,7 +65,7 @@ beforeEach(() => {
 });
 
 describe("The board on a terminal", () => {
-  it("shows the picture, each change of it, and each second that passes", async () => {
+  it("shows the picture, each change to it, and each second that passes", async () => {
     const shown = world.start();
     await settle();
     expect(world.last()).toContain("00:00:00 UTC   1 node of prod");
@@ -81,7 +81,7 @@ describe("The board on a terminal", () => {
   it.each([
     ["q", (one: World) => one.press("q")],
     ["an interrupt", (one: World) => one.stopping.abort()],
-  ])("gives everything back at %s", async (_, end) => {
+  ])("closes feed, keyboard and screen on %s", async (_, end) => {
     const shown = world.start();
     await settle();
     end(world);
@@ -92,7 +92,7 @@ describe("The board on a terminal", () => {
     expect(world.frames).toHaveLength(frames);
   });
 
-  it("scrolls by its keys, never past an end, and sorts from the top", async () => {
+  it("scrolls by its keys, never past either end, and sorts from the top", async () => {
     const rows = Array.from({ length: 40 }, (_, index) => rowOf(`n${10 + index}`));
     const shown = world.start();
     world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
@@ -116,7 +116,7 @@ describe("The board on a terminal", () => {
     await shown;
   });
 
-  it("draws anew for another size", async () => {
+  it("redraws on a resize", async () => {
     const shown = world.start();
     await settle();
     world.size = { columns: 20, rows: 4 };

@@ -87,7 +87,7 @@ describe("The board in a terminal", () => {
     [40, 10],
     [10, 3],
     [1, 1],
-  ])("fits into %i columns and %i rows, whatever there is to say", (columns, rows) => {
+  ])("fits into %i columns and %i rows, whatever it contains", (columns, rows) => {
     const away = { kind: "Away", sinceAt: minus(now, minutes(1)), problem: "refused ".repeat(50) };
     const long = row("very-long-node-name.".repeat(12), { explain: "why ".repeat(90) });
     const picture = pictureOf(
@@ -99,7 +99,7 @@ describe("The board in a terminal", () => {
     for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
   });
 
-  it("has cluster, forecast, nodes, what has departed and keys on 80 by 24", () => {
+  it("shows cluster, forecast, nodes, past departures and keys on 80x24", () => {
     const text = textOf(pictureOf());
     expect(text).toContain("2026-11-20 06:00:00 UTC   3 nodes of prod");
     expect(text).toContain(" spot  All 3 departures are on schedule");
@@ -147,11 +147,11 @@ describe("The board in a terminal", () => {
       /held +SolarFlare/,
     ],
     ["no launch time", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
-  ])("says of %s what there is to say", (_, more, expected) => {
+  ])("describes %s", (_, more, expected) => {
     expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
   });
 
-  it("on 40 columns says why a node leaves rather than how old it is", () => {
+  it("shows on 40 columns why a node leaves rather than how old it is", () => {
     const text = textOf(pictureOf({ rows: [row("n1", { state: "Held", reason: "Frozen" })] }), {
       columns: 40,
     });
@@ -159,11 +159,11 @@ describe("The board in a terminal", () => {
     expect(text).not.toContain("AGE");
   });
 
-  it("gives the core's own sentence where there is room for it", () => {
+  it("shows the whole explanation if there is room", () => {
     expect(textOf(pictureOf(), { columns: 120 })).toContain("n1 leaves at nine.");
   });
 
-  it("has all that a budget says where there is room for it", () => {
+  it("shows the whole message of a blocking budget if there is room", () => {
     const rows = [
       row("n1", {
         ...{ state: "Leaving", phase: "Draining", reason: "DrainBlocked" },
@@ -176,7 +176,7 @@ describe("The board in a terminal", () => {
     expect(textOf(pictureOf({ rows }))).toMatch(/4h00m to go, 2 blocked$/m);
   });
 
-  it("has those under way first, then what is held, who leaves next and who stays; or all by name", () => {
+  it("sorts nodes under way first, then held, next and staying ones, or all by name", () => {
     const rows = [
       row("a", { state: "Stays", departAt: null }),
       row("z", {
@@ -195,7 +195,7 @@ describe("The board in a terminal", () => {
     expect(order("Name").join("")).toBe("abcdefz");
   });
 
-  it("scrolls to the last node and no further, and says how many there are beside", () => {
+  it("scrolls to the last node and no further, and counts the nodes out of view", () => {
     const picture = pictureOf({ rows: many, past: [] });
     const first = terminalBoard(picture, now, small);
     expect(first).toMatchObject({ scroll: 0, page: 18 });
@@ -208,7 +208,7 @@ describe("The board in a terminal", () => {
     expect(terminalBoard(picture, now, { ...small, scroll: -5 }).scroll).toBe(0);
   });
 
-  it("names what may not be seen, and says since when the cluster does not answer", () => {
+  it("names what may not be listed, and says how long the cluster has not responded", () => {
     const sinceAt = minus(now, seconds(90));
     const missing = ["Cannot list departures: it is forbidden"];
     const text = textOf(
@@ -228,7 +228,7 @@ describe("The board in a terminal", () => {
       [],
       "has not answered for 1m",
     ],
-  ] as const)("says nothing of nodes and policies %s", (_, connection, rows, said) => {
+  ] as const)("shows no nodes and policies %s", (_, connection, rows, said) => {
     const text = textOf(pictureOf({ rows, policies: [] }, { connection }));
     expect(text).toContain(said);
     expect(text).not.toContain("There is no DeparturePolicy");
@@ -244,7 +244,7 @@ describe("The board in a terminal", () => {
       ["Cannot list departurepolicies.lastcall.dev: it is forbidden"],
       false,
     ],
-  ])("says that there is no policy where %s: %j", (_, missing, expected) => {
+  ])("says that there is no policy if %s: %j", (_, missing, expected) => {
     const text = textOf(pictureOf({ policies: [] }, { missing }));
     expect(text.includes("There is no DeparturePolicy")).toBe(expected);
   });
@@ -254,7 +254,7 @@ describe("The board in a terminal", () => {
     [{ freezeUntil: plus(now, hours(2)) }, " spot  frozen for 2h00m  All 3"],
     [{ shut: [{ startAt: now, endAt: plus(now, hours(1)), why: "Window" }] }, "closed for"],
     [{ problem: "spec.lifetime.max is no duration" }, " spot  spec.lifetime.max is no duration"],
-  ])("says of a policy %j: %s", (more, expected) => {
+  ])("describes a policy with %j: %s", (more, expected) => {
     expect(textOf(pictureOf({ policies: [{ ...policy, ...more }] }))).toContain(expected);
   });
 });

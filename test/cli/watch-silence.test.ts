@@ -7,8 +7,8 @@ function fleetOf(...silences: readonly WatchSilence[]) {
   return { silences: () => silences };
 }
 
-describe("a watch that is silent", () => {
-  it("is no news for three minutes, since bookmarks come each minute and may fail to once", () => {
+describe("a silent watch", () => {
+  it("is not reported for three minutes: bookmarks come each minute, one may be missed", () => {
     const fleet = fleetOf(
       { kind: "nodes", ms: seconds(2) },
       { kind: "departures", ms: minutes(3) },
@@ -16,7 +16,7 @@ describe("a watch that is silent", () => {
     expect(staleWatch(fleet)).toBe(undefined);
   });
 
-  it("is named with its silence when it is older, the oldest of all", () => {
+  it("is reported with its duration after that, the longest of all", () => {
     const fleet = fleetOf(
       { kind: "nodes", ms: seconds(200) },
       { kind: "departures", ms: seconds(240) },
@@ -27,7 +27,7 @@ describe("a watch that is silent", () => {
     );
   });
 
-  it("is shown as a metric in seconds, by what is watched", () => {
+  it("is exported as a metric in seconds, by kind", () => {
     const shown: unknown[] = [];
     const metrics = { set: (...series: readonly unknown[]) => void shown.push(series) };
     showSilences(fleetOf({ kind: "policies", ms: seconds(5) }), metrics);

@@ -17,7 +17,7 @@ function apiOf(answer: (request: KubeRequest) => KubeAnswer): KubeApi {
   return { send: async (request) => answer(request), watch: () => expect.unreachable() };
 }
 
-/** May not ask for others; for itself it has `get nodes` alone. */
+/** A caller who may not review others; its own review allows only `get nodes`. */
 function modest(username: string): KubeApi {
   return apiOf(({ path, body }) => {
     if (path.endsWith("/selfsubjectreviews")) {
@@ -31,20 +31,20 @@ function modest(username: string): KubeApi {
 }
 
 describe("the rights of an account", () => {
-  it("are asked for by itself where it may not ask for others", async () => {
+  it("are reviewed by the account itself if it may not review others", async () => {
     expect(await rightsOfAccount(modest(me), account, rights, signal)).toEqual([
       { name: "get nodes", allowed: true },
       { name: "patch nodes", allowed: false },
     ]);
   });
 
-  it("are not known to somebody else who may not ask", async () => {
+  it("are unknown to another caller who may not review them", async () => {
     await expect(rightsOfAccount(modest("ann"), account, rights, signal)).rejects.toMatchObject({
       code: "RIGHT_MISSING",
     });
   });
 
-  it("are asked for in its own namespace where they hold there alone", async () => {
+  it("are reviewed in its own namespace if they apply only there", async () => {
     const asked: unknown[] = [];
     const api = apiOf(({ body }) => {
       asked.push((body as { spec: unknown }).spec);
@@ -69,12 +69,12 @@ describe("the rights of an account", () => {
 describe("the API server's clock", () => {
   const now = instant(Date.UTC(2026, 10, 20));
   it.each([
-    // A header is cut to the second: anything from it to a second later may be meant.
+    // The Date header is cut to the second: the time may be up to a second later.
     ["the same", millis(0), 0],
     ["cut by most of a second", millis(-999), 0],
     ["a minute ahead", seconds(60), 60_000],
     ["a minute behind", seconds(-60), -59_000],
-  ])("that is %s", async (_, off, ahead) => {
+  ])("has the expected offset when it is %s", async (_, off, ahead) => {
     const api = apiOf(() => ({
       ...{ status: 200, body: { major: "1", minor: "34+", gitVersion: "v1.34.0-gke.1" } },
       serverAt: plus(now, off),
@@ -84,13 +84,13 @@ describe("the API server's clock", () => {
     });
   });
 
-  it("is not known where there is no header", async () => {
+  it("has an unknown offset if there is no header", async () => {
     const api = apiOf(() => ({ status: 200, body: {} }));
     expect((await serverFacts(api, new ManualClock(now), signal)).aheadMs).toBeUndefined();
   });
 });
 
-describe("what the controller has written of a policy", () => {
+describe("the status that the controller wrote to a policy", () => {
   const stateOf = (...conditions: readonly object[]) =>
     policyFacts([
       {
@@ -99,12 +99,12 @@ describe("what the controller has written of a policy", () => {
       },
     ]).states.get("spot");
 
-  it.each(["False", "Unknown"])("says why its actions are not in order: %s", (status) => {
+  it.each(["False", "Unknown"])("says why the policy is not ready: %s", (status) => {
     const ready = { type: "Ready", status, reason: "ActionInvalid", message: "no such topic" };
     expect(stateOf(ready)).toMatchObject({ notReady: { status, message: "no such topic" } });
   });
 
-  it("says nothing where all is well", () => {
+  it("shows no problem if all conditions are True", () => {
     const conditions = ["Ready", "Feasible"].map((type) => ({ type, status: "True", message: "" }));
     const nothing = { infeasible: undefined, notReady: undefined };
     expect(stateOf(...conditions)).toEqual({ observedGeneration: 2, ...nothing });

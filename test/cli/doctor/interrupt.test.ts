@@ -10,7 +10,7 @@ import { LastcallError } from "../../../src/errors.ts";
 import { realClock } from "../../../src/runtime/real-clock.ts";
 import { startLastcall } from "../../support/lastcall-process.ts";
 
-/** Doctor gives each question 20 s: whoever ends in a quarter of that has not waited for it. */
+/** Doctor gives each request 20 s; if it exits within a quarter of that, it did not wait. */
 const atOnceMs = 5000;
 
 const silent = createTcpServer((socket) => socket.on("error", () => undefined));
@@ -33,7 +33,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** An API server with one Spot node, on this machine; what it is asked besides it does not know. */
+/** A local API server with one Spot node and one policy; it returns 404 for everything else. */
 async function apiServer(providerID: string, isSilent: (path: string) => boolean) {
   const node = {
     metadata: { name: "n1", labels: { "eks.amazonaws.com/capacityType": "SPOT" } },
@@ -89,7 +89,7 @@ it.each<readonly [what: string, providerID: string, isSilent: (path: string) => 
     none,
   ],
 ])(
-  "doctor ends with 130 at the first interrupt while %s does not answer",
+  "doctor exits with 130 at the first interrupt while %s does not respond",
   async (what, id, isSilent) => {
     const { port } = silent.address() as AddressInfo;
     const connected = once(silent, "connection");
@@ -120,7 +120,7 @@ it.each<readonly [what: string, providerID: string, isSilent: (path: string) => 
   },
 );
 
-it("does not wait for a question that takes no signal", async () => {
+it("doctor does not wait for a request that ignores its signal", async () => {
   const interrupt = new AbortController();
   const asking = fact({ clock: realClock, signal: interrupt.signal }, () => new Promise(() => {}));
   interrupt.abort(new LastcallError("INTERRUPTED", "Interrupted by SIGINT"));

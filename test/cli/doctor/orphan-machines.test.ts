@@ -27,7 +27,7 @@ function orphansOf(machines: Readonly<Record<string, MachineState>>, asked: stri
       nodes: [
         nodeOf("n3", { ready: false, labels: {} }),
         ...["n0", "N1"].map((name) => nodeOf(name)),
-        // Of a cloud that has not answered, of none that is known, and of none at all.
+        // Of a cloud that did not respond, of an unknown cloud, and of no cloud at all.
         ...["aws:///a/i-1", "kind://x", undefined].map((providerID) =>
           nodeOf("other", { providerID }),
         ),
@@ -51,11 +51,11 @@ it.each<readonly [what: string, machine: MachineState, orphans: readonly string[
   ["not one that stops", present({ running: false }), []],
   ["not one that is gone by now", { kind: "Absent" }, []],
   ["not one of whose age nothing is known", present({ bornAt: undefined }), []],
-])("doctor names %s", async (_, machine, orphans) => {
+])("of the machines without a node, doctor names %s", async (_, machine, orphans) => {
   expect(await orphansOf({ x: machine })).toEqual(orphans);
 });
 
-it("asks for the groups of all nodes, those that are Ready first, and looks at ten strangers at most", async () => {
+it("doctor reads the groups of all nodes, Ready first, and names at most ten orphans", async () => {
   const asked: string[] = [];
   const many = Array.from({ length: 25 }, (_, place) => [`x${place}`, present()] as const);
   expect(await orphansOf(Object.fromEntries(many), asked)).toHaveLength(10);

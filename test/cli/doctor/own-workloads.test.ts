@@ -17,7 +17,7 @@ function deployment(container: object, labels: Readonly<Record<string, string>>)
 }
 
 describe("the controller's Deployment", () => {
-  it("is found by its labels, or by its image where a chart calls it otherwise", () => {
+  it("is found by its labels, or by its image if a chart names it differently", () => {
     const image = "registry.example/lastcall:1.2.3";
     const byName = deployment({ image: "mirror/x@sha256:0" }, part("lastcall", "controller"));
     const byImage = deployment({ image }, part("killer", "controller"));
@@ -50,7 +50,7 @@ describe("the controller's Deployment", () => {
       { args: ["--dry-run=false"], env: [{ name: "LASTCALL_DRY_RUN", value: "true" }] },
       { "dry-run": "false" },
     ],
-  ])("says its options: %j", (container, options) => {
+  ])("shows its options: %j", (container, options) => {
     const found = deployment({ image: "lastcall", ...container }, part("lastcall", "controller"));
     expect(ownWorkload([found], "controller", undefined)?.options).toEqual(options);
   });
@@ -67,23 +67,23 @@ describe("another tool", () => {
     ["public.ecr.aws/karpenter/controller:1.6.0@sha256:0", "Karpenter", false],
     ["registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0", "cluster-autoscaler", false],
     ["ghcr.io/kubereboot/kured:1.19.0", "kured", false],
-  ])("is known by its image %s", (image, tool, rival) => {
+  ])("is recognized by its image %s", (image, tool, rival) => {
     const place = "Deployment ops/x";
     expect(otherToolsIn([deployment({ image }, {})])).toEqual([{ tool, rival, place }]);
   });
 
-  it("is nobody whose image only sounds like one", () => {
+  it("is not recognized by an image that only has a similar name", () => {
     expect(otherToolsIn([deployment({ image: "example/drainon:1" }, {})])).toEqual([]);
   });
 });
 
-describe("a pod of ours", () => {
+describe("a pod of Lastcall", () => {
   const pod = (reason: string) =>
     ownPod({ status: { containerStatuses: [{ state: { waiting: { reason } } }] } });
-  it.each(["ImagePullBackOff", "CrashLoopBackOff"])("waits by %s", (reason) => {
+  it.each(["ImagePullBackOff", "CrashLoopBackOff"])("has the waiting reason %s", (reason) => {
     expect(pod(reason).waiting).toBe(reason);
   });
-  it("that is about to start waits for nothing", () => {
+  it("has no waiting reason while its container is being created", () => {
     expect(pod("ContainerCreating").waiting).toBeUndefined();
   });
 });

@@ -10,7 +10,7 @@ import { SnsServer } from "../../support/sns-server.ts";
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 useAwsEnvironment();
 
-it("the responder calls what its role in deploy/aws grants, and nothing else", async () => {
+it("the responder makes every call that its role in deploy/aws grants, and no other", async () => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   const balancers = await new LoadBalancerServer().start();
   const ec2 = await new NetworkServer().start();

@@ -14,7 +14,7 @@ function action(name: string, at: Action["at"], how: ActionSpec): Action {
   return { name, at, how, timeoutMs: seconds(30), retries: 0, required: false };
 }
 
-/** A function whose look for the Node's name ends as a test has it end. */
+/** A responder whose lookup of the Node's name ends as the test decides. */
 function stage(nodeName: () => Promise<string | undefined>) {
   const clock = new ManualClock();
   const runner = new FakeActionRunner("Message");
@@ -44,8 +44,8 @@ function stage(nodeName: () => Promise<string | undefined>) {
 
 const byInstance = ["apply targets", "apply quarantine", "apply detach"];
 
-describe("the Lambda responder, told no node", () => {
-  it("acts by the instance's id at once, and announces it by the id where no name comes", async () => {
+describe("the Lambda responder without a node name", () => {
+  it("acts on the instance ID at once, and announces the ID if no name comes in 10 s", async () => {
     const { clock, answered, applied, subject, warned } = stage(() => new Promise(() => {}));
     await clock.advance(0);
     expect(applied()).toEqual(byInstance);
@@ -63,7 +63,7 @@ describe("the Lambda responder, told no node", () => {
     ["fails", () => Promise.reject(new Error("denied")), instanceId, ["node-unknown"]],
     ["finds no instance", async () => undefined, instanceId, []],
     ["finds its name", async () => "ip-10-0-1-7", "ip-10-0-1-7", []],
-  ])("waits no longer where the look %s", async (_, nodeName, name, expected) => {
+  ])("waits no longer if the lookup %s", async (_, nodeName, name, expected) => {
     const { clock, answered, subject, warned } = stage(nodeName);
     await clock.advance(0);
     expect((await answered).summary).toContain(`${name} leaves`);

@@ -16,7 +16,7 @@ function action(name: string, at: Action["at"], how: ActionSpec): Action {
 
 const sns = { kind: "sns", topicArn, subject: "{{node}}", message: "{{summary}}" } as const;
 
-/** A function of which Elastic Load Balancing does not answer, and EC2 tells no name. */
+/** A responder for which Elastic Load Balancing does not respond and EC2 returns no name. */
 function stage({ leftMs, noticeMs }: { readonly leftMs: Millis; readonly noticeMs: Millis }) {
   const clock = new ManualClock();
   const [targets, topic] = [new FakeActionRunner(), new FakeActionRunner("Message")];
@@ -46,11 +46,11 @@ function stage({ leftMs, noticeMs }: { readonly leftMs: Millis; readonly noticeM
   return { clock, answered, topic };
 }
 
-describe("the Lambda responder, where an action takes all the time that there is", () => {
+describe("the Lambda responder when an action takes all the time", () => {
   it.each([
     ["a minute and a half", seconds(90), seconds(85)],
     ["Lambda's own three seconds", seconds(1), seconds(0.6)],
-  ])("keeps of %s what it takes to announce the rest", async (_, leftMs, byMs) => {
+  ])("reserves enough of %s to announce the result", async (_, leftMs, byMs) => {
     const { clock, answered, topic } = stage({ leftMs, noticeMs: seconds(120) });
     await clock.advance(byMs + seconds(0.1));
     expect(topic.calls).toContain("apply tell");
@@ -65,7 +65,7 @@ describe("the Lambda responder, where an action takes all the time that there is
     ]);
   });
 
-  it("calls the notice's own deadline by its name", async () => {
+  it("names the departure's deadline if that passes first", async () => {
     const { clock, answered } = stage({ leftMs: seconds(108), noticeMs: seconds(20) });
     await clock.advance(seconds(21));
     const { actions } = await answered;

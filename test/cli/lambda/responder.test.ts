@@ -46,7 +46,7 @@ describe("the Lambda responder", () => {
     await Promise.all([balancers.stop(), ec2.stop(), sns.stop()]);
   });
 
-  /** Of a process that Lambda has just started. */
+  /** The handler of a process that Lambda has just started. */
   async function cold(): Promise<typeof import("../../../src/cli/lambda-main.ts")["handler"]> {
     vi.resetModules();
     return (await import("../../../src/cli/lambda-main.ts")).handler;
@@ -70,14 +70,14 @@ describe("the Lambda responder", () => {
   const standing = () => balancers.groups.flatMap((group) => balancers.serving(group));
   const groups = () => ec2.interfaces.map((one) => one.groups.join());
 
-  it("takes an interrupted machine out of its groups, quarantines and announces it", async () => {
+  it("deregisters an interrupted machine, quarantines it and announces it", async () => {
     process.env.LASTCALL_ACTIONS = JSON.stringify([
       { ...actions[0], deregisterTargets: { wait: true } },
       ...actions.slice(1),
     ]);
     for (const group of balancers.groups) group.drainMs = 500;
     const answer = await invoke(interruption());
-    // None of them drains any more, which is known to who has looked.
+    // No target is still draining, since the action waits for that.
     expect(balancers.groups.flatMap(({ targets }) => targets)).toEqual([]);
     expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
     expect(sns.published).toEqual([
@@ -94,7 +94,7 @@ describe("the Lambda responder", () => {
     expect(answer.summary).toContain(`${instance.dnsName} leaves: SpotInterruption`);
   });
 
-  it("says that its function has little time, as one with Lambda's own timeout has", async () => {
+  it("warns if its function has too little time, as with Lambda's default timeout", async () => {
     const handler = await cold();
     await handler(interruption(), { getRemainingTimeInMillis: () => 110_000 });
     expect(logged.join()).not.toContain("time-short");
@@ -104,7 +104,7 @@ describe("the Lambda responder", () => {
     );
   });
 
-  it("answers with what it takes to undo it, which it has logged before the change", async () => {
+  it("returns the undo data, which it logs before the change", async () => {
     const answer = await invoke(interruption());
     const undo = {
       networkInterfaces: ec2.interfaces.map(({ id }) => ({ id, groupIds: ["sg-nodes"] })),
@@ -117,7 +117,7 @@ describe("the Lambda responder", () => {
     expect(line).toBeLessThan(end);
   });
 
-  it("ends in the same state after Lambda's two retries, and takes no change for the original", async () => {
+  it("ends in the same state after Lambda's two retries, with no second record", async () => {
     await invoke(interruption());
     const answers = [await invoke(interruption()), await invoke(interruption())];
     expect(standing()).toEqual([]);
@@ -129,7 +129,7 @@ describe("the Lambda responder", () => {
     }
   });
 
-  it("goes on where an attempt before it has died in the middle", async () => {
+  it("completes an attempt that died halfway", async () => {
     await invoke(interruption());
     const [first, second] = ec2.interfaces;
     if (second) second.groups = ["sg-nodes"];
@@ -141,7 +141,7 @@ describe("the Lambda responder", () => {
     expect(first?.groups).toEqual(["sg-0abc"]);
   });
 
-  it("takes the controller's invocation, with the Node's name and the cause", async () => {
+  it("accepts the controller's invocation with the Node's name and the cause", async () => {
     const deadline = new Date(Date.now() + 60_000).toISOString();
     const cause = "RebalanceRecommendation";
     const answer = await invoke({ instanceId: instance.id, node: "n1", cause, deadline });
@@ -151,18 +151,18 @@ describe("the Lambda responder", () => {
   });
 
   it.each([['{"instanceId": "spot.id", "node": "host"}'], ["instanceId=spot.id, node=host"]])(
-    "takes somebody else's invocation by %s",
+    "accepts another program's invocation by the event fields %s",
     async (fields) => {
       process.env.LASTCALL_EVENT_FIELDS = fields;
       const answer = await invoke({ spot: { id: instance.id }, host: "n7", other: true });
       expect(answer.instanceId).toBe(instance.id);
       expect(sns.published[0]?.subject).toBe("n7 Noticed");
-      // EventBridge speaks as ever.
+      // Events of EventBridge are still accepted.
       expect((await invoke(interruption())).instanceId).toBe(instance.id);
     },
   );
 
-  it("takes an event that SNS hands on", async () => {
+  it("accepts an event that SNS forwards", async () => {
     const answer = await invoke({
       Records: [{ Sns: { Message: JSON.stringify(interruption()) } }],
     });
@@ -170,7 +170,7 @@ describe("the Lambda responder", () => {
     expect(standing()).toEqual([]);
   });
 
-  it("takes the events that SQS hands on, beside one that cannot be read", async () => {
+  it("accepts the events that SQS forwards, and logs one that cannot be read", async () => {
     const bodies = ["garbage", JSON.stringify(interruption())];
     const answer = await invoke({ Records: bodies.map((body) => ({ body })) });
     expect(answer.instanceId).toBe(instance.id);
@@ -178,14 +178,14 @@ describe("the Lambda responder", () => {
     expect(logged.join()).toMatch(/event-unclear.*another message of the batch cannot be read/);
   });
 
-  it("carries out once what a batch holds twice", async () => {
+  it("acts once on an event that a batch contains twice", async () => {
     const body = JSON.stringify(interruption());
     const answer = await invoke({ Records: [{ body }, { body }] });
     expect(answer.others).toBeUndefined();
     expect(sns.published).toHaveLength(1);
   });
 
-  describe("of a fleet that LASTCALL_AWS_MANAGED_TAG names", () => {
+  describe("with LASTCALL_AWS_MANAGED_TAG", () => {
     beforeEach(() => {
       process.env.LASTCALL_AWS_MANAGED_TAG = "team=spot";
     });
@@ -193,7 +193,7 @@ describe("the Lambda responder", () => {
       delete process.env.LASTCALL_AWS_MANAGED_TAG;
     });
 
-    it("leaves alone what EventBridge says of a machine of somebody else's", async () => {
+    it("ignores an event of EventBridge for a machine without the tag", async () => {
       const answer = await invoke(interruption());
       expect(answer).toMatchObject({ instanceId: instance.id, actions: [] });
       expect(answer.summary).toContain("does not carry the tag team=spot");
@@ -201,27 +201,27 @@ describe("the Lambda responder", () => {
       expect(sns.published).toEqual([]);
     });
 
-    it("acts on a machine of its own, and on one that an invocation names", async () => {
+    it("acts on a machine with the tag, and on any that an invocation names", async () => {
       ec2.tags.set(instance.id, { team: "spot" });
       expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
       ec2.tags.clear();
       expect((await invoke({ instanceId: instance.id })).actions).toHaveLength(4);
     });
 
-    it("acts on a machine of which EC2 does not say whose it is, which it logs", async () => {
+    it("acts on a machine whose tags cannot be read, and logs that", async () => {
       ec2.denied.add("DescribeTags");
       expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
       expect(logged.join()).toMatch(/tag-unknown.*ec2:DescribeTags/);
     });
   });
 
-  it("acts on an event with the time of AWS' own samples", async () => {
+  it("acts on an event with the 1970 time of AWS's own samples", async () => {
     const { actions } = await invoke({ ...interruption(), time: "1970-01-01T00:00:00Z" });
     expect(actions?.map(({ state }) => state)).not.toContain("Failed");
     expect(standing()).toEqual([]);
   });
 
-  it("does nothing for an event that takes no machine away", async () => {
+  it("does nothing for an event that terminates no machine", async () => {
     const event = {
       ...interruption(),
       "detail-type": "EC2 Instance State-change Notification",
@@ -240,7 +240,7 @@ describe("the Lambda responder", () => {
       '[{"name":"a","at":"AtNotice","replaceSecurityGroups":{"groupIds":["x"]}}]',
       "groupIds[0]",
     ],
-  ])("changes nothing with actions that are %s, and says so", async (_, text, message) => {
+  ])("fails without a change if its actions are %s", async (_, text, message) => {
     if (text === undefined) delete process.env.LASTCALL_ACTIONS;
     else process.env.LASTCALL_ACTIONS = text;
     await expect(invoke(interruption())).rejects.toThrow(message);
@@ -251,12 +251,12 @@ describe("the Lambda responder", () => {
     ["no instance", { instanceId: "my-machine" }, /instanceId "my-machine"/],
     ["garbage", "garbage", /Cannot read the invocation/],
     ["an event of S3", { Records: [{ s3: {} }] }, /Cannot read the invocation/],
-  ])("refuses an invocation that names %s", async (_, event, message) => {
+  ])("rejects an invocation with %s", async (_, event, message) => {
     await expect(invoke(event)).rejects.toThrow(message);
     expect(standing()).toHaveLength(2);
   });
 
-  it("acts on a machine whose cause and deadline are in words of others, and says so", async () => {
+  it("acts despite an unknown cause and an unreadable deadline, and logs both", async () => {
     const answer = await invoke({ instanceId: instance.id, cause: "spot-itn", deadline: "soon" });
     expect(standing()).toEqual([]);
     expect(answer.summary).toContain("leaves: SpotInterruption");
@@ -264,7 +264,7 @@ describe("the Lambda responder", () => {
     expect(unclear).toMatch(/deadline .*soon.*cause .*spot-itn/);
   });
 
-  it("does the rest where one action is denied, and names the right", async () => {
+  it("runs the other actions if one is denied, and names the permission", async () => {
     process.env.LASTCALL_ACTIONS = JSON.stringify(actions.map((one) => ({ ...one, retries: 0 })));
     balancers.denied.add("DeregisterTargets");
     const answer = await invoke(interruption());
@@ -280,7 +280,7 @@ describe("the Lambda responder", () => {
     ["being read", "DescribeLoadBalancers"],
     ["being left", "DeregisterInstancesFromLoadBalancer"],
   ])(
-    "takes it out of the rest at once, and says so, where a classic load balancer hangs at %s",
+    "finishes the rest at once if a classic load balancer hangs while %s, and says so",
     async (_, call) => {
       process.env.LASTCALL_ACTIONS = JSON.stringify(actions.map((one) => ({ ...one, retries: 0 })));
       balancers.addClassic("classic", [instance.id]);
@@ -293,7 +293,7 @@ describe("the Lambda responder", () => {
       await waitUntil(async () => isOut(), { what: "it is out of the rest", timeoutMs: 3500 });
       expect(sns.published).toEqual([]);
       const { answer, ms } = await answered;
-      // Its client gives the service four seconds, and two clients are loaded first.
+      // The client gives the service four seconds, and two clients are loaded first.
       expect(ms).toBeLessThan(8000);
       expect(answer.actions).toMatchObject([
         { name: "targets", state: "Failed", result: "CLOUD_UNREACHABLE" },
@@ -303,7 +303,7 @@ describe("the Lambda responder", () => {
     },
   );
 
-  it("announces after the deadline, too, and changes nothing any more", async () => {
+  it("still announces after the deadline, but changes nothing", async () => {
     const deadline = new Date(Date.now() - 1000).toISOString();
     const answer = await invoke({ instanceId: instance.id, node: "n1", deadline });
     expect(standing()).toHaveLength(2);
@@ -311,7 +311,7 @@ describe("the Lambda responder", () => {
     expect(sns.published).toHaveLength(1);
   });
 
-  it("tells a receiver that drops repeats of each cause, and not again of the same event", async () => {
+  it("uses an idempotency key per cause, and the same key for a repeated event", async () => {
     const keys: unknown[] = [];
     const hook = await new ScriptedServer(({ headers }, response) => {
       keys.push(headers["idempotency-key"]);
@@ -333,42 +333,39 @@ describe("the Lambda responder", () => {
   it.each([
     ["alone", "LASTCALL_SECRET_WEB_HOOK_TOKEN", "s3cr3t"],
     ["among others", "LASTCALL_SECRETS", '{"LASTCALL_SECRET_WEB_HOOK_TOKEN": "s3cr3t"}'],
-  ])(
-    "tells a webhook, with a secret %s in %s, on a host that is allowed",
-    async (_, name, value) => {
-      const seen: string[] = [];
-      const hook = await new ScriptedServer(({ headers, body }, response) => {
-        seen.push(`${headers.authorization} ${body}`);
-        response.writeHead(200).end();
-      }).start();
-      const http = {
-        url: `${hook.url}/hook`,
-        body: '{"node":"{{node}}"}',
-        headers: [
-          {
-            name: "authorization",
-            value: "Bearer ",
-            secretRef: { name: "web-hook", key: "token" },
-          },
-        ],
-      };
-      process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtEnd", http }]);
-      process.env[name] = value;
-      process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
-      const answer = await invoke({ instanceId: instance.id, node: "n1" });
-      expect(answer.actions).toMatchObject([{ name: "call", state: "Done" }]);
-      expect(seen).toEqual(['Bearer s3cr3t {"node":"n1"}']);
-      expect(logged.join()).not.toContain("s3cr3t");
-      delete process.env.LASTCALL_ACTION_HOSTS;
-      delete process.env[name];
-      const refused = await invoke({ instanceId: instance.id, node: "n1" });
-      expect(refused.actions).toMatchObject([{ state: "Failed" }]);
-      expect(seen).toHaveLength(1);
-      await hook.stop();
-    },
-  );
+  ])("calls a webhook on an allowed host, with a secret %s in %s", async (_, name, value) => {
+    const seen: string[] = [];
+    const hook = await new ScriptedServer(({ headers, body }, response) => {
+      seen.push(`${headers.authorization} ${body}`);
+      response.writeHead(200).end();
+    }).start();
+    const http = {
+      url: `${hook.url}/hook`,
+      body: '{"node":"{{node}}"}',
+      headers: [
+        {
+          name: "authorization",
+          value: "Bearer ",
+          secretRef: { name: "web-hook", key: "token" },
+        },
+      ],
+    };
+    process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtEnd", http }]);
+    process.env[name] = value;
+    process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
+    const answer = await invoke({ instanceId: instance.id, node: "n1" });
+    expect(answer.actions).toMatchObject([{ name: "call", state: "Done" }]);
+    expect(seen).toEqual(['Bearer s3cr3t {"node":"n1"}']);
+    expect(logged.join()).not.toContain("s3cr3t");
+    delete process.env.LASTCALL_ACTION_HOSTS;
+    delete process.env[name];
+    const refused = await invoke({ instanceId: instance.id, node: "n1" });
+    expect(refused.actions).toMatchObject([{ state: "Failed" }]);
+    expect(seen).toHaveLength(1);
+    await hook.stop();
+  });
 
-  it("does all else where LASTCALL_ACTION_HOSTS cannot be read, and names it", async () => {
+  it("runs the other actions if LASTCALL_ACTION_HOSTS is invalid, and names it", async () => {
     const hook = { name: "hook", at: "AtNotice", http: { url: "https://hooks.example/x" } };
     process.env.LASTCALL_ACTIONS = JSON.stringify([hook, ...actions]);
     process.env.LASTCALL_ACTION_HOSTS = "https://hooks.example";
