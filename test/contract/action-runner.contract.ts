@@ -63,7 +63,7 @@ export function actionRunnerContract<Kind extends ActionKind>(
     const prepare = () => world.runner.prepare(task, signal);
     const apply = async () => world.runner.apply({ ...task, undo: await prepare() }, signal);
 
-    it("finds nothing wrong with an action that can be carried out, and changes nothing", async () => {
+    it("finds no problem in a valid action, and changes nothing", async () => {
       const before = world.state();
       expect(await world.runner.check(world.how, signal)).toBeUndefined();
       expect(world.state()).toEqual(before);
@@ -75,14 +75,14 @@ export function actionRunnerContract<Kind extends ActionKind>(
       expect(world.state()).toEqual(before);
     });
 
-    it("takes effect, and says in a few words what was done", async () => {
+    it("takes effect, and says briefly what was done", async () => {
       const before = world.state();
       const done = await apply();
       expect(done.detail).not.toBe("");
       expect(world.state()).not.toEqual(before);
     });
 
-    it("finds what a call before it has done, unless it is a message", async () => {
+    it("has no further effect when applied again, unless it is a message", async () => {
       const undo = await prepare();
       await world.runner.apply({ ...task, undo }, signal);
       const after = world.state();
@@ -90,14 +90,14 @@ export function actionRunnerContract<Kind extends ActionKind>(
       if (world.sort !== "Message") expect(world.state()).toEqual(after);
     });
 
-    it("gives what it takes to undo it before it changes anything, or never", async () => {
+    it("returns undo data before it changes anything, if it can be undone", async () => {
       const undo = await prepare();
       expect(undo !== undefined).toBe(world.sort === "Undoable");
       // A Departure's status stores it.
       if (undo !== undefined) expect(JSON.parse(JSON.stringify(undo))).toEqual(undo);
     });
 
-    it("puts everything back, and again where that is asked twice", async () => {
+    it("restores everything, also when undone twice", async () => {
       const before = world.state();
       const undo = await prepare();
       if (undo === undefined) return;
@@ -108,7 +108,7 @@ export function actionRunnerContract<Kind extends ActionKind>(
       expect(world.state()).toEqual(before);
     });
 
-    it("puts back what was never done: the process before may have ended in between", async () => {
+    it("leaves all as it was when undone without being applied, as after a crash", async () => {
       const before = world.state();
       const undo = await prepare();
       if (undo === undefined) return;
@@ -129,7 +129,7 @@ export function actionRunnerContract<Kind extends ActionKind>(
       ["Unreachable", true],
       ["RightMissing", false],
     ] as const)(
-      "throws where it is %s without naming a secret, and goes on when that is over",
+      "throws on the fault %s without naming a secret, and recovers from it",
       async (fault, retryable) => {
         world.fail(fault);
         const fails = (error: { readonly message: string }) =>

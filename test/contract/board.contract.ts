@@ -129,7 +129,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
     }, 120_000);
     afterAll(() => made?.close());
 
-    it("begins with a full picture, and names nothing as missing", async () => {
+    it("starts with a full picture, and reports nothing as missing", async () => {
       await world().addNode("n1");
       await world().addNode("n2");
       await world().until("both nodes are there", () => page.picture?.rows.length === 2);
@@ -139,7 +139,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(world().missing()).toEqual([]);
     });
 
-    it("gives each node its instant as soon as there is a policy, by the core's own plan", async () => {
+    it("shows each node's planned instant as soon as there is a policy", async () => {
       const spec = { lifetime: { max: "24h", reserve: "30m" }, spacing: { min: "15m" } };
       const body = {
         ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", spec },
@@ -159,7 +159,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(page.picture?.policies[0]).toMatchObject({ name: "spot", matched: 2, problem: null });
     });
 
-    it("shows a person's hold, and tells it as one change", async () => {
+    it("shows a user's hold, sent as a change instead of a new picture", async () => {
       const before = page.changes;
       await world().patch(`${nodes}/n1`, {
         metadata: { annotations: { "lastcall.dev/hold": "true" } },
@@ -170,7 +170,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(page.pictures).toBe(1);
     });
 
-    it("tells a page that comes back what it has missed, once and in order", async () => {
+    it("sends a returning page what it missed, once and in order", async () => {
       const other = new Page();
       world().feed.subscribe(other.hear)();
       await world().patch(`${nodes}/n1`, {
@@ -188,7 +188,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(other.picture?.rows.toSorted(byId)).toEqual(fresh.picture?.rows.toSorted(byId));
     });
 
-    it("gives a full picture to a page that has missed more than one holds", async () => {
+    it("sends a full picture to a page that missed more than is remembered", async () => {
       const other = new Page();
       world().feed.subscribe(other.hear)();
       // Each node leaves at least one item to remember, however many of them one picture covers.
@@ -205,7 +205,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(other.picture?.rows.length).toBe(page.picture?.rows.length);
     });
 
-    it("gives a full picture to a page that names another run of the server, or none", () => {
+    it("sends a full picture to a page that names another run of the server, or none", () => {
       for (const after of ["other.1", "test.999999", "nonsense", undefined]) {
         const other = new Page();
         world().feed.subscribe(other.hear, after)();
@@ -213,7 +213,7 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       }
     });
 
-    it("takes the row of a node away that is gone", async () => {
+    it("removes the row of a deleted node", async () => {
       await world().ask({ method: "DELETE", path: `${nodes}/n3` });
       await world().until("it is gone", () => page.row("n3") === undefined);
       expect(page.picture?.rows).toHaveLength(2);

@@ -31,7 +31,7 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
     });
     afterEach(() => world.close());
 
-    it("lists every interface of the instances that are named, and no other's", async () => {
+    it("lists every interface of the given instances, and no others", async () => {
       const ids = [world.addInstance(15), world.addInstance(2)];
       world.addInstance(1);
       const found = await world.network.interfacesOf(ids, never);
@@ -41,22 +41,22 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
       expect(found[0]).toMatchObject({ vpc: "vpc-a", groupIds: ["sg-nodes"] });
     });
 
-    it("lists nothing of an instance that is gone", async () => {
+    it("lists nothing for an instance that does not exist", async () => {
       expect(await world.network.interfacesOf(["i-00000000000000bad"], never)).toEqual([]);
     });
 
-    it("replaces the groups of an interface, and adds to none", async () => {
+    it("replaces the groups of an interface instead of adding to them", async () => {
       const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
       const id = found?.id ?? "";
       await world.network.setSecurityGroups(id, ["sg-quarantine"], never);
       expect(world.groupsOf(id)).toEqual(["sg-quarantine"]);
     });
 
-    it("has nothing against an interface that is gone", async () => {
+    it("accepts an interface that does not exist", async () => {
       await world.network.setSecurityGroups("eni-00000000000000bad", ["sg-nodes"], never);
     });
 
-    it("knows the VPC of each group, and throws where one does not exist", async () => {
+    it("returns the VPC of each group, and throws if one does not exist", async () => {
       world.addSecurityGroup("sg-foreign", "vpc-b");
       const vpcs = await world.network.vpcsOf(["sg-nodes", "sg-foreign"], never);
       expect(Object.fromEntries(vpcs)).toEqual({ "sg-nodes": "vpc-a", "sg-foreign": "vpc-b" });
@@ -66,7 +66,7 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
       });
     });
 
-    it("tries whether groups may be set, and sets none", async () => {
+    it("tests whether groups may be set, without setting them", async () => {
       const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
       const id = found?.id ?? "";
       expect(await world.network.trySecurityGroups(id, ["sg-quarantine"], never)).toBe("Permitted");
@@ -80,7 +80,7 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
       });
     });
 
-    it("ends with the signal's reason, and changes nothing", async () => {
+    it("throws the signal's reason, and changes nothing", async () => {
       const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
       const id = found?.id ?? "";
       const signal = AbortSignal.abort(new Error("the lead is lost"));
@@ -94,7 +94,7 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
       ["Unreachable", "CLOUD_UNREACHABLE"],
       ["RateLimited", "CLOUD_RATE_LIMITED"],
       ["RightMissing", "CLOUD_RIGHT_MISSING"],
-    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+    ] as const)("throws on the fault %s, and recovers from it", async (fault, code) => {
       const instance = world.addInstance(1);
       const [found] = await world.network.interfacesOf([instance], never);
       const id = found?.id ?? "";

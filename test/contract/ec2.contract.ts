@@ -37,18 +37,18 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
     });
     afterEach(() => world.close());
 
-    it("gives nothing where nothing is scheduled", async () => {
+    it("returns nothing if nothing is scheduled", async () => {
       expect(await world.ec2.scheduledEvents(never)).toEqual([]);
     });
 
-    it("gives each event as it was said, two of one instance and one without its parts", async () => {
+    it("returns each event as announced, even several of one instance", async () => {
       const reboot = { ...retirement, id: "instance-event-2", code: "system-reboot" };
       const bare = { instance: idOf(2), code: "instance-stop" };
       world.schedule(retirement, reboot, bare);
       expect(await world.ec2.scheduledEvents(never)).toEqual([retirement, reboot, bare]);
     });
 
-    it("gives more than a page of events and of tags", async () => {
+    it("returns more than a page of events and of tags", async () => {
       const many = Array.from({ length: 25 }, (_, place) => ({
         ...retirement,
         instance: idOf(place),
@@ -60,7 +60,7 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
       expect((await world.ec2.tagged({ key: "team" }, never)).size).toBe(25);
     });
 
-    it("tells instances by a tag's key, and by its value where one is named", async () => {
+    it("finds instances by a tag's key, and by its value if one is given", async () => {
       world.tag(idOf(1), { team: "a", other: "b" });
       world.tag(idOf(2), { team: "b" });
       world.tag(idOf(3), { Team: "a" });
@@ -73,7 +73,7 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
     });
 
     it.each(["*", "?", "a*", "\\", "a.b", "\\*"])(
-      "takes the value %s for what it is",
+      "takes the tag value %s literally",
       async (value) => {
         world.tag(idOf(1), { team: value });
         world.tag(idOf(2), { team: "ab" });
@@ -82,13 +82,13 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
       },
     );
 
-    it("tells of some instances alone", async () => {
+    it("finds only the given instances", async () => {
       for (const place of [1, 2, 3]) world.tag(idOf(place), { team: "a" });
       const only = [idOf(2), idOf(9)];
       expect([...(await world.ec2.tagged({ key: "team" }, never, only))]).toEqual([idOf(2)]);
     });
 
-    it("tells of as many as may be asked for at once, and refuses more", async () => {
+    it("accepts the maximum number of instances at once, and rejects more", async () => {
       const many = Array.from({ length: 200 }, (_, place) => idOf(place));
       for (const id of many) world.tag(id, { team: "a" });
       const ask = (count: number) =>
@@ -101,7 +101,7 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
       ["Unreachable", "CLOUD_UNREACHABLE"],
       ["RateLimited", "CLOUD_RATE_LIMITED"],
       ["RightMissing", "CLOUD_RIGHT_MISSING"],
-    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+    ] as const)("throws on the fault %s, and recovers from it", async (fault, code) => {
       world.schedule(retirement);
       world.fail(fault);
       await expect(world.ec2.scheduledEvents(never)).rejects.toMatchObject({ code });

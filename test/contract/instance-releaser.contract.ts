@@ -90,20 +90,20 @@ export function instanceReleaserContract(
       return world.pass(world.releaser.release(request, signal));
     }
 
-    describe("looking a machine up", () => {
-      it("calls a machine absent that the cloud does not have", async () => {
+    describe("describing a machine", () => {
+      it("reports a machine as absent that the cloud does not have", async () => {
         const state = world.releaser.describe(world.unknownProviderID, never);
         expect(await world.pass(state)).toEqual({ kind: "Absent" });
       });
 
-      it("tells the id, the launch time and that it runs", async () => {
+      it("reports the ID, the launch time and that it runs", async () => {
         const { providerID, id } = world.addMachine("n1");
         const state = await world.pass(world.releaser.describe(providerID, never));
         expect(state).toMatchObject({ kind: "Present", id, running: true });
         expect(state).toHaveProperty("bornAt", expect.any(Number));
       });
 
-      it("tells another id once a new machine has the place", async () => {
+      it("reports another ID once a new machine has its place", async () => {
         const { providerID, id } = world.addMachine("n1");
         const newId = await world.replace(providerID);
         expect(newId).not.toBe(id);
@@ -111,7 +111,7 @@ export function instanceReleaserContract(
         expect(state).toMatchObject({ kind: "Present", id: newId });
       });
 
-      it("throws a fault worth asking again when the cloud does not answer", async () => {
+      it("throws a retryable fault if the cloud does not respond", async () => {
         const { providerID } = world.addMachine("n1");
         world.fail("Unreachable");
         const fault = await faultOf(world.pass(world.releaser.describe(providerID, never)));
@@ -119,13 +119,13 @@ export function instanceReleaserContract(
       });
     });
 
-    describe("asking whether a machine could be let go", () => {
+    describe("checking whether a machine could be released", () => {
       function check(machine: { providerID: string }, mode = world.modes[0] ?? "Recreate") {
         const { providerID } = machine;
         return world.pass(world.releaser.check({ providerID, mode }, never));
       }
 
-      it("says so of one that runs, in every mode, and changes nothing", async () => {
+      it("says yes for a running machine, in every mode, and changes nothing", async () => {
         for (const mode of world.modes) {
           const machine = world.addMachine(`n-${mode.toLowerCase()}`, mode);
           expect(await check(machine, mode)).toMatchObject({ kind: "Possible" });
@@ -134,7 +134,7 @@ export function instanceReleaserContract(
         expect(world.asked()).toBe(0);
       });
 
-      it("says so of one that is going already", async () => {
+      it("says yes for a machine that is already leaving", async () => {
         const machine = world.addMachine("n1");
         const work = world.releaser.release(requestFor(machine), never);
         await world.passUntil(() => world.asked() === 1);
@@ -154,7 +154,7 @@ export function instanceReleaserContract(
         ["RateLimited", true],
         ["RightMissing", false],
       ] as const)(
-        "%s: throws, says whether asking again can help, and then answers",
+        "%s: throws, says whether it is retryable, and recovers",
         async (fault, retryable) => {
           const machine = world.addMachine("n1");
           world.fail(fault);
@@ -174,7 +174,7 @@ export function instanceReleaserContract(
       });
     });
 
-    describe("letting a machine go", () => {
+    describe("releasing a machine", () => {
       it("ends with the machine gone, in every mode", async () => {
         for (const mode of world.modes) {
           const machine = world.addMachine(`n-${mode.toLowerCase()}`, mode);
@@ -202,14 +202,14 @@ export function instanceReleaserContract(
         expect(world.bornHere(shrunk.providerID)).toBe(1);
       });
 
-      it("counts a machine that is gone already as success, and asks for nothing", async () => {
+      it("counts a machine that is already gone as success, and requests nothing", async () => {
         const machine = world.addMachine("n1");
         await world.remove(machine.providerID);
         expect(await release(requestFor(machine))).toEqual({ kind: "AlreadyGone" });
         expect(world.asked()).toBe(0);
       });
 
-      it("does not touch a machine with another id", async () => {
+      it("does not touch a machine with another ID", async () => {
         const machine = world.addMachine("n1");
         const newId = await world.replace(machine.providerID);
         expect(await release(requestFor(machine))).toEqual({ kind: "Replaced" });
@@ -217,7 +217,7 @@ export function instanceReleaserContract(
         expect(world.idOf(machine.providerID)).toBe(newId);
       });
 
-      it("does nothing more when the same request comes again afterwards", async () => {
+      it("does nothing more if the same request is repeated afterwards", async () => {
         const machine = world.addMachine("n1");
         await release(requestFor(machine));
         const again = await release(requestFor(machine));
@@ -225,7 +225,7 @@ export function instanceReleaserContract(
         expect(world.asked()).toBe(1);
       });
 
-      it("lets one machine go when two replicas send the same request at once", async () => {
+      it("releases one machine if two replicas send the same request at once", async () => {
         const machine = world.addMachine("n1");
         const both = [requestFor(machine), requestFor(machine)];
         const results = await world.pass(
@@ -236,8 +236,8 @@ export function instanceReleaserContract(
       });
     });
 
-    describe("looking at the node before it", () => {
-      it("comes before the cloud is asked, once", async () => {
+    describe("the last check of the node", () => {
+      it("comes once, before the cloud is called", async () => {
         const machine = world.addMachine("n1");
         const askedThen: number[] = [];
         const looking = async () => {
@@ -249,7 +249,7 @@ export function instanceReleaserContract(
         expect(askedThen).toEqual([0]);
       });
 
-      it("keeps the machine where the look says so", async () => {
+      it("keeps the machine if its result is Keep", async () => {
         const machine = world.addMachine("n1");
         const keep = async () => "Keep" as const;
         expect(await release({ ...requestFor(machine), lastLook: keep })).toEqual({ kind: "Kept" });
@@ -257,7 +257,7 @@ export function instanceReleaserContract(
         expect(world.idOf(machine.providerID)).toBe(machine.id);
       });
 
-      it("asks for nothing where the look fails, and fails alike", async () => {
+      it("prevents the release if it fails, with the same error", async () => {
         const machine = world.addMachine("n1");
         const fault = new LastcallError("API_UNREACHABLE", "Cannot list", { retryable: true });
         const failing = () => Promise.reject(fault);
@@ -265,7 +265,7 @@ export function instanceReleaserContract(
         expect(world.asked()).toBe(0);
       });
 
-      it("looks at the machine again where that took time: it may be another by then", async () => {
+      it("is followed by another read of the machine if it waited", async () => {
         const machine = world.addMachine("n1");
         const looks: string[] = [];
         const { promise: waited, resolve: goOn } = Promise.withResolvers<LastLookResult>();
@@ -282,7 +282,7 @@ export function instanceReleaserContract(
         expect(world.asked()).toBe(0);
       });
 
-      it("is not done for a machine that is gone, or another's", async () => {
+      it("is not made for a machine that was replaced", async () => {
         const machine = world.addMachine("n1");
         await world.replace(machine.providerID);
         const unwanted = () => Promise.reject(new Error("nothing is left to look for"));
@@ -291,9 +291,9 @@ export function instanceReleaserContract(
       });
     });
 
-    describe("when the cloud is not well", () => {
+    describe("when the cloud has a fault", () => {
       it.each(["Unreachable", "RateLimited"] as const)(
-        "%s: says that asking again can help, and then it does",
+        "%s: throws a retryable fault, and the retry succeeds",
         async (fault) => {
           const machine = world.addMachine("n1");
           world.fail(fault);
@@ -307,7 +307,7 @@ export function instanceReleaserContract(
         },
       );
 
-      it("says that asking again cannot help when a right is missing", async () => {
+      it("throws a permanent fault if a permission is missing", async () => {
         const machine = world.addMachine("n1");
         world.fail("RightMissing");
         const fault = await faultOf(release(requestFor(machine)));
@@ -317,7 +317,7 @@ export function instanceReleaserContract(
     });
 
     describe("when the caller has to stop", () => {
-      it("asks for nothing when the signal has aborted before", async () => {
+      it("requests nothing if the signal has already aborted", async () => {
         const machine = world.addMachine("n1");
         const reason = new Error("the lead was lost");
         const work = release(requestFor(machine), AbortSignal.abort(reason));
@@ -325,7 +325,7 @@ export function instanceReleaserContract(
         expect(world.asked()).toBe(0);
       });
 
-      it("rejects with the signal's reason half-way, and the same request takes it up again", async () => {
+      it("rejects with the signal's reason halfway, and the same request resumes it", async () => {
         const machine = world.addMachine("n1");
         const caller = new AbortController();
         const reason = new Error("the lead was lost");

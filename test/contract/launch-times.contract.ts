@@ -40,7 +40,7 @@ export function launchTimesContract(name: string, makeWorld: () => Promise<Launc
       return state.kind === "Present" ? state.bornAt : state.kind;
     }
 
-    it("tells the launch time of each machine that stands, as the cloud does for one alone", async () => {
+    it("returns each existing machine's launch time, as a request for it alone does", async () => {
       const [first, second] = [world.addMachine("n1"), world.addMachine("n2")];
       const told = await read(first.providerID, second.providerID);
       expect(told.faults).toEqual([]);
@@ -52,7 +52,7 @@ export function launchTimesContract(name: string, makeWorld: () => Promise<Launc
       }
     });
 
-    it("leaves out what the cloud does not have, and machines of other clouds", async () => {
+    it("omits machines that the cloud does not have, and those of other clouds", async () => {
       const { providerID } = world.addMachine("n1");
       const gone = world.addMachine("n2");
       await world.remove(gone.providerID);
@@ -62,7 +62,7 @@ export function launchTimesContract(name: string, makeWorld: () => Promise<Launc
       expect(told.faults).toEqual([]);
     });
 
-    it("tells the launch time of the machine that has the place now", async () => {
+    it("returns the launch time of the machine that has the place now", async () => {
       const { providerID } = world.addMachine("n1");
       const before = (await read(providerID)).bornAt.get(providerID);
       await world.replace(providerID);
@@ -76,7 +76,7 @@ export function launchTimesContract(name: string, makeWorld: () => Promise<Launc
       ["RateLimited", "CLOUD_RATE_LIMITED", true],
       ["RightMissing", "CLOUD_RIGHT_MISSING", false],
     ] as const)(
-      "%s: tells the fault, and the launch time once it is over",
+      "%s: returns the fault, and the launch time once it is over",
       async (fault, code, retryable) => {
         const { providerID } = world.addMachine("n1");
         world.fail(fault);

@@ -44,7 +44,7 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
     }
 
     it.each(["Launching", "Terminating"] as const)(
-      "has the group go on: %s",
+      "makes the group continue: %s",
       async (transition) => {
         world.hold({ ...hook, transition });
         expect(await complete({ ...hook, transition })).toBe("Completed");
@@ -52,19 +52,19 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
       },
     );
 
-    it("finds the instance where no token is known", async () => {
+    it("finds the action by its instance if no token is known", async () => {
       world.hold(hook);
       expect(await complete({ ...hook, token: undefined })).toBe("Completed");
     });
 
-    it("has the group end the instance", async () => {
+    it("makes the group abandon the instance", async () => {
       world.hold(hook);
       expect(await world.hooks.complete(hook, "Abandon", never)).toBe("Completed");
       expect(world.told()).toEqual([`ABANDON ${machine}`]);
       expect(await complete(hook)).toBe("Over");
     });
 
-    it("has the group wait for longer, as often as it is told", async () => {
+    it("makes the group wait longer with each heartbeat", async () => {
       world.hold(hook);
       expect(await world.hooks.extend(hook, never)).toBe("Completed");
       expect(await world.hooks.extend({ ...hook, token: undefined }, never)).toBe("Completed");
@@ -74,7 +74,7 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
       expect(await world.hooks.extend({ ...hook, group: "none" }, never)).toBe("NotFound");
     });
 
-    it("knows how long a hook waits, and nothing of a group that is gone", async () => {
+    it("returns how long a hook waits, and nothing for a group that does not exist", async () => {
       world.hold(hook);
       world.wait({ heartbeatMs: seconds(90), longestMs: hours(2) });
       const limits = { heartbeatMs: 90_000, longestMs: 7_200_000 };
@@ -82,18 +82,18 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
       expect(await world.hooks.limits({ ...hook, group: "none" }, never)).toBeUndefined();
     });
 
-    it("says of one that waits no more that it is over", async () => {
+    it("reports a hook that no longer waits as over", async () => {
       world.hold(hook);
       await complete(hook);
       expect(await complete(hook)).toBe("Over");
       expect(world.told()).toHaveLength(1);
     });
 
-    it("says of a group that is gone, or another region's, that it is not found", async () => {
+    it("reports a group that is gone, or of another region, as not found", async () => {
       expect(await complete({ ...hook, group: "no-such-group" })).toBe("NotFound");
     });
 
-    it("tells nobody anything once its signal has aborted, and throws the reason", async () => {
+    it("calls nothing once its signal has aborted, and throws the reason", async () => {
       world.hold(hook);
       const reason = new Error("the lead is lost");
       await expect(complete(hook, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -104,18 +104,15 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
       ["Unreachable", "CLOUD_UNREACHABLE", true],
       ["RateLimited", "CLOUD_RATE_LIMITED", true],
       ["RightMissing", "CLOUD_RIGHT_MISSING", false],
-    ] as const)(
-      "throws where it is %s, and goes on when that is over",
-      async (fault, code, retryable) => {
-        world.hold(hook);
-        world.fail(fault);
-        await expect(complete(hook)).rejects.toMatchObject({ code, retryable });
-        await expect(world.hooks.extend(hook, never)).rejects.toMatchObject({ code, retryable });
-        await expect(world.hooks.limits(hook, never)).rejects.toMatchObject({ code, retryable });
-        expect(world.told()).toEqual([]);
-        world.heal();
-        expect(await complete(hook)).toBe("Completed");
-      },
-    );
+    ] as const)("throws on the fault %s, and recovers from it", async (fault, code, retryable) => {
+      world.hold(hook);
+      world.fail(fault);
+      await expect(complete(hook)).rejects.toMatchObject({ code, retryable });
+      await expect(world.hooks.extend(hook, never)).rejects.toMatchObject({ code, retryable });
+      await expect(world.hooks.limits(hook, never)).rejects.toMatchObject({ code, retryable });
+      expect(world.told()).toEqual([]);
+      world.heal();
+      expect(await complete(hook)).toBe("Completed");
+    });
   });
 }

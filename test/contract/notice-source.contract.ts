@@ -58,14 +58,14 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       return until("a notice stands", () => ears.standing());
     }
 
-    it("tells the empty state of every channel, so that one knows that nothing stands", async () => {
+    it("reports an empty reading of every channel if there is no notice", async () => {
       listen();
       await until("all channels are heard", () => ears.heard.size === world.source.channels.length);
       expect([...ears.heard.keys()].toSorted()).toEqual([...world.source.channels].toSorted());
       expect(ears.standing()).toBe(false);
     });
 
-    it("tells an interruption that begins while it listens, with the deadline in cloud time", async () => {
+    it("reports an interruption while it listens, with the deadline in cloud time", async () => {
       listen();
       await until("a channel is heard", () => ears.heard.size > 0);
       const deadlineAt = world.interrupt();
@@ -75,13 +75,13 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       expect(Math.abs(gap(notice?.noticedAt, world.now()))).toBeLessThan(10_000);
     });
 
-    it("tells an interruption that was there before it began to listen", async () => {
+    it("reports an interruption that was announced before it started", async () => {
       world.interrupt();
       listen();
       expect(await standing()).toHaveLength(1);
     });
 
-    it("gives the same notice the same id every time, and no two that stand the same", async () => {
+    it("gives the same notice the same ID every time", async () => {
       world.interrupt();
       listen();
       const first = await standing();
@@ -90,7 +90,7 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       expect(again.map((one) => one.eventId)).toEqual(first.map((one) => one.eventId));
     }, 30_000);
 
-    it("tells no more of a notice that the cloud took back", async () => {
+    it("no longer reports a notice that the cloud withdrew", async () => {
       world.interrupt();
       listen();
       await standing();
@@ -99,7 +99,7 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       await until("nothing stands", () => ears.heard.size > 0 && ears.standing() === false);
     });
 
-    it("waits for a service that comes up after it", async () => {
+    it("waits for a service that starts after it", async () => {
       await world.stop();
       listen();
       await until("trouble is told", () => ears.troubles.length > 0);
@@ -109,7 +109,7 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       expect(await standing()).toHaveLength(1);
     });
 
-    it.each(illnesses)("is not put off by a service that is ill: %s", async (illness) => {
+    it.each(illnesses)("recovers from a faulty service: %s", async (illness) => {
       world.fallIll(illness);
       listen();
       await until("trouble is told", () => ears.troubles.length > 0);
@@ -120,22 +120,25 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
       expect(await standing()).toHaveLength(1);
     });
 
-    it.each(illnesses)("takes no notice back because the service fell ill: %s", async (illness) => {
-      world.interrupt();
-      listen();
-      await standing();
-      ears.forget();
-      world.fallIll(illness);
-      await until("trouble is told", () => ears.troubles.length > 0);
-      ears.heard.clear();
-      await until("more trouble is told", () => ears.troubles.length > 2);
-      const emptied = [...ears.heard.values()].some(
-        (one) => one.reading.notices.length === 0 && ears.interruptedOn.has(one.channel),
-      );
-      expect(emptied).toBe(false);
-    });
+    it.each(illnesses)(
+      "does not withdraw a notice because the service turns faulty: %s",
+      async (illness) => {
+        world.interrupt();
+        listen();
+        await standing();
+        ears.forget();
+        world.fallIll(illness);
+        await until("trouble is told", () => ears.troubles.length > 0);
+        ears.heard.clear();
+        await until("more trouble is told", () => ears.troubles.length > 2);
+        const emptied = [...ears.heard.values()].some(
+          (one) => one.reading.notices.length === 0 && ears.interruptedOn.has(one.channel),
+        );
+        expect(emptied).toBe(false);
+      },
+    );
 
-    it("ends when it is told to, whatever it waits for", async () => {
+    it("ends when its signal aborts", async () => {
       listen();
       await until("a channel is heard", () => ears.heard.size > 0);
       ending.abort(new Error("enough"));

@@ -29,19 +29,19 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
       return message as QueueMessage;
     }
 
-    it("gives a message as it was sent, whatever is in it", async () => {
+    it("returns a message as it was sent, whatever it contains", async () => {
       const text = '{"a": "ü \\u0000 <html>"}\n\t]]>';
       await world.send(text);
       expect(await one()).toMatchObject({ text, receipts: 1 });
     });
 
-    it("gives one that comes while it waits", async () => {
+    it("returns a message that arrives while it waits", async () => {
       const receiving = one();
       await world.send("later");
       expect((await receiving).text).toBe("later");
     });
 
-    it("gives a hidden message again, under the same id, and counts its receipts", async () => {
+    it("returns a hidden message again with the same ID, and counts its receipts", async () => {
       await world.send("again");
       const first = await one();
       await world.client.hide([first], seconds(1));
@@ -51,13 +51,13 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
       expect(second.sentAt).toBe(first.sentAt);
     });
 
-    it("gives at once what is hidden no more", async () => {
+    it("returns at once a message that is no longer hidden", async () => {
       await world.send("back");
       await world.client.hide([await one()], millis(0));
       expect((await one()).text).toBe("back");
     });
 
-    it("gives nobody what is hidden or removed", async () => {
+    it("does not return hidden or removed messages", async () => {
       await world.send("hidden");
       await world.send("removed");
       const messages = [await world.client.receive(never)].flat();
@@ -67,7 +67,7 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
       expect((await one()).text).toBe("new");
     });
 
-    it("lets a message be removed twice, and one that is gone be hidden", async () => {
+    it("accepts removing a message twice, and hiding a removed one", async () => {
       await world.send("once");
       const message = await one();
       await world.client.remove([message]);
@@ -75,7 +75,7 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
       await world.client.hide([message], seconds(5));
     });
 
-    it("removes and shows as many as are named, beside one that is gone", async () => {
+    it("removes and shows all given messages, even if one is already gone", async () => {
       for (let count = 0; count < 25; count += 1) await world.send(`message ${count}`);
       const messages: QueueMessage[] = [];
       while (messages.length < 25) messages.push(...(await world.client.receive(never)));

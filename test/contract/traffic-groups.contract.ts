@@ -67,7 +67,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       expect(read.every(({ group }) => group.kind === world.groups.kind)).toBe(true);
     });
 
-    it("takes out the targets that are named and no others, and puts them back", async () => {
+    it("deregisters the given targets and no others, and registers them again", async () => {
       const id = world.add("web", [one, two]);
       const target = await targetOf(id, one);
       await world.groups.deregister(id, [target], never);
@@ -76,7 +76,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       expect(world.serving(id).toSorted()).toEqual([one, two]);
     });
 
-    it("has nothing against taking out what is out", async () => {
+    it("accepts deregistering targets that are not registered", async () => {
       const id = world.add("web", [one]);
       const target = await targetOf(id, one);
       await world.groups.deregister(id, [target], never);
@@ -84,7 +84,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       expect(world.serving(id)).toEqual([]);
     });
 
-    it("says what still has connections, until they have drained", async () => {
+    it("reports which targets still have connections, until those have drained", async () => {
       const id = world.add("web", [one, two], 60_000);
       const target = await targetOf(id, one);
       expect(await world.groups.remaining(id, [target], never)).toEqual([target]);
@@ -94,7 +94,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       expect(await world.groups.remaining(id, [target], never)).toEqual([]);
     });
 
-    it("takes a group that is gone for one without targets", async () => {
+    it("treats a group that does not exist as one without targets", async () => {
       const gone = world.add("web", [one]).replace(/web/, "bew");
       const target = { id: one, port: 80 };
       await world.groups.deregister(gone, [target], never);
@@ -102,7 +102,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       expect(await world.groups.remaining(gone, [target], never)).toEqual([]);
     });
 
-    it("ends with the signal's reason, and changes nothing", async () => {
+    it("throws the signal's reason, and changes nothing", async () => {
       const id = world.add("web", [one]);
       const target = await targetOf(id, one);
       const signal = AbortSignal.abort(new Error("the lead is lost"));
@@ -117,7 +117,7 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       ["Unreachable", "CLOUD_UNREACHABLE"],
       ["RateLimited", "CLOUD_RATE_LIMITED"],
       ["RightMissing", "CLOUD_RIGHT_MISSING"],
-    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+    ] as const)("throws on the fault %s, and recovers from it", async (fault, code) => {
       const id = world.add("web", [one]);
       const target = await targetOf(id, one);
       world.fail(fault);

@@ -26,7 +26,7 @@ export function customResourceSentences(target: TargetOf): void {
       return { apiVersion: "suite.lastcall.dev/v1", kind: "Leaving", metadata: { name }, spec };
     }
 
-    it("says that a definition is established", async () => {
+    it("reports that a definition is established", async () => {
       const answer = await target().api.send({ method: "GET", path: `${crdPath}/${crdName}` });
       const conditions = field(mustBe(200, answer), "status.conditions") as object[];
       expect(conditions).toContainEqual(
@@ -34,7 +34,7 @@ export function customResourceSentences(target: TargetOf): void {
       );
     });
 
-    it("fills defaults in and drops fields that the schema does not know", async () => {
+    it("fills in defaults and prunes unknown fields", async () => {
       const made = await leavings.mustCreate(leaving("pruned", { node: "n1", unknown: "x" }));
       expect(made.spec).toEqual({ node: "n1", mode: "Late" });
       expect(metadataOf(made).generation).toBe(1);
@@ -46,7 +46,7 @@ export function customResourceSentences(target: TargetOf): void {
       ["a value of another type", { node: 7 }, "spec.node"],
       ["a number under its minimum", { node: "n1", weight: -1 }, "spec.weight"],
       ["a text that breaks its pattern", { node: "N 1" }, "spec.node"],
-    ])("refuses %s, and names the field", async (_what, spec, wanted) => {
+    ])("rejects %s, and names the field", async (_what, spec, wanted) => {
       const status = mustRefuse(await leavings.create(leaving("refused", spec)), {
         status: 422,
         reason: "Invalid",
@@ -55,14 +55,14 @@ export function customResourceSentences(target: TargetOf): void {
       expect(status.message).toContain(wanted);
     });
 
-    it("refuses unknown fields where the caller is strict", async () => {
+    it("rejects unknown fields if the caller is strict", async () => {
       const body = leaving("strict", { node: "n1", unknown: "x" });
       const answer = await leavings.create(body, { fieldValidation: "Strict" });
       const status = mustRefuse(answer, { status: 400, reason: "BadRequest" });
       expect(status.message).toContain('unknown field "spec.unknown"');
     });
 
-    it("keeps spec and status apart, and counts generations by the spec alone", async () => {
+    it("keeps spec and status apart, and counts generations by the spec only", async () => {
       const born = { ...leaving("halved", { node: "n1" }), status: { phase: "Early" } };
       const made = await leavings.mustCreate(born);
       expect(field(made, "status.phase")).not.toBe("Early");
@@ -75,13 +75,13 @@ export function customResourceSentences(target: TargetOf): void {
       expect(third).toMatchObject({ status, spec: { node: "n2" }, metadata: { generation: 2 } });
     });
 
-    it("shows the defaults of a status that nobody has written", async () => {
+    it("shows the defaults of a status that was never written", async () => {
       await leavings.mustCreate(leaving("unwritten", { node: "n1" }));
       const read = mustBe(200, await leavings.get("unwritten"));
       expect(read.status).toEqual({ phase: "Scheduled" });
     });
 
-    it("refuses a status written from an old read with Conflict", async () => {
+    it("rejects a status written from an old read with Conflict", async () => {
       const read = await leavings.mustCreate(leaving("fenced", { node: "n1" }));
       const { resourceVersion } = metadataOf(read);
       const write = (phase: string): Promise<unknown> =>
@@ -90,7 +90,7 @@ export function customResourceSentences(target: TargetOf): void {
       expect(await write("Ended")).toMatchObject({ status: 409, body: { reason: "Conflict" } });
     });
 
-    it("refuses a PUT without a version", async () => {
+    it("rejects a PUT without a resourceVersion", async () => {
       await leavings.mustCreate(leaving("blind", { node: "n1" }));
       mustRefuse(await leavings.put("blind", leaving("blind", { node: "n2" })), {
         status: 422,
@@ -98,7 +98,7 @@ export function customResourceSentences(target: TargetOf): void {
       });
     });
 
-    it("takes no strategic merge patch", async () => {
+    it("rejects a strategic merge patch", async () => {
       await leavings.mustCreate(leaving("unstrategic", { node: "n1" }));
       const type = "application/strategic-merge-patch+json";
       const body = { spec: { node: "n2" } };
@@ -108,7 +108,7 @@ export function customResourceSentences(target: TargetOf): void {
       });
     });
 
-    it("obeys the rules in CEL of a definition", async () => {
+    it("enforces a definition's CEL rules", async () => {
       const gap = target().gaps.Cel;
       if (gap !== undefined) return expectDeclared(gap);
       const body = leaving("ruled", { node: "n1", weight: 9, mode: "Even" });

@@ -23,7 +23,7 @@ export function deletionSentences(target: TargetOf): void {
       return (await ours.get(name)).status === 404;
     }
 
-    it("removes a plain object at once and says so", async () => {
+    it("removes a plain object at once and returns a Status", async () => {
       const made = await maps.mustCreate(configMap("plain"));
       const status = mustBe(200, await maps.delete("plain"));
       expect(status).toMatchObject({
@@ -34,7 +34,7 @@ export function deletionSentences(target: TargetOf): void {
       mustRefuse(await maps.delete("plain"), { status: 404, reason: "NotFound" });
     });
 
-    it("refuses to delete an object of another uid or version", async () => {
+    it("rejects the deletion of an object with another uid or version", async () => {
       const made = await maps.mustCreate(configMap("meant"));
       const { uid, resourceVersion } = metadataOf(made);
       mustBe(200, await maps.merge("meant", { data: { a: "1" } }));
@@ -46,7 +46,7 @@ export function deletionSentences(target: TargetOf): void {
       mustBe(200, await tryTo({ uid }));
     });
 
-    it("keeps an object with finalizers until the last one is taken away", async () => {
+    it("keeps an object with finalizers until the last one is removed", async () => {
       const finalizers = ["suite.example/last", "suite.example/first"];
       await maps.mustCreate({ ...configMap("final"), metadata: { name: "final", finalizers } });
       await maps.delete("final");
@@ -70,7 +70,7 @@ export function deletionSentences(target: TargetOf): void {
       expect(await isGone("finished")).toBe(true);
     });
 
-    it("gives a pod on a node its own grace, and names the deadline", async () => {
+    it("gives a pod on a node its own grace period, and sets its deadline", async () => {
       await ours.mustCreate(pod("graceful", { nodeName, graceSeconds: 600 }));
       const going = mustBe(200, await ours.delete("graceful"));
       expect(metadataOf(going).deletionGracePeriodSeconds).toBe(600);
@@ -80,7 +80,7 @@ export function deletionSentences(target: TargetOf): void {
       expect(await isGone("graceful")).toBe(true);
     });
 
-    it("lets a second deletion only hasten the first, counted from its beginning", async () => {
+    it("lets a second deletion only shorten the first, counted from its start", async () => {
       await ours.mustCreate(pod("hastened", { nodeName, graceSeconds: 600 }));
       const first = deadlineMs(mustBe(200, await ours.delete("hastened")));
       const longer = await ours.delete("hastened", { body: { gracePeriodSeconds: 900 } });
@@ -94,14 +94,14 @@ export function deletionSentences(target: TargetOf): void {
       await ours.delete("hastened", { query: { gracePeriodSeconds: "0" } });
     });
 
-    it("takes a first grace that is longer than the pod's own", async () => {
+    it("accepts a first grace period that is longer than the pod's own", async () => {
       await ours.mustCreate(pod("longer", { nodeName, graceSeconds: 10 }));
       const going = mustBe(200, await ours.delete("longer", { body: { gracePeriodSeconds: 700 } }));
       expect(metadataOf(going).deletionGracePeriodSeconds).toBe(700);
       await ours.delete("longer", { query: { gracePeriodSeconds: "0" } });
     });
 
-    it("refuses new objects in a namespace that is going", async () => {
+    it("rejects new objects in a terminating namespace", async () => {
       const name = `${target().namespace}-going`;
       const { api } = target();
       const body = { metadata: { name } };
@@ -126,7 +126,7 @@ export function deletionSentences(target: TargetOf): void {
       });
     });
 
-    it("keeps the name of a pod taken while the pod is going", async () => {
+    it("keeps a pod's name taken while the pod terminates", async () => {
       await ours.mustCreate(pod("taken", { nodeName, graceSeconds: 600 }));
       await ours.delete("taken");
       mustRefuse(await ours.create(pod("taken", { nodeName })), {

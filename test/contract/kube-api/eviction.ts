@@ -87,7 +87,7 @@ export function evictionSentences(target: TargetOf): void {
       );
     });
 
-    it("gives an evicted pod the grace that the eviction names", async () => {
+    it("gives an evicted pod the grace period of the eviction", async () => {
       await ours.mustCreate(pod("hurried", { nodeName, graceSeconds: 600 }));
       await makeRun(ours, "hurried");
       mustBe(201, await evict("hurried", { gracePeriodSeconds: 120 }));
@@ -95,11 +95,11 @@ export function evictionSentences(target: TargetOf): void {
       expect(metadataOf(going).deletionGracePeriodSeconds).toBe(120);
     });
 
-    it("answers NotFound for a pod that is gone", async () => {
+    it("returns NotFound for a pod that does not exist", async () => {
       mustRefuse(await evict("never-was"), { status: 404, reason: "NotFound" });
     });
 
-    it("refuses an Eviction of another name", async () => {
+    it("rejects an Eviction with another name", async () => {
       await ours.mustCreate(pod("misnamed", { nodeName }));
       const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "other" } };
       mustRefuse(await ours.post("misnamed/eviction", body), {
@@ -108,7 +108,7 @@ export function evictionSentences(target: TargetOf): void {
       });
     });
 
-    it("refuses to evict a pod of another uid with Conflict", async () => {
+    it("rejects the eviction of a pod with another uid with Conflict", async () => {
       await ours.mustCreate(pod("replaced", { nodeName }));
       await makeRun(ours, "replaced");
       mustRefuse(await evict("replaced", { preconditions: { uid: otherUid } }), {
@@ -118,7 +118,7 @@ export function evictionSentences(target: TargetOf): void {
       expect(metadataOf(await ours.mustGet("replaced")).deletionTimestamp).toBeUndefined();
     });
 
-    it("refuses beyond the budget: 429 with the budget's name, and no Retry-After", async () => {
+    it("rejects beyond the budget: 429 with the budget's name, and no Retry-After", async () => {
       const [name = ""] = await guarded("spent", { count: 2, minAvailable: 2 });
       const answer = await evict(name);
       const status = mustRefuse(answer, { status: 429, reason: "TooManyRequests" });
@@ -129,13 +129,13 @@ export function evictionSentences(target: TargetOf): void {
       expect(answer.retryAfterSeconds).toBeUndefined();
     });
 
-    it("takes each eviction off the budget at once", async () => {
+    it("counts each eviction against the budget at once", async () => {
       const [first = "", second = ""] = await guarded("counted", { count: 3, minAvailable: 2 });
       mustBe(201, await evict(first));
       mustRefuse(await evict(second), { status: 429, reason: "TooManyRequests" });
     });
 
-    it("checks the budget in a dry run and takes nothing off it", async () => {
+    it("checks the budget in a dry run, but does not count against it", async () => {
       const [first = "", second = ""] = await guarded("tried", { count: 3, minAvailable: 2 });
       mustBe(201, await evict(first, { dryRun: ["All"] }));
       mustBe(201, await evict(second, { dryRun: ["All"] }));
@@ -143,14 +143,14 @@ export function evictionSentences(target: TargetOf): void {
       expect(field(await budgets(target).mustGet("tried"), "status.disruptionsAllowed")).toBe(1);
     });
 
-    it("evicts a going pod again past its budget, and only hastens it", async () => {
+    it("evicts a terminating pod past its budget, which only shortens its grace", async () => {
       const [first = ""] = await guarded("again", { count: 2, minAvailable: 1 });
       mustBe(201, await evict(first));
       mustBe(201, await evict(first, { gracePeriodSeconds: 60 }));
       expect(metadataOf(await ours.mustGet(first)).deletionGracePeriodSeconds).toBe(60);
     });
 
-    it("evicts a pod that does not run yet past its budget", async () => {
+    it("evicts a pod that is not running yet past its budget", async () => {
       await guarded("starting", { count: 1, minAvailable: 1 });
       const labels = { app: "starting" };
       await ours.mustCreate(pod("starting-late", { nodeName, labels, graceSeconds: 600 }));
@@ -162,7 +162,7 @@ export function evictionSentences(target: TargetOf): void {
       ["too few are healthy", undefined, 1, 429],
       ["too few are healthy, which its policy ignores", "AlwaysAllow", 1, 201],
     ] as const)(
-      "judges a pod that is not ready where %s",
+      "decides on a pod that is not ready if %s",
       async (_what, policy, healthy, status) => {
         const app = `unready-${policy ?? "default"}-${healthy}`.toLowerCase();
         const count = healthy + 1;
@@ -171,7 +171,7 @@ export function evictionSentences(target: TargetOf): void {
       },
     );
 
-    it("cannot serve a pod with two budgets, and says so in a Status of code 500", async () => {
+    it("fails for a pod with two budgets, with a Status of code 500", async () => {
       const [name = ""] = await guarded("two", { count: 2, minAvailable: 1 });
       const spec = { minAvailable: 0, selector: { matchLabels: { app: "two" } } };
       await budgets(target).mustCreate({ metadata: { name: "two-more" }, spec });
@@ -183,7 +183,7 @@ export function evictionSentences(target: TargetOf): void {
       expect(metadataOf(await ours.mustGet(name)).deletionTimestamp).toBeUndefined();
     });
 
-    it("asks to come back where nobody has looked at the budget yet", async () => {
+    it("asks for a retry if the budget has not been observed yet", async () => {
       const gap = target().gaps.UnobservedBudget;
       if (gap !== undefined) return expectDeclared(gap);
       const [name = ""] = await guarded("unseen", { count: 2, minAvailable: 0 });

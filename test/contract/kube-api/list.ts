@@ -36,7 +36,7 @@ export function listSentences(target: TargetOf): void {
       return (list.items as unknown[]).map((item) => field(item, "metadata.name"));
     }
 
-    it("carries the version at which it was true", async () => {
+    it("returns the resourceVersion of the list", async () => {
       const list = mustBe(200, await maps.get("", { labelSelector: ours }));
       expect(list).toMatchObject({ apiVersion: "v1", kind: "ConfigMapList" });
       expect(Number(field(list, "metadata.resourceVersion"))).toBeGreaterThan(0);
@@ -67,14 +67,14 @@ export function listSentences(target: TargetOf): void {
       expect(await select("spec.nodeName=list-n1,status.phase=Running")).toEqual([]);
     });
 
-    it("refuses a field that cannot be selected by", async () => {
+    it("rejects a field selector that is not supported", async () => {
       mustRefuse(await pods(target).get("", { fieldSelector: "spec.priority=1" }), {
         status: 400,
         reason: "BadRequest",
       });
     });
 
-    it("gives a long list in pages of one version", async () => {
+    it("returns a long list in pages of one version", async () => {
       const query = { labelSelector: ours, limit: "2" };
       const first = mustBe(200, await maps.get("", query));
       const token = String(field(first, "metadata.continue"));
@@ -91,7 +91,7 @@ export function listSentences(target: TargetOf): void {
       expect(field(second, "metadata.continue") ?? "").toBe("");
     });
 
-    it("deletes what a selector chooses", async () => {
+    it("deletes the objects that a selector matches", async () => {
       for (const name of ["many-1", "many-2"]) {
         await maps.mustCreate({ ...configMap(name), metadata: { name, labels: { many: "yes" } } });
       }

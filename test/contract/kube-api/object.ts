@@ -18,7 +18,7 @@ export function objectSentences(target: TargetOf): void {
   describe("objects", () => {
     const maps = configMaps(target);
 
-    it("gives a new object its system fields", async () => {
+    it("sets the system fields of a new object", async () => {
       const made = await maps.mustCreate(configMap("born", { a: "1" }));
       expect(made).toMatchObject({ apiVersion: "v1", kind: "ConfigMap", data: { a: "1" } });
       const metadata = metadataOf(made);
@@ -29,12 +29,12 @@ export function objectSentences(target: TargetOf): void {
       expect(await maps.mustGet("born")).toEqual(made);
     });
 
-    it("makes a name from generateName with five letters more", async () => {
+    it("generates a name from generateName and five more characters", async () => {
       const made = await maps.mustCreate({ metadata: { generateName: "made-" } });
       expect(metadataOf(made).name).toMatch(/^made-[a-z0-9]{5}$/);
     });
 
-    it("refuses a second object of one name with AlreadyExists", async () => {
+    it("rejects a second object of the same name with AlreadyExists", async () => {
       await maps.mustCreate(configMap("twice"));
       const status = mustRefuse(await maps.create(configMap("twice")), {
         status: 409,
@@ -46,7 +46,7 @@ export function objectSentences(target: TargetOf): void {
       });
     });
 
-    it("answers NotFound for an object that is not there", async () => {
+    it("returns NotFound for an object that does not exist", async () => {
       const status = mustRefuse(await maps.get("nobody"), { status: 404, reason: "NotFound" });
       expect(status).toMatchObject({
         message: 'configmaps "nobody" not found',
@@ -58,18 +58,18 @@ export function objectSentences(target: TargetOf): void {
       "/apis/nowhere.example/v1/things",
       "/apis/policy/v1beta1/poddisruptionbudgets",
       "/api/v1/things",
-    ])("answers 404 for %s, which nobody serves", async (path) => {
+    ])("returns 404 for %s, which is not served", async (path) => {
       expect(await target().api.send({ method: "GET", path })).toMatchObject({ status: 404 });
     });
 
-    it("refuses an object in a namespace that is not there", async () => {
+    it("rejects an object in a namespace that does not exist", async () => {
       const path = "/api/v1/namespaces/no-such-namespace/configmaps";
       const answer = await target().api.send({ method: "POST", path, body: configMap("lost") });
       const status = mustRefuse(answer, { status: 404, reason: "NotFound" });
       expect(status.message).toBe('namespaces "no-such-namespace" not found');
     });
 
-    it("refuses a name that is no DNS name as Invalid", async () => {
+    it("rejects a name that is not a DNS name as Invalid", async () => {
       const status = mustRefuse(await maps.create(configMap("Not_A_Name")), {
         status: 422,
         reason: "Invalid",
@@ -77,7 +77,7 @@ export function objectSentences(target: TargetOf): void {
       expect(field(status, "details.causes.0.field")).toBe("metadata.name");
     });
 
-    it("does not store what is only a dry run", async () => {
+    it("does not store a dry run", async () => {
       mustBe(201, await maps.create(configMap("dry"), { dryRun: "All" }));
       mustRefuse(await maps.get("dry"), { status: 404, reason: "NotFound" });
     });
@@ -91,7 +91,7 @@ export function objectSentences(target: TargetOf): void {
       expect(versions[2]).toBe(versions[1]);
     });
 
-    it("refuses a PUT from an old read with Conflict", async () => {
+    it("rejects a PUT from an old read with Conflict", async () => {
       const read = await maps.mustCreate(configMap("stale", { a: "1" }));
       mustBe(200, await maps.merge("stale", { data: { a: "2" } }));
       const status = mustRefuse(await maps.put("stale", { ...read, data: { a: "3" } }), {
@@ -101,7 +101,7 @@ export function objectSentences(target: TargetOf): void {
       expect(status.message).toContain("the object has been modified");
     });
 
-    it("refuses a PUT that means another uid with Conflict", async () => {
+    it("rejects a PUT with another uid with Conflict", async () => {
       await maps.mustCreate(configMap("other-uid"));
       const body = {
         ...configMap("other-uid"),
@@ -110,7 +110,7 @@ export function objectSentences(target: TargetOf): void {
       mustRefuse(await maps.put("other-uid", body), { status: 409, reason: "Conflict" });
     });
 
-    it("refuses a PUT under another name as a bad request", async () => {
+    it("rejects a PUT with another name as a bad request", async () => {
       await maps.mustCreate(configMap("named"));
       mustRefuse(await maps.put("named", configMap("renamed")), {
         status: 400,
@@ -118,7 +118,7 @@ export function objectSentences(target: TargetOf): void {
       });
     });
 
-    it("takes a Lease back only from those who read its newest version", async () => {
+    it("updates a Lease only from its newest version", async () => {
       const lease = leases(target);
       const body = {
         apiVersion: "coordination.k8s.io/v1",
@@ -147,7 +147,7 @@ export function objectSentences(target: TargetOf): void {
       mustBe(200, await nodes(target).delete(name));
     });
 
-    it("answers a review of one's own rights", async () => {
+    it("answers a SelfSubjectAccessReview", async () => {
       const body = {
         apiVersion: "authorization.k8s.io/v1",
         kind: "SelfSubjectAccessReview",
@@ -158,12 +158,12 @@ export function objectSentences(target: TargetOf): void {
       expect(field(review, "status.allowed")).toBe(true);
     });
 
-    it("tells its version", async () => {
+    it("reports its version", async () => {
       const version = mustBe(200, await target().api.send({ method: "GET", path: "/version" }));
       expect(version.gitVersion).toMatch(/^v1\.\d+\.\d+/);
     });
 
-    it("stores an Event once and shows it under both of its groups", async () => {
+    it("stores an Event once and shows it under both API groups", async () => {
       const { api, namespace } = target();
       const regarding = { kind: "Pod", name: "p", namespace, uid: "u-1" };
       const body = {
@@ -191,7 +191,7 @@ export function objectSentences(target: TargetOf): void {
       ]);
     });
 
-    it("fills in what a pod leaves open", async () => {
+    it("fills in a pod's defaults", async () => {
       const made = await pods(target).mustCreate({
         metadata: { name: "defaults" },
         spec: { schedulerName: "nobody", containers: [{ name: "main", image: "pause" }] },
@@ -208,7 +208,7 @@ export function objectSentences(target: TargetOf): void {
       ]);
     });
 
-    it("scales a workload by its scale, which leaves a wanted zero out", async () => {
+    it("scales a workload through its scale subresource, whose spec omits zero", async () => {
       const sets = new Dialog(
         target,
         ({ namespace }) => `/apis/apps/v1/namespaces/${namespace}/replicasets`,
@@ -231,7 +231,7 @@ export function objectSentences(target: TargetOf): void {
       mustBe(200, await sets.delete("scaled"));
     });
 
-    it("resolves a pod's priority class, and refuses one that is not there", async () => {
+    it("resolves a pod's priority class, and rejects one that does not exist", async () => {
       const named = (name: string, priorityClassName: string): object => ({
         metadata: { name },
         spec: {

@@ -46,7 +46,7 @@ export function patchSentences(target: TargetOf): void {
       ["a test that fails", [{ op: "test", path: "/data/a", value: "other" }]],
       ["a removal of what is not there", [{ op: "remove", path: "/data/nothing" }]],
       ["a place that is not there", [{ op: "add", path: "/nowhere/deep", value: "1" }]],
-    ])("refuses a JSON patch with %s as Invalid, and changes nothing", async (what, operations) => {
+    ])("rejects a JSON patch with %s as Invalid, and changes nothing", async (what, operations) => {
       const name = `json-${what.replaceAll(" ", "-")}`;
       const before = await maps.mustCreate(configMap(name, { a: "1" }));
       const body = [{ op: "add", path: "/data/new", value: "x" }, ...operations];
@@ -54,13 +54,13 @@ export function patchSentences(target: TargetOf): void {
       expect(await maps.mustGet(name)).toEqual(before);
     });
 
-    it("takes away by a merge patch what it names as null", async () => {
+    it("removes the fields that a merge patch sets to null", async () => {
       await maps.mustCreate(configMap("merged", { a: "1", b: "2" }));
       const after = mustBe(200, await maps.merge("merged", { data: { a: null, c: "3" } }));
       expect(after.data).toEqual({ b: "2", c: "3" });
     });
 
-    it("refuses a merge patch that names an old version with Conflict", async () => {
+    it("rejects a merge patch with an old version with Conflict", async () => {
       const read = await maps.mustCreate(configMap("fenced", { a: "1" }));
       const { resourceVersion } = metadataOf(read);
       mustBe(200, await maps.merge("fenced", { metadata: { resourceVersion }, data: { a: "2" } }));
@@ -68,7 +68,7 @@ export function patchSentences(target: TargetOf): void {
       mustRefuse(late, { status: 409, reason: "Conflict" });
     });
 
-    it("replaces a Node's taints whole, and marks it in the same patch", async () => {
+    it("replaces all taints of a Node, and cordons it in the same patch", async () => {
       const taint = (key: string): object => ({ key, effect: "NoSchedule" });
       const set = async (...keys: string[]): Promise<unknown> => {
         const body = { spec: { unschedulable: true, taints: keys.map(taint) } };
@@ -100,7 +100,7 @@ export function patchSentences(target: TargetOf): void {
       ]);
     });
 
-    it("leaves the status alone where the object is written, and the reverse", async () => {
+    it("ignores the status in a write of the object, and the reverse", async () => {
       await pods(target).mustCreate(pod("halves"));
       const both = { metadata: { labels: { half: "spec" } }, status: { phase: "Failed" } };
       const first = mustBe(200, await pods(target).merge("halves", both));
@@ -112,7 +112,7 @@ export function patchSentences(target: TargetOf): void {
       expect(field(second, "status.message")).toBe("waits");
     });
 
-    it("creates by server-side apply what is not there, and merges into what is", async () => {
+    it("creates a missing object by server-side apply, and merges into others", async () => {
       const query = { fieldManager: "suite", force: "true" };
       const send = (data: object): Promise<unknown> =>
         maps
@@ -125,7 +125,7 @@ export function patchSentences(target: TargetOf): void {
       expect(field(await send({ a: "1", b: "2" }), "data")).toEqual({ a: "1", b: "2" });
     });
 
-    it("refuses server-side apply by nobody", async () => {
+    it("rejects server-side apply without a field manager", async () => {
       const body = configMap("unmanaged");
       mustRefuse(await maps.patch("unmanaged", { type: apply, body }), {
         status: 422,
@@ -133,7 +133,7 @@ export function patchSentences(target: TargetOf): void {
       });
     });
 
-    it("tells two appliers of one field of their conflict", async () => {
+    it("reports a conflict between two appliers of one field", async () => {
       const gap = target().gaps.FieldOwners;
       if (gap !== undefined) return expectDeclared(gap);
       const send = (manager: string, a: string): ReturnType<typeof maps.patch> =>
@@ -146,7 +146,7 @@ export function patchSentences(target: TargetOf): void {
       mustRefuse(await send("two", "2"), { status: 409, reason: "Conflict" });
     });
 
-    it("refuses to patch what is not there", async () => {
+    it("rejects a patch of an object that does not exist", async () => {
       mustRefuse(await maps.merge("nobody", { data: {} }), { status: 404, reason: "NotFound" });
     });
   });

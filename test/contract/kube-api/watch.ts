@@ -50,7 +50,7 @@ export function watchSentences(target: TargetOf): void {
       return { ...configMap(name), metadata: { name, labels: { watched } } };
     }
 
-    it("tells what happened since a version, in order, also what happened before it began", async () => {
+    it("sends the events since a version in order, even from before it started", async () => {
       const resourceVersion = await versionNow();
       await maps.mustCreate(labelled("told", "a"));
       await maps.merge("told", { data: { a: "1" } });
@@ -64,7 +64,7 @@ export function watchSentences(target: TargetOf): void {
       expect(new Set(versions).size).toBe(3);
     });
 
-    it("carries whole objects with their kind", async () => {
+    it("sends whole objects with their kind", async () => {
       const resourceVersion = await versionNow();
       const made = await maps.mustCreate(labelled("whole", "b"));
       const [event] = await events({ resourceVersion, labelSelector: "watched=b" }, { count: 1 });
@@ -72,14 +72,14 @@ export function watchSentences(target: TargetOf): void {
       expect(event?.object).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
     });
 
-    it("begins with what is there where no version is named", async () => {
+    it("starts with the existing objects if no version is given", async () => {
       await maps.mustCreate(labelled("there-1", "c"));
       await maps.mustCreate(labelled("there-2", "c"));
       const seen = await events({ labelSelector: "watched=c" }, { count: 2 });
       expect(told(seen).toSorted()).toEqual(["ADDED there-1", "ADDED there-2"]);
     });
 
-    it("tells of an object that comes into the selection as ADDED and of one that leaves as DELETED", async () => {
+    it("sends ADDED for an object that enters the selection, DELETED for a leaver", async () => {
       await maps.mustCreate(labelled("mover", "elsewhere"));
       const resourceVersion = await versionNow();
       const move = (watched: string): Promise<unknown> =>
@@ -113,7 +113,7 @@ export function watchSentences(target: TargetOf): void {
       expect(told(seen)).toEqual(["ADDED watched-here"]);
     });
 
-    it("tells the steps of a pod's deletion: MODIFIED with a deadline, DELETED at the end", async () => {
+    it("sends a pod's deletion as MODIFIED with a deadline, and DELETED at the end", async () => {
       const ours = pods(target);
       await ours.mustCreate(pod("leaver", { nodeName: "watch-leave", graceSeconds: 600 }));
       const resourceVersion = await versionNow();
@@ -133,7 +133,7 @@ export function watchSentences(target: TargetOf): void {
       expect(seen.at(-1)?.type).toBe("DELETED");
     });
 
-    it("sends the present state with a mark at its end, where it is asked to", async () => {
+    it("sends the initial state and a bookmark at its end on request", async () => {
       await maps.mustCreate(labelled("initial", "e"));
       const seen = await events(
         {
@@ -151,7 +151,7 @@ export function watchSentences(target: TargetOf): void {
       });
     });
 
-    it("ends when the caller hangs up", async () => {
+    it("ends when the caller aborts", async () => {
       const abort = new AbortController();
       const resourceVersion = await versionNow();
       const watch = target().api.watch({
@@ -168,7 +168,7 @@ export function watchSentences(target: TargetOf): void {
       expect(seen).toEqual([]);
     });
 
-    it("answers a version that is too old with an ERROR of 410 and ends", async () => {
+    it("sends an ERROR of 410 for a version that is too old, and ends", async () => {
       const { gaps, compactHistory } = target();
       if (gaps.Compaction !== undefined) return expectDeclared(gaps.Compaction);
       const resourceVersion = await versionNow();
@@ -182,7 +182,7 @@ export function watchSentences(target: TargetOf): void {
       expect(seen).toMatchObject([{ type: "ERROR", object: { kind: "Status", code: 410 } }]);
     });
 
-    it("yields a refusal as one ERROR event", async () => {
+    it("sends a rejected request as one ERROR event", async () => {
       const [event] = await events({}, { count: 1, path: "/apis/nowhere.example/v1/things" });
       expect(event?.type).toBe("ERROR");
     });
