@@ -22,14 +22,14 @@ const services: Readonly<Record<string, string>> = {
   "client-sns": "sns",
   "client-sqs": "sqs",
 };
-/** Calls whose right has another name than they have. */
+/** Calls whose permission has another name. */
 const rights: Readonly<Record<string, string>> = {
   "lambda:Invoke": "lambda:InvokeFunction",
   "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
   "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
 };
 
-/** Every call that the code can make: the commands of AWS' clients that it imports. */
+/** Every call that the code can make: the commands of the AWS SDK that it imports. */
 function calls(): readonly string[] {
   const files = readdirSync("src/cloud/aws", { recursive: true, encoding: "utf8" });
   const found = files
@@ -48,16 +48,16 @@ function calls(): readonly string[] {
 }
 
 const granted = awsPermissions.map(({ action }) => action).sort();
-/** Where Lambda itself writes the log of a function. */
+/** With these, Lambda itself writes a function's log. */
 const ofLambda = ["logs:CreateLogStream", "logs:PutLogEvents"];
-/** The doctor asks with the rights of whoever calls it (docs/doctor.md). */
+/** The doctor calls it with the rights of its caller (docs/doctor.md). */
 const ofDoctor = "sqs:GetQueueAttributes";
 
-it("the permissions of the controller are the calls that the code can make, and no others", () => {
+it("the controller's permissions are exactly the calls that the code can make", () => {
   expect(granted).toEqual(calls().filter((one) => one !== ofDoctor));
 });
 
-it("deploy/aws takes the partition of every ARN from where it is deployed", () => {
+it("deploy/aws takes the partition of every ARN from the place of deployment", () => {
   const files = readdirSync("deploy/aws", { recursive: true, encoding: "utf8" });
   const code = files.filter((name) => /\.(tf|ya?ml)$/.test(name));
   const arns = code.flatMap((name) => {
@@ -69,7 +69,7 @@ it("deploy/aws takes the partition of every ARN from where it is deployed", () =
   expect([...new Set(arns)].sort()).toEqual(["${AWS::Partition}", "${local.partition}"]);
 });
 
-/** `terraform fmt` asks nobody and reads no settings. */
+/** `terraform fmt` sends no requests and reads no settings. */
 function format(program: string, ...args: readonly string[]) {
   const env = { ...process.env, TF_CLI_CONFIG_FILE: "/dev/null", CHECKPOINT_DISABLE: "1" };
   return spawnSync(program, args, { env, encoding: "utf8" });
@@ -80,7 +80,7 @@ const formatter = ["tofu", "terraform"].find((one) => format(one, "version").sta
 describe("deploy/aws/terraform", async () => {
   const resources = await readTerraform();
 
-  it.skipIf(formatter === undefined)("is formatted as its own program does it", () => {
+  it.skipIf(formatter === undefined)("is formatted as by terraform fmt", () => {
     const args = ["fmt", "-check", "-diff", "-recursive", "deploy/aws/terraform"];
     const { status, stdout } = format(formatter ?? "", ...args);
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
@@ -98,7 +98,7 @@ describe("deploy/aws/terraform", async () => {
   const ofModule = new Set(["count", "for_each", "depends_on"]);
 
   it.each([...resources].filter(([name]) => name.startsWith("aws_")))(
-    "gives %s arguments that the provider knows",
+    "gives %s only arguments that the provider knows",
     (name, block) => {
       const type = name.split(".")[0] as keyof typeof known;
       const names = Object.keys(block).filter((one) => !ofModule.has(one));
@@ -124,18 +124,18 @@ describe("deploy/aws/cloudformation", () => {
   it.each([
     ["MachineRule", machineEvents],
     ["HealthRule", healthEvents],
-  ])("lets through by %s what `setup aws` does", (name, pattern) => {
+  ])("has the event pattern of `setup aws` in %s", (name, pattern) => {
     expect(propertiesOf(name).EventPattern).toEqual(JSON.parse(pattern));
   });
 });
 
-/** What the module is told, and by which parameters the template is. */
+/** The module's variables, and the corresponding parameters of the template. */
 const twins: Readonly<Record<string, readonly string[]>> = {
   cluster_name: ["ClusterName"],
   name: ["Name"],
   namespace: ["Namespace"],
   service_account: ["ServiceAccount"],
-  // A template knows no issuer: without Pod Identity it leaves the role to others.
+  // A template knows no OIDC issuer: without Pod Identity it leaves the role to others.
   identity: ["Associate"],
   responder_zip: ["ResponderBucket", "ResponderKey"],
   responder_actions: ["ResponderActions"],
@@ -148,13 +148,13 @@ interface LambdaFunction {
   readonly Properties: { readonly Environment: { readonly Variables: Block } };
 }
 
-/** What CloudFormation does by itself, or has other ways for. */
+/** Variables for what CloudFormation does itself, or in other ways. */
 const ofTerraform = ["alarm_emails", "oidc_provider_arn", "policies", "release_chart", "tags"];
 
 describe("deploy/aws/terraform and deploy/aws/cloudformation", () => {
   const { Parameters, Resources } = readTemplate();
 
-  it("are told the same", async () => {
+  it("have the same settings", async () => {
     expect(await terraformVariables()).toEqual([...Object.keys(twins), ...ofTerraform].sort());
     expect(Object.keys(Parameters).sort()).toEqual(Object.values(twins).flat().sort());
   });
