@@ -34,7 +34,7 @@ function anyRun(seed: number): DecideRun {
 }
 
 it.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
-  "a fleet that leaves as it is decided keeps windows and deadlines, and no node is moved about: seed %i",
+  "a fleet that follows the decisions keeps windows and deadlines and is seldom moved: seed %i",
   (seed) => {
     const run = anyRun(seed);
     run.until(plus(run.now, hours(48)));
@@ -43,7 +43,7 @@ it.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
       const { deadlineAt = begunAt, status } = departure;
       const open = allowedSpans(run.policy.windows, begunAt, plus(begunAt, seconds(1))).length > 0;
       expect(reason === "DeadlineForces" ? begunAt >= deadlineAt : open, departure.name).toBe(true);
-      // What a budget has held past its time has the reserve of 30 minutes, and no more.
+      // A departure that a budget delayed may use the reserve of 30 minutes, and no more.
       const wasHeld = status.timeline.some(({ result }) => result.includes("budget is used up"));
       const endAt = plus(deadlineAt, wasHeld ? minutes(32) : minutes(2));
       expect(begunAt, departure.name).toBeLessThanOrEqual(endAt);

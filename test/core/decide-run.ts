@@ -16,7 +16,7 @@ export interface Begun {
 export interface RunOptions {
   readonly policy: Policy;
   readonly startAt: Instant;
-  /** Ages of the first nodes. */
+  /** Ages of the initial nodes. */
   readonly agesMs: readonly number[];
   /** From the start of a departure to its end. */
   readonly drainMs: () => number;
@@ -24,7 +24,7 @@ export interface RunOptions {
   readonly replaces: boolean;
 }
 
-/** A fleet whose nodes leave as core decides, in virtual time; everything else stands still. */
+/** A fleet whose nodes leave as core decides, in virtual time; nothing else changes. */
 export class DecideRun {
   now: Instant;
   policy: Policy;
@@ -33,7 +33,7 @@ export class DecideRun {
   departures: readonly Departure[] = [];
   readonly moves: { readonly node: string; readonly at: Instant }[] = [];
   readonly begun: Begun[] = [];
-  /** The most nodes that were out at once. */
+  /** The largest number of nodes that were out at once. */
   mostOut = 0;
   readonly #options: RunOptions;
   readonly #ends: { readonly uid: string; readonly at: Instant }[] = [];
@@ -46,12 +46,12 @@ export class DecideRun {
     for (const age of options.agesMs) this.#bear(age);
   }
 
-  /** Looks again and again until then; the last look is at that instant or just before it. */
+  /** Steps until then; the last step is at that instant or just before it. */
   until(at: Instant): void {
     while (this.now < at) this.step(at);
   }
 
-  /** Nobody leads: nothing is decided, and no drain goes on. */
+  /** No replica leads: nothing is decided, and no drain progresses. */
   nobodyLeads(forMs: number): void {
     this.now = instant(this.now + forMs);
     for (const [place, end] of this.#ends.entries()) {
@@ -59,7 +59,7 @@ export class DecideRun {
     }
   }
 
-  /** One look and what follows from it; then on to the next instant at which something is to do. */
+  /** Makes one decision pass and applies it, then advances to the next instant with work to do. */
   step(atMost = instant(Number.MAX_SAFE_INTEGER)): void {
     for (const { uid } of this.#ends.filter((end) => end.at <= this.now)) this.#end(uid);
     const { nodes, policy, departures, gateAnswers } = this;
@@ -73,7 +73,7 @@ export class DecideRun {
     const next = Math.min(
       verdict.askAgainAt ?? Number.POSITIVE_INFINITY,
       ...this.#ends.map((end) => end.at),
-      // What it has written itself makes the controller look again.
+      // The controller's own writes trigger another pass.
       ...(acted ? [plus(this.now, seconds(1))] : []),
       atMost,
     );
@@ -105,7 +105,7 @@ export class DecideRun {
     this.mostOut = Math.max(this.mostOut, this.#ends.length);
   }
 
-  /** The node has left, and a new one comes in its place. */
+  /** The node leaves, and a new one replaces it. */
   #end(uid: string): void {
     this.#ends.splice(
       this.#ends.findIndex((end) => end.uid === uid),

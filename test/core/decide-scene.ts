@@ -63,7 +63,7 @@ export function decided(snapshot: Snapshot, at: Instant = now): readonly Decisio
   return decide(snapshot, at).decisions;
 }
 
-/** Each decision in short: what, and why. */
+/** Each decision in short: its kind, its event and its reason. */
 export function inShort(snapshot: Snapshot, at?: Instant): readonly string[] {
   return decided(snapshot, at).map((one) => {
     const event = "event" in one ? ` ${one.event}` : "";

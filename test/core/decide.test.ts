@@ -6,7 +6,7 @@ import { decided, departure, inShort, node, now, spot, world } from "./decide-sc
 import { daily } from "./fleet-builder.ts";
 
 describe("a node without a departure", () => {
-  it("is scheduled under the name that the contract pins", () => {
+  it("is scheduled with the name that the contract fixes", () => {
     const [only] = decided(world());
     expect(only).toMatchObject({
       kind: "Schedule",
@@ -38,16 +38,16 @@ describe("a node without a departure", () => {
       world({ policies: [{ ...spot, paused: true }] }),
       "Leave: PolicyPaused",
     ],
-  ])("that %s is left alone, and the reason is said", (_, snapshot, said) => {
+  ])("that %s is left alone, with the reason", (_, snapshot, said) => {
     expect(inShort(snapshot)).toEqual([said]);
   });
 
-  it("but with our mark is cleared as an orphan", () => {
+  it("that still has Lastcall's mark is cleared as an orphan", () => {
     const marked = node({ annotations: { "lastcall.dev/departure": "n1-01234567" } });
     expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearOrphan: OrphanedCordon"]);
   });
 
-  it("after one that was rolled back gets the next name, and ten minutes of rest", () => {
+  it("is scheduled under the next name after a rollback, at least ten minutes later", () => {
     const endedAt = plus(now, minutes(-1));
     const status = { phase: "Ended", outcome: "RolledBack", endedAt, timeline: [] } as const;
     const old = node({ createdAt: plus(now, hours(-23)) });
@@ -57,7 +57,7 @@ describe("a node without a departure", () => {
     expect(only.order.departAt).toBeGreaterThanOrEqual(plus(endedAt, minutes(10)));
   });
 
-  it("never takes a name that is there, also where the records before it are forgotten", () => {
+  it("gets no name that is in use, even if earlier records are gone", () => {
     const ended = { phase: "Ended", endedAt: plus(now, hours(-1)), timeline: [] } as const;
     const second = departure({ name: "n1-01234567-2", status: ended });
     const third = departure({ name: "n1-01234567-3", uid: "d3", status: ended });
@@ -73,12 +73,12 @@ describe("a node without a departure", () => {
   });
 });
 
-describe("a planned departure whose time has come", () => {
-  it("begins", () => {
+describe("a planned departure that is due", () => {
+  it("starts", () => {
     expect(inShort(world({ departures: [departure()] }))).toContain("Begin Due: Spaced");
   });
 
-  it("begins alone: the next of its policy waits for the next look", () => {
+  it("starts alone: the next of its policy waits for the next pass", () => {
     const nodes = [
       node(),
       node({ name: "n2", uid: "fedcba9876543210", providerID: "gce://p/z/n2" }),
@@ -124,7 +124,7 @@ describe("a planned departure whose time has come", () => {
     expect(inShort(world({ departures: [departure()], ...more }))).toContain(said);
   });
 
-  it("is forced past a freeze by its deadline, and says so", () => {
+  it("is started at its deadline despite a freeze, with the reason DeadlineForces", () => {
     const frozen = { ...spot, gates: { freezeUntil: plus(now, hours(1)), blockingPods: [] } };
     const due = departure({ departAt: plus(now, minutes(-1)), deadlineAt: now });
     const old = node({ createdAt: plus(now, minutes(-(23 * 60 + 30))) });
@@ -140,7 +140,7 @@ describe("a planned departure whose time has come", () => {
   });
 });
 
-describe("a hold", () => {
+describe("a held departure", () => {
   const until = plus(now, hours(2));
   const frozen = (end: Instant): Snapshot["policies"] => [
     { ...spot, gates: { freezeUntil: end, blockingPods: [] } },
@@ -177,20 +177,20 @@ describe("a hold", () => {
       "n1 waits, because its Departure has spec.hold set.",
       undefined,
     ],
-  ])("of %s says when it ends, where that is known", (_, more, sentence, end) => {
+  ])("because of %s says when the hold ends, if that is known", (_, more, sentence, end) => {
     const verdict = decide(world({ departures: [due], ...more }), now);
     const [held] = verdict.decisions.filter((one) => one.kind === "Note");
     expect([held?.explain, held?.until]).toEqual([sentence, end]);
     expect(verdict.askAgainAt).toBe(plus(now, minutes(1)));
   });
 
-  it("that is over within the minute is looked at as it ends", () => {
+  it("is checked at the end of a hold that ends within the minute", () => {
     const end = plus(now, seconds(10));
     const verdict = decide(world({ departures: [due], policies: frozen(end) }), now);
     expect(verdict.askAgainAt).toBe(end);
   });
 
-  it("of a window that has shut says when the next opens, and nothing where none does", () => {
+  it("outside its window says when the next one opens, if there is one", () => {
     // The next window opens after the deadline, which is at 13:30.
     const old = node({ createdAt: plus(now, hours(-22)) });
     const policies = windowed("14:00-15:00");
@@ -209,7 +209,7 @@ describe("a hold", () => {
     ]);
   });
 
-  it("whose end is moved is said anew, once", () => {
+  it("is noted again once if the end of the hold moves", () => {
     const message = "n1 waits until the freeze ends at 2026-11-20T13:00:00.000Z.";
     const status = { phase: "Held", reason: "Frozen", message, timeline: [] } as const;
     const held = departure({ departAt: plus(now, seconds(-30)), status });
@@ -222,7 +222,7 @@ describe("a hold", () => {
   });
 });
 
-describe("a departure that has not begun", () => {
+describe("a departure that has not started", () => {
   it.each([
     ["whose node is gone", { nodes: [] }, "Note NodeGone: NodeGone"],
     [
@@ -245,7 +245,7 @@ describe("a departure whose policy", () => {
   const draining = { phase: "Draining", startedAt: now, timeline: [] } as const;
   const odd = { name: "spot", problem: "spec.windows", weight: 0 };
 
-  it("cannot be read any more is not carried on by another's rules, unless the cloud takes it", () => {
+  it("cannot be read only continues on a notice, and never under another policy", () => {
     const going = departure({ status: draining });
     const unread = { policies: [], badPolicies: [odd] };
     expect(inShort(world({ departures: [going], ...unread }))).toContain("Leave: PolicyInvalid");
@@ -254,13 +254,13 @@ describe("a departure whose policy", () => {
     expect(inShort(world({ departures: [noticed], ...unread }))).toContain("Continue: Started");
   });
 
-  it("cannot be read stays where it is, under that policy", () => {
+  it("cannot be read keeps its instant, under that policy", () => {
     const unread = { policies: [{ ...spot, name: "light", weight: -1 }], badPolicies: [odd] };
     const [only] = decided(world({ departures: [departure()], ...unread }));
     expect(only).toMatchObject({ kind: "Note", event: "Blocked", reason: "PolicyInvalid" });
   });
 
-  it("is a heavier one now follows that, before it begins", () => {
+  it("changes to a heavier one moves to that policy before it starts", () => {
     const heavy = { ...spot, name: "heavy", weight: 1 };
     const due = departure({ departAt: plus(now, seconds(-1)) });
     const decisions = decided(world({ departures: [due], policies: [spot, heavy] }));
@@ -271,8 +271,8 @@ describe("a departure whose policy", () => {
   });
 });
 
-describe("the instant to ask again", () => {
-  it("is the next planned one", () => {
+describe("the instant of the next pass", () => {
+  it("is that of the next planned departure", () => {
     const later = plus(now, hours(2));
     const planned = departure({ departAt: later });
     const { askAgainAt, decisions } = decide(world({ departures: [planned] }), now);
@@ -281,9 +281,9 @@ describe("the instant to ask again", () => {
   });
 });
 
-describe("a departure that no window lets go in time", () => {
+describe("a departure that no window allows before its deadline", () => {
   it.each([0, 50, 70_000])(
-    "is forced %i ms after its deadline, however late the look",
+    "is forced %i ms after its deadline, however late the pass is",
     (lateMs) => {
       const policies = [{ ...spot, windows: [daily("20:00-21:00")] }];
       const deadlineAt = plus(now, minutes(30));
@@ -298,8 +298,8 @@ describe("a departure that no window lets go in time", () => {
   );
 });
 
-describe("a departure at the last instant of a window", () => {
-  // Nobody can act within the millisecond in which the window is open still.
+describe("a departure planned for the last instant of a window", () => {
+  // Nothing can act within the last millisecond that the window is open.
   const endAt = plus(now, hours(6));
   const lastAt = instant(endAt - 1);
   const window = { ...daily("00:00-18:00"), name: "day" };
@@ -308,22 +308,22 @@ describe("a departure at the last instant of a window", () => {
   const last = departure({ departAt: lastAt, deadlineAt: plus(now, minutes(11 * 60 + 30)) });
   const snapshot = world({ policies, nodes: [old], departures: [last] });
 
-  it("begins seconds before, while the window is open for certain", () => {
+  it("starts seconds earlier, while the window is certainly open", () => {
     const early = plus(endAt, seconds(-5));
     expect(inShort(snapshot, instant(early - 1))).toEqual([]);
     expect(decide(snapshot, instant(early - 1)).askAgainAt).toBe(early);
     expect(inShort(snapshot, early)).toEqual(["Begin Due: Spaced"]);
   });
 
-  it("that was missed is planned anew, and not held until its deadline", () => {
+  it("is planned again if it was missed, instead of being held until its deadline", () => {
     const policiesAgain = [{ ...spot, windows: [window, daily("20:00-21:00")] }];
     const missed = world({ policies: policiesAgain, nodes: [old], departures: [last] });
     const [move] = decided(missed, endAt);
-    // 12:00 + 8 h is when the next window opens, 21:00 when it shuts, 23:30 the deadline.
+    // The next window opens at 12:00 + 8 h and closes at 21:00; the deadline is at 23:30.
     expect(move).toMatchObject({ kind: "Move", departAt: instant(plus(now, hours(9)) - 1) });
   });
 
-  it("without a window begins at its instant and no earlier", () => {
+  it("starts no earlier than its instant if the policy has no window", () => {
     const anyHour = world({ nodes: [old], departures: [last] });
     expect(inShort(anyHour, instant(lastAt - 1))).toEqual([]);
   });

@@ -4,7 +4,7 @@ import type { Policy, Window } from "../../src/core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../../src/core/policy/release-answer.ts";
 import { hours, type Instant, millis, minutes, parseInstant } from "../../src/core/time/time.ts";
 
-/** Builders with plain defaults, so that a test says only what it is about. */
+/** Builders with plain defaults, so that a test states only what it is about. */
 
 export function at(text: string): Instant {
   const found = parseInstant(text);
@@ -62,7 +62,7 @@ export function inZone(zone: string): Pick<NodeFacts, "labels"> {
   return { labels: { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone } };
 }
 
-/** Of every machine it is known that it could be released. */
+/** Every machine can be released. */
 export const everyMachine: ReleaseAnswers = new (class extends Map<string, ReleaseAnswer> {
   override get(): ReleaseAnswer {
     return { kind: "Possible" };
@@ -101,7 +101,7 @@ export function daily(text: string, over: Partial<Window> = {}): Window {
 }
 
 /**
- * Opens at every full minute for so many milliseconds: windows on the scale of an oracle's grid.
+ * Opens at every full minute for `durationMs`: windows on the scale of an oracle's grid.
  */
 export function everyMinute(durationMs: number, type: "Allow" | "Deny"): Window {
   return {

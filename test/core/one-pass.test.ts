@@ -94,8 +94,8 @@ describe("two departures that are due in one pass", () => {
   });
 });
 
-describe("what begins in one pass", () => {
-  it("fits into every budget of the cluster that it is asked about, whatever the policies", () => {
+describe("the departures that start in one pass", () => {
+  it("fit into every cluster budget that applies to them, whatever the policies", () => {
     let held = 0;
     for (let seed = 0; seed < 200; seed += 1) {
       const rng = seededRng(seed);
@@ -112,7 +112,7 @@ describe("what begins in one pass", () => {
       const departures = nodes.map((node) =>
         due(node.labels.pool ?? "", node, { departAt: instant(now - upTo(20_000)) }),
       );
-      // By hand: the nodes that are out before, and each that begins on top of them.
+      // By hand: the nodes that are out before, and each that starts after them.
       const out = new Set(nodes.filter(({ ready }) => !ready).map(({ name }) => name));
       for (const line of inShort({ policies, nodes, departures })) {
         const [name = "", kind] = line.split(" ");
@@ -128,7 +128,7 @@ describe("what begins in one pass", () => {
     expect(held).toBeGreaterThan(100);
   });
 
-  it("is one departure of a node, however many it has, and the one that presses", () => {
+  it("include at most one per node, and a pressing one first", () => {
     let several = 0;
     for (let seed = 0; seed < 1000; seed += 1) {
       const rng = seededRng(seed);

@@ -6,7 +6,7 @@ import { type Begun, DecideRun } from "./decide-run.ts";
 import { aPolicy, at } from "./fleet-builder.ts";
 
 const startAt = at("2026-11-20T12:00:00Z");
-/** From a decision to the next look at what it has changed, in these runs. */
+/** From a decision to the next pass, which sees its changes, in these runs. */
 const lookMs = 1000;
 
 interface Fleet {
@@ -50,12 +50,12 @@ const inMs = (ms: number): Instant => instant(startAt + ms);
 const oneAtOnce: readonly Budget[] = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }];
 
 describe("after an outage", () => {
-  // Six of one launch time, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from
+  // Six with one launch time, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from
   // now.
   const six = { count: 6, deadlineMs: 60_000, reserveMs: 60_000, minMs: 6000 };
 
   it.each([40, 43.5, 45, 47, 50, 53.9, 57, 59, 61, 75])(
-    "of 20 s and until second %d of the plan all leave spacing.min apart, within their lifetime",
+    "from second 20 to second %d of the plan all leave spacing.min apart, within their lifetime",
     (backAtSeconds) => {
       const run = fleetRun(six);
       run.until(inMs(20_000));
@@ -68,28 +68,28 @@ describe("after an outage", () => {
     },
   );
 
-  it("those that were not missed keep their instants, where the first to leave is far enough", () => {
+  it("departures that were not missed keep their instants if those are far enough away", () => {
     const run = fleetRun(six);
     run.until(inMs(20_000));
-    // Back at 48 s: three were missed by then; 54 s and 60 s are six seconds and twelve away.
+    // Back at 48 s: three were missed by then; 54 s and 60 s are six and twelve seconds away.
     run.nobodyLeads(28_000);
     run.until(inMs(200_000));
     const seconds = run.begun.map((one) => (one.at - startAt) / 1000);
     expect(seconds).toEqual([48, 54, 60, 66, 72, 78]);
   });
 
-  it("the gap is as wide as fits where the lifetime leaves no room for more", () => {
+  it("the gap is as wide as the lifetime allows", () => {
     const run = fleetRun({ ...six, reserveMs: 0 });
     run.until(inMs(20_000));
     run.nobodyLeads(25_000);
     run.until(inMs(200_000));
-    // Back at 45 s, six have fifteen seconds up to their end: three for each, less a hundredth.
+    // Back at 45 s, six have 15 s until the end of their lifetime: 3 s for each, less 1 %.
     expect(run.begun).toHaveLength(6);
     expect(Math.min(...gapsOf(run.begun))).toBeGreaterThanOrEqual(2970);
     expect(run.begun.at(-1)?.at).toBeLessThanOrEqual(inMs(60_000 + lookMs));
   });
 
-  it("those past their lifetime leave one by one as well", () => {
+  it("nodes past their lifetime leave one by one as well", () => {
     const run = fleetRun({ ...six, reserveMs: 10_000 });
     run.until(inMs(20_000));
     run.nobodyLeads(100_000);
@@ -99,10 +99,10 @@ describe("after an outage", () => {
   });
 
   it.each([4000, 10_000])(
-    "budgets are in force, also past the deadline: one at once, drains of %i ms",
+    "budgets apply even past the deadline: one at once, drains of %i ms",
     (drainMs) => {
       const run = fleetRun({ ...six, reserveMs: 300_000, drainMs, budgets: oneAtOnce });
-      // One is being drained as the leader goes, and that takes as long again.
+      // One is being drained when the leader stops, and that takes as much longer.
       run.until(inMs(31_000));
       run.nobodyLeads(60_000);
       run.until(inMs(400_000));
@@ -164,7 +164,7 @@ describe("after a long hold", () => {
     expect(Math.min(...gapsOf(run.begun))).toBeGreaterThanOrEqual(600_000 - 60_000);
   });
 
-  it("those whose deadline a freeze has outlasted are forced past it one by one", () => {
+  it("nodes whose deadline passes during a freeze are forced to leave one by one", () => {
     const run = fleetRun(four);
     run.until(inMs(600_000));
     run.policy = frozen(run.policy, inMs(36_000_000));
@@ -198,7 +198,7 @@ describe("any outage", () => {
         const backAt = run.now;
         run.until(inMs(2 * fleet.deadlineMs + fleet.reserveMs + 60 * fleet.drainMs));
         expect(run.begun, `seed ${seed}`).toHaveLength(count);
-        // As wide as fits into what is left of their lifetime; past it there is no bound.
+        // As wide as fits into the rest of their lifetime; past it there is no bound.
         const left = count - begunBefore;
         const reservationMs = fleet.deadlineMs + fleet.reserveMs - (backAt - startAt);
         const widestMs =

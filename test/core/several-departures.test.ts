@@ -5,7 +5,7 @@ import { statusAfter } from "../../src/core/departure/ledger.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
 
-describe("a departure that stands by while another one takes its node", () => {
+describe("a departure that waits while another one removes its node", () => {
   const taken = { startedAt: plus(now, minutes(-5)), timeline: [] } as const;
   const leader = departure({
     ...{ name: "n1-asked", uid: "d0", cause: "Manual" },
@@ -17,20 +17,20 @@ describe("a departure that stands by while another one takes its node", () => {
   it.each([
     ["the Node object is gone", []],
     ["the group's new machine has taken the Node object over", [node({ bootID: "b2" })]],
-  ])("is cancelled with it where %s", (_, nodes) => {
+  ])("is cancelled when that ends and %s", (_, nodes) => {
     expect(said(world({ nodes, departures: [leader, departure()] }))).toEqual([
       "Cancelled: n1 is no longer planned: it left by departure n1-asked.",
     ]);
   });
 
-  it("is lost with its own machine, though another had left under the same Node object before", () => {
+  it("is lost with its own machine, even if an earlier one left under the same Node", () => {
     const former = { ...leader, node: { ...leader.node, bootID: "b0" } };
     expect(said(world({ nodes: [], departures: [former, departure()] }))).toEqual([
       "NodeGone: n1 is gone: its Node object was deleted.",
     ]);
   });
 
-  it("is cancelled with the plan where the machine was lost before either began", () => {
+  it("is cancelled, if planned, when the machine is lost before either has started", () => {
     const request = departure({ ...{ name: "n1-asked", uid: "d0", cause: "Manual" } });
     expect(said(world({ nodes: [], departures: [request, departure()] }))).toEqual([
       "NodeGone: n1 is gone: its Node object was deleted.",
@@ -38,7 +38,7 @@ describe("a departure that stands by while another one takes its node", () => {
     ]);
   });
 
-  it("does not keep the mark of one that is deleted on the node", () => {
+  it("does not keep a deleted departure's mark on the node", () => {
     const marked = node({ annotations: { "lastcall.dev/departure": "n1-asked" } });
     const waiting = departure({ departAt: plus(now, hours(5)) });
     const orphan = (phase: Departure["status"]["phase"], more: Partial<Departure> = {}) => {
@@ -48,14 +48,14 @@ describe("a departure that stands by while another one takes its node", () => {
     expect(orphan("Scheduled")).toContain("ClearOrphan: OrphanedCordon");
     expect(orphan("Held")).toContain("ClearOrphan: OrphanedCordon");
     expect(orphan("Scheduled", { name: "n1-asked" })).not.toContain("ClearOrphan: OrphanedCordon");
-    // One that has the node, or is about to, puts its own mark there.
+    // One that is under way, or about to be, puts its own mark there.
     expect(orphan("Preparing")).not.toContain("ClearOrphan: OrphanedCordon");
     expect(orphan("Scheduled", { noticedAt: now })).not.toContain("ClearOrphan: OrphanedCordon");
   });
 });
 
-describe("a planned departure whose node goes before its time", () => {
-  /** What is said of it once its Node is gone that bore this taint when it was seen last. */
+describe("a planned departure whose node leaves before its time", () => {
+  /** The notes about it after its Node, last seen with this taint, is gone. */
   const gone = (key: string, more: Partial<Departure> = {}) => {
     const waiting = departure(more);
     const taken = node({ ...waiting.node, taints: [{ key, effect: "NoSchedule" }] });
@@ -71,11 +71,11 @@ describe("a planned departure whose node goes before its time", () => {
   it.each([
     ["Karpenter", "karpenter.sh/disrupted"],
     ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
-  ])("is left to %s, which had said that it takes it", (rival, key) => {
+  ])("is attributed to %s, which had announced it", (rival, key) => {
     expect(gone(key)).toEqual([`Cancelled n1 is no longer planned: ${rival} removed it.`]);
   });
 
-  it("is lost to the cloud where a notice has foretold that, whoever has handed it on since", () => {
+  it("is attributed to the cloud after a notice, whichever tool removed the node", () => {
     const noticed = { cause: "SpotInterruption", noticedAt: now } as const;
     expect(gone("karpenter.sh/disrupted", noticed)).toEqual([
       "NodeGone n1 is gone: its Node object was deleted.",
@@ -83,13 +83,13 @@ describe("a planned departure whose node goes before its time", () => {
   });
 
   it.each(["aws-node-termination-handler/spot-itn", "cloud.google.com/impending-node-termination"])(
-    "is lost to the cloud where the taint %s has foretold that",
+    "is attributed to the cloud after the taint %s",
     (key) => {
       expect(gone(key)).toEqual(["NodeGone n1 is gone: its Node object was deleted."]);
     },
   );
 
-  it("is lost to the cloud though the node is called after a tool that removes nodes", () => {
+  it("is attributed to the cloud even if the node is named like a tool that removes nodes", () => {
     const named = { name: "cluster-autoscaler-1", uid: "u1" };
     expect(gone("aws-node-termination-handler/spot-itn", { node: named })).toEqual([
       "NodeGone cluster-autoscaler-1 is gone: its Node object was deleted.",
@@ -106,7 +106,7 @@ describe("a person's request for an instant past the node's deadline", () => {
       one.kind === "Note" ? `${one.departure.uid} ${one.event}: ${one.reason}` : [],
     );
 
-  it("leaves the node in the plan, and says that this goes before it", () => {
+  it("leaves the node in the plan, and says that the planned departure comes first", () => {
     const [held, scheduled] = decided(world({ departures: [request] }));
     expect(scheduled).toMatchObject({ kind: "Schedule", order: { name: "n1-01234567-2" } });
     expect(held).toMatchObject({
@@ -116,7 +116,7 @@ describe("a person's request for an instant past the node's deadline", () => {
     });
   });
 
-  it("says so once, and is free again where it is moved before the deadline", () => {
+  it("says so once, and is released if it is moved to before the deadline", () => {
     const { explain } = decided(world({ departures: [request] }))[0] as Decision;
     const status = { phase: "Held", reason: "DeadlineFirst", timeline: [] } as const;
     const held = { ...request, status: { ...status, message: explain } };
@@ -129,7 +129,7 @@ describe("a person's request for an instant past the node's deadline", () => {
     ]);
   });
 
-  it("waits while the node leaves by the plan, and is cancelled with it", () => {
+  it("waits while the node leaves as planned, and is cancelled with that departure", () => {
     const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
     const going = { ...plan, status };
     const due = { ...request, departAt: now };
@@ -138,7 +138,7 @@ describe("a person's request for an instant past the node's deadline", () => {
     expect(notes(gone)).toContain("d2 Cancelled: PlanChanged");
   });
 
-  it("begins at its instant where the plan has not, and never together with it", () => {
+  it("starts at its instant if the planned one has not, and never together with it", () => {
     const old = node({ createdAt: plus(now, hours(-23.75)) });
     const begins = (departures: readonly Departure[]) =>
       decided(world({ nodes: [old], departures })).flatMap((one) =>
@@ -152,19 +152,19 @@ describe("a person's request for an instant past the node's deadline", () => {
     ]);
   });
 
-  it("has no plan beside it that a dry run would not carry out", () => {
+  it("is not held in favor of a plan that is only a dry run", () => {
     const policies = [{ ...spot, dryRun: true }];
     expect(notes(world({ policies, departures: [request] }))).toEqual([]);
   });
 
-  it("keeps the node while a person holds it, as any hold does", () => {
+  it("keeps the node while a person holds it, like any hold", () => {
     const held = { ...request, hold: true };
     expect(inShort(world({ departures: [held] }))).toEqual(["Note Blocked: HeldByPerson"]);
   });
 });
 
-describe("a person's request that waits for a budget until the node's deadline is over", () => {
-  it("leaves the rest to the plan, which the end of the lifetime forces past the budget", () => {
+describe("a person's request that a budget delays past the node's deadline", () => {
+  it("gives way to the planned departure, which is forced at the end of the lifetime", () => {
     const policies = [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] as const }];
     const recent = departure({
       ...{ name: "n0-1", uid: "d0", node: { name: "n0", uid: "u0" } },
@@ -188,7 +188,7 @@ describe("a person's request that waits for a budget until the node's deadline i
   });
 });
 
-describe("a departure whose node is to rest, or is on hold, until after its deadline", () => {
+describe("a departure whose node is on hold or paused until after its deadline", () => {
   const deadlineAt = plus(now, minutes(30));
   const createdAt = plus(now, hours(-20));
   const due = departure({ departAt: deadlineAt, deadlineAt, createdAt, uid: "due" });
@@ -210,16 +210,16 @@ describe("a departure whose node is to rest, or is on hold, until after its dead
     });
   };
 
-  it.each([0, 50, 70_000])("is forced %i ms after its deadline, past the hold", (lateMs) => {
+  it.each([0, 50, 70_000])("is forced %i ms after its deadline, despite the hold", (lateMs) => {
     expect(begun({}, lateMs)).toContain("due DeadlineForces");
   });
 
-  it.each([0, 50, 70_000])("begins %i ms after its deadline, without more rest", (lateMs) => {
+  it.each([0, 50, 70_000])("starts %i ms after its deadline, without a longer pause", (lateMs) => {
     const nodes = [node({ createdAt: plus(now, hours(-23)) })];
     expect(begun({ nodes, departures: [undone, due] }, lateMs)).toContain("due Spaced");
   });
 
-  it("has the hold back where it was first planned after the deadline", () => {
+  it("is moved past the hold if it was first planned after the deadline", () => {
     const late = { ...due, departAt: plus(deadlineAt, minutes(1)) };
     const departures = [{ ...late, createdAt: plus(deadlineAt, seconds(1)) }];
     expect(begun({ departures }, minutes(2))).toEqual(["Moved"]);

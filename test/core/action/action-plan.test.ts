@@ -26,8 +26,8 @@ function aRecord(name: string, over: Partial<ActionRecord> = {}): ActionRecord {
 const begun = { cause: "SpotInterruption", phase: "Preparing" } as const;
 const never = () => false;
 
-describe("the records of a departure's actions", () => {
-  it("stand in the policy's order, pending, and skipped where the cause is another", () => {
+describe("the action records of a departure", () => {
+  it("follow the policy's order, Pending, or Skipped if the action is for another cause", () => {
     const actions = [anAction("b"), anAction("a", { causes: ["Planned"] })];
     expect(actionRecords(actions, { ...begun, records: [] })).toEqual([
       aRecord("b"),
@@ -38,7 +38,7 @@ describe("the records of a departure's actions", () => {
     ]);
   });
 
-  it("are judged again by another cause as long as they have not begun", () => {
+  it("are skipped or due by the new cause if the cause changes before they start", () => {
     const actions = [
       anAction("a", { causes: ["Planned"] }),
       anAction("b", { causes: ["Planned"] }),
@@ -51,7 +51,7 @@ describe("the records of a departure's actions", () => {
     expect(at("SpotInterruption")).toEqual(["Skipped", "Done"]);
   });
 
-  it("that were undone are due again, by a record of their own, where the departure goes on", () => {
+  it("get a new record after being undone, unless the departure rolls back or has ended", () => {
     const undone = aRecord("a", { state: "Undone", undo: { id: 1 }, attempts: 2, reference: "s" });
     const inPhase = (phase: "Preparing" | "RollingBack" | "Ended") =>
       actionRecords([anAction("a")], { ...begun, phase, records: [undone] });
@@ -60,7 +60,7 @@ describe("the records of a departure's actions", () => {
     expect(inPhase("Ended")).toEqual([undone]);
   });
 
-  it("that had failed are due again where the departure begins once more, by what they know", () => {
+  it("are reset after a failure if the departure starts again, keeping a pending undo", () => {
     const at = (second: number) => instant(Date.UTC(2026, 10, 20, 12, 0, second));
     const failed = { state: "Failed", result: "ACTION_REFUSED", attempts: 2 } as const;
     const records = [
@@ -80,7 +80,7 @@ describe("the records of a departure's actions", () => {
     expect(again("RollingBack")).toEqual(records);
   });
 
-  it("of actions that the policy has no more stay, and end where they were open", () => {
+  it("are kept for actions removed from the policy, and the open ones fail", () => {
     const done = aRecord("gone", { state: "Done", undo: {} });
     const open = aRecord("open", { state: "Running" });
     expect(actionRecords([], { ...begun, records: [done, open] })).toMatchObject([
@@ -89,7 +89,7 @@ describe("the records of a departure's actions", () => {
     ]);
   });
 
-  it("that have not been reached at the end are skipped, and what was cut off has failed", () => {
+  it("are closed at the end: unreached ones are skipped, interrupted ones fail", () => {
     const records = [
       aRecord("a", { at: "AfterDrain" }),
       aRecord("b", { state: "Running" }),
@@ -103,7 +103,7 @@ describe("the records of a departure's actions", () => {
     expect(ended[1]?.detail).toMatch(/whether it was done is not known$/);
   });
 
-  it("are undone where they may have changed something", () => {
+  it("are undone if the action may have changed something", () => {
     const undo = { id: "x" };
     const records = [
       aRecord("pending", { undo }),
@@ -126,15 +126,15 @@ describe("an action", () => {
     ["Releasing", ["AtNotice", "BeforeDrain", "AfterDrain"]],
     ["RollingBack", []],
     ["Ended", ["AtEnd"]],
-  ] as const)("in the phase %s is due at %j", (phase, points) => {
+  ] as const)("in phase %s is due if its point is one of %j", (phase, points) => {
     expect(pointsReached(phase, { drains: true })).toEqual(points);
   });
 
-  it("around a drain is not due where the node is only cordoned", () => {
+  it("around a drain is not due if the node is only cordoned", () => {
     expect(pointsReached("Releasing", { drains: false })).toEqual(["AtNotice"]);
   });
 
-  it("is begun where its point is reached, it has not ended, and nobody is at it", () => {
+  it("starts if its point is reached, it has not ended and it is not already running", () => {
     const actions = ["new", "resumed", "here", "done"].map((name) => anAction(name));
     const due = dueActions([...actions, anAction("later", { at: "AtEnd" })], {
       records: [
@@ -151,7 +151,7 @@ describe("an action", () => {
     );
   });
 
-  it("is to be finished of a departure that has ended", () => {
+  it("still has to be finished after its departure has ended", () => {
     const status = (phase: "Ended" | "Draining", state: ActionRecord["state"]) => ({
       status: { phase, timeline: [], actions: [aRecord("a", { state, at: "AtEnd" })] },
     });

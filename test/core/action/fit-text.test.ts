@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { bytesOf, fitText } from "../../../src/core/action/template.ts";
 
-describe("a message that is longer than its receiver takes", () => {
+describe("a message that is longer than its receiver accepts", () => {
   it.each([
     ["fits as it is", "one\ntwo", 7, "one\ntwo"],
     [
@@ -26,7 +26,7 @@ describe("a message that is longer than its receiver takes", () => {
     expect(fitText(text, (one) => one.length <= most)).toBe(expected);
   });
 
-  it("may be measured in bytes", () => {
+  it("can be measured in bytes", () => {
     const fitted = fitText("ü".repeat(100), (text) => bytesOf(text) <= 20);
     expect(fitted).toBe(`${"ü".repeat(8)}…`);
   });

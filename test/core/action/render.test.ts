@@ -24,7 +24,7 @@ function matchersOf(...matchers: readonly string[]): readonly string[] {
 }
 
 describe("a rendered action", () => {
-  it("has a value of a matcher's own escaping, and as text in a pattern", () => {
+  it("escapes a value in a matcher, and quotes it literally in a regular expression", () => {
     expect(
       matchersOf(
         'instance="{{node}}"',
@@ -35,20 +35,20 @@ describe("a rendered action", () => {
     ).toEqual(['instance="n\\"1.a"', 'instance=~"n\\"1\\\\.a:[0-9]+"', "host!~i-0abc", 'a="b"']);
   });
 
-  it("has a value that means the same to Alertmanager without quotes", () => {
+  it("escapes a value in an unquoted matcher so that Alertmanager reads it back unchanged", () => {
     const odd = { ...facts, node: 'a\\.b"' };
     const how: ActionSpec = {
       kind: "alertmanagerSilence",
       ...{ url: "http://am:9093", durationMs: minutes(1), comment: "" },
       matchers: ["host={{node}}", "host=~{{node}}"],
     };
-    // Alertmanager reads two backslashes as one, and a backslash with a quotation mark as that.
+    // Alertmanager reads two backslashes as one, and a backslash and a quote as a quote.
     expect(renderAction(how, odd)).toMatchObject({
       matchers: ['host=a\\\\.b\\"', 'host=~a\\\\\\\\\\\\.b\\"'],
     });
   });
 
-  it("is text in a card of Teams, whatever Markdown a value holds", () => {
+  it("shows any Markdown in a value as plain text in a Teams card", () => {
     const how: ActionSpec = { kind: "teams", title: "*{{node}}*", message: "_{{summary}}_" };
     const odd = { ...facts, node: "n_1", summary: "[x](https://a.example) *now* C:\\x" };
     expect(renderAction(how, odd)).toMatchObject({
@@ -65,12 +65,12 @@ describe("a rendered action", () => {
       secretRef: { name: "a", key: "b" },
     },
     { kind: "sns", topicArn: "arn", subject: "", message: "{{deadline}}" },
-  ])("is the summary where nothing is left of a message, which no $kind takes", (how) => {
+  ])("falls back to the summary if the message renders empty, which $kind rejects", (how) => {
     const { message } = renderAction(how, facts) as { readonly message: string };
     expect(message).toMatch(/^12:00:00 noticed\n12:00:01 .*cordoned/);
   });
 
-  it("has a subject that SNS takes: one line of ASCII under 100 characters", () => {
+  it("has a subject that SNS accepts: one line of ASCII under 100 characters", () => {
     const topicArn = "arn:aws:sns:eu-west-1:123456789012:drains";
     const subject = `{{summary}} – ${"x".repeat(200)}`;
     const how = renderAction({ kind: "sns", topicArn, subject, message: "{{outcome}}" }, facts);
@@ -80,7 +80,7 @@ describe("a rendered action", () => {
     expect(sent).toHaveLength(99);
   });
 
-  it("tells a Lambda function what is known where the policy says no payload", () => {
+  it("passes the known facts to a Lambda function if the policy sets no payload", () => {
     expect(renderAction({ kind: "lambda", functionName: "work" }, facts)).toEqual({
       kind: "lambda",
       functionName: "work",
@@ -88,12 +88,12 @@ describe("a rendered action", () => {
     });
   });
 
-  describe("with the summary of a node of hundreds of pods with the longest names", () => {
+  describe("with the summary of a node that has hundreds of pods with the longest names", () => {
     const pods = Array.from({ length: 800 }, (_, place) => `\t"${`p${place}-`.padEnd(253, "é")}"`);
     const many = { ...facts, summary: ["n1 leaves", ...pods, "pods: 800 in all"].join("\n") };
     const shortened = /^n1 leaves\n[\s\S]*\n… and \d+ more lines\npods: 800 in all$/;
 
-    it("is a payload that Lambda takes and that stays JSON", () => {
+    it("has a payload within Lambda's limit that is still valid JSON", () => {
       const template = '{"node": "{{node}}", "text": "{{summary}}"}';
       const how = { kind: "lambda", functionName: "work", payload: template } as const;
       const { payload = "" } = renderAction(how, many) as LambdaCall;
@@ -108,7 +108,7 @@ describe("a rendered action", () => {
       ["application/json", '["{{summary}}", "{{summary}}"]'],
       ["application/xml", "<a>{{summary}}</a>"],
       ["application/x-www-form-urlencoded", "text={{summary}}"],
-    ])("is a body of %s that servers take, and a short address", (contentType, body) => {
+    ])("has a body of %s within the size limit, and a short URL", (contentType, body) => {
       const url = "https://x.example/?text={{summary}}";
       const undo = { url: "https://x.example/", method: "POST", body } as const;
       const how = {
@@ -135,7 +135,7 @@ describe("a rendered action", () => {
     });
   });
 
-  it("is escaped as its body's type asks, and in its address as a part of that", () => {
+  it("escapes the body by its content type, and the URL by percent-encoding", () => {
     const http = (contentType: string): unknown =>
       renderAction(
         {
@@ -164,7 +164,7 @@ describe("a rendered action", () => {
     });
   });
 
-  describe("with a fault of a receiver's in its summary that is cut within a sign, and bytes of a terminal", () => {
+  describe("with control bytes and an error message cut within a character in its facts", () => {
     const odd = { ...facts, summary: `mute Failed: \u0000\u001b[31m "\ud835`, node: "n\udc9b1" };
     const http = (contentType: string) =>
       renderAction(
@@ -176,20 +176,20 @@ describe("a rendered action", () => {
         odd,
       ) as HttpCall;
 
-    it("has an address, and text that every encoding takes", () => {
+    it("has a valid URL, and text that every encoding accepts", () => {
       const { url, body = "" } = http("text/plain");
       expect(decodeURIComponent(new URL(url).search)).toContain("mute Failed: ");
       expect([url, body].every((text) => text.isWellFormed())).toBe(true);
     });
 
-    it("is XML that a reader of it takes", () => {
+    it("has a body of well-formed XML", () => {
       const [, text] = /^<a>(.*)<\/a>$/s.exec(http("application/xml").body ?? "") ?? [];
-      // By the grammar of XML 1.0, section 2.2.
+      // The grammar of XML 1.0, section 2.2.
       expect(text).toMatch(/^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u);
       expect(text).toContain("mute Failed: ");
     });
 
-    it("is a message that AWS' clients can send", () => {
+    it("has a message that the AWS SDK can send", () => {
       const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
       const sns = { kind: "sns", topicArn, subject: "{{node}}", message: "{{summary}} {{node}}" };
       const { message, subject } = renderAction(sns as ActionSpec, odd) as typeof sns;
@@ -198,7 +198,7 @@ describe("a rendered action", () => {
     });
   });
 
-  it("leaves alone what has no template", () => {
+  it("returns an action without templates unchanged", () => {
     const how: ActionSpec = { kind: "detach", decrementDesiredCapacity: false };
     expect(renderAction(how, facts)).toBe(how);
   });

@@ -41,7 +41,7 @@ const departure: Departure = {
 };
 
 describe("the summary of a departure", () => {
-  it("has who and why, each step with its time and seconds in order, and the pods", () => {
+  it("states who and why, each step in order with its time and seconds, and the pods", () => {
     expect(departureSummary(departure)).toBe(
       [
         "n1 has left: SpotInterruption, instance i-0abc, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted, failed: mute",
@@ -57,7 +57,7 @@ describe("the summary of a departure", () => {
     );
   });
 
-  it("of one that has just begun says what is known", () => {
+  it("of one that has just started states what is known", () => {
     const { drain: _, actions: __, outcome: ___, ...status } = departure.status;
     const fresh = { ...departure, policy: undefined, deadlineAt: undefined };
     expect(departureSummary({ ...fresh, status: { ...status, timeline: [] } })).toBe(
@@ -77,7 +77,7 @@ describe("the summary of a departure", () => {
     expect(departureSummary(ended)).toMatch(new RegExp(`^n1 ${verb}: .*outcome ${outcome}`));
   });
 
-  it("names the machine once where the Node is called as it is", () => {
+  it("does not repeat the machine's name if the Node has the same name", () => {
     const node = { ...departure.node, providerID: "gce://project/europe-west1-b/n1" };
     expect(departureSummary({ ...departure, node })).not.toContain("instance");
   });
@@ -93,7 +93,7 @@ describe("the facts for a template", () => {
     ],
     ["kind://x", ""],
     [undefined, ""],
-  ])("name the machine of %s", (providerID, instanceId) => {
+  ])("name the machine for the providerID %s", (providerID, instanceId) => {
     const node = { ...departure.node, providerID };
     expect(templateFacts({ ...departure, node }, "spot")).toMatchObject({
       ...{ node: "n1", instanceId, providerID: providerID ?? "", outcome: "Preempted" },

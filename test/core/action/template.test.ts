@@ -26,7 +26,7 @@ const facts: TemplateFacts = {
 };
 
 describe("a template", () => {
-  it("may name every field, and sections of them, and comment", () => {
+  it("may use every field, sections and comments", () => {
     const all = Object.keys(templateFields).map((name) => `{{${name}}}`);
     const text = `${all.join(" ")} {{#outcome}}{{node}}{{/outcome}}{{^outcome}}still{{/outcome}}{{! why }}`;
     expect(templateProblem(text)).toBeUndefined();
@@ -44,16 +44,16 @@ describe("a template", () => {
     ["{{> other}}", "the partial {{>other}}"],
     ["{{node", "a template that does not parse: Unclosed tag at 6"],
     ["{{#node}}", 'a template that does not parse: Unclosed section "node" at 9'],
-  ])("that is %s is refused for %s", (template, problem) => {
+  ])("such as %s is refused for %s", (template, problem) => {
     expect(templateProblem(template)).toBe(problem);
   });
 
-  it("whose values hold tags of their own shows them as they are", () => {
+  it("does not expand tags inside values", () => {
     const odd = { ...facts, summary: "{{cause}}" };
     expect(renderTemplate("{{summary}}", odd, asText)).toBe("{{cause}}");
   });
 
-  it("shows a section where its field has a value", () => {
+  it("renders a section if its field has a value", () => {
     const template = "{{#outcome}}ended{{/outcome}}{{^outcome}}leaves{{/outcome}}";
     expect(renderTemplate(template, facts, asText)).toBe("leaves");
     expect(renderTemplate(template, { ...facts, outcome: "Planned" }, asText)).toBe("ended");
@@ -69,19 +69,19 @@ describe("a template", () => {
     expect(renderTemplate("{{node}}", facts, as)).toBe(rendered);
   });
 
-  it("is taken in a pattern as it stands", () => {
+  it("quotes a value for a regular expression", () => {
     expect(new RegExp(`^${asPattern("ip-10.0(1)[2]$")}$`).test("ip-10.0(1)[2]$")).toBe(true);
     expect(new RegExp(`^${asPattern("a.b")}$`).test("axb")).toBe(false);
   });
 });
 
-describe("a template of JSON", () => {
+describe("a JSON template", () => {
   it.each([
     ['{"node": "{{node}}"}', undefined],
     ['{"node": "{{node}}"{{#outcome}}, "ended": true{{/outcome}}}', undefined],
     ['{"node": {{node}}}', /^a template that gives no JSON: /],
     ['{"a": 1{{^outcome}},{{/outcome}}}', /^a template that gives no JSON: /],
-  ])("%s is judged by what it gives", (template, problem) => {
+  ])("such as %s is checked by rendering it", (template, problem) => {
     if (problem === undefined) expect(jsonTemplateProblem(template)).toBeUndefined();
     else expect(jsonTemplateProblem(template)).toMatch(problem);
   });

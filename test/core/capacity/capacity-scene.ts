@@ -5,12 +5,12 @@ import { node, pod } from "../drain/drain-scene.ts";
 
 export const size = { cpu: 4, memory: 16e9, pods: 110 };
 
-/** A machine of four cores. */
+/** A machine with four cores. */
 export function machine(name: string, changes: Partial<NodeFacts> = {}): NodeFacts {
   return node({ name, uid: `uid-${name}`, allocatable: size, ...changes });
 }
 
-/** A pod on `n1` that asks something of a place. */
+/** A pod on `n1` with requests or placement constraints. */
 export function asking(
   name: string,
   placement: Partial<PodPlacement>,

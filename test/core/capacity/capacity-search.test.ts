@@ -12,12 +12,12 @@ const full: Amounts = { cpu: 4, pods: 1 };
 const leaving: ReadonlySet<string> = new Set(["n1"]);
 
 interface Search {
-  /** What was asked: names of nodes, round by round, or `everywhere`. */
+  /** What was queried: names of nodes, round by round, or `everywhere`. */
   readonly looks: readonly string[];
   readonly unplaced: readonly string[];
 }
 
-/** Looks where it is told to, until it is settled. */
+/** Queries what the search asks for until it has settled. */
 function search(
   pods: readonly PodFacts[],
   nodes: readonly NodeFacts[],
@@ -45,36 +45,36 @@ function fleet(count: number, changes: (at: number) => Partial<NodeFacts> = () =
   );
 }
 
-describe("the search for room", () => {
-  it("looks at one node of a thousand where the pods have a place on it", () => {
+describe("the search for capacity", () => {
+  it("queries one node of a thousand if the pods fit on it", () => {
     const pods = [cores("a", 1), cores("b", 2)];
     expect(search(pods, fleet(1000), new Map())).toEqual({ looks: ["m000"], unplaced: [] });
   });
 
-  it("looks at the newest first", () => {
+  it("queries the newest node first", () => {
     const nodes = fleet(3, (at) => ({ createdAt: instant(at) }));
     expect(search([cores("a", 1)], nodes, new Map()).looks).toEqual(["m002"]);
   });
 
-  it("looks at no node that could take none of the pods, were it empty", () => {
+  it("queries no node that could not take any of the pods even if it were empty", () => {
     const nodes = fleet(50, (at) => ({ labels: at === 40 ? { disk: "ssd" } : {} }));
     const picky = asking("picky", { nodeSelector: { disk: "ssd" } });
     expect(search([picky], nodes, new Map()).looks).toEqual(["m040"]);
   });
 
-  it("looks at none for a pod that no node could take, and counts them all in its words", () => {
+  it("queries nothing for a pod that fits on no node, and counts every node in the detail", () => {
     const found = search([cores("big", 5)], fleet(1000), new Map());
     expect(found).toEqual({ looks: [], unplaced: ["big 0 of 1000 nodes: 1000 short of cpu"] });
   });
 
-  it("goes on where the first nodes are full, as many again each time", () => {
+  it("continues if the first nodes are full, doubling the number of nodes each round", () => {
     const truth = new Map(["m000", "m001", "m002"].map((name) => [name, full]));
     const { looks, unplaced } = search([cores("a", 1)], fleet(1000), truth);
     expect(looks).toEqual(["m000", "m001", "m002 m003"]);
     expect(unplaced).toEqual([]);
   });
 
-  it("says that a pod has no place only after every node of a small fleet was looked at", () => {
+  it("reports a pod as unplaced only after querying every node of a small fleet", () => {
     const nodes = fleet(3);
     const truth = new Map(nodes.map(({ name }) => [name, full]));
     expect(search([cores("a", 1)], nodes, truth)).toEqual({
@@ -83,7 +83,7 @@ describe("the search for room", () => {
     });
   });
 
-  it("lists all pods of a large fleet once when eight nodes had no room", () => {
+  it("lists all pods of a large fleet once if eight nodes had no capacity", () => {
     const nodes = fleet(1000);
     const truth = new Map(nodes.map(({ name }) => [name, full]));
     const { looks, unplaced } = search([cores("a", 1)], nodes, truth);
@@ -92,7 +92,7 @@ describe("the search for room", () => {
     expect(unplaced).toEqual(["a 0 of 1000 nodes: 1000 short of cpu"]);
   });
 
-  it("looks beyond the only node of one pod for the sake of another that took its place", () => {
+  it("queries another node if one pod takes the only node that fits a second pod", () => {
     const ssd = machine("m0", { labels: { disk: "ssd" }, createdAt: instant(1) });
     const picky = asking("picky", { requests: { cpu: 3 }, nodeSelector: { disk: "ssd" } });
     const { unplaced } = search([cores("easy", 4), picky], [ssd, machine("m1")], new Map());
@@ -100,8 +100,8 @@ describe("the search for room", () => {
   });
 });
 
-describe("on random fleets", () => {
-  it.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("with the seed %i", (seed) => {
+describe("the search for capacity on random fleets reports the pods that fit nowhere", () => {
+  it.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("with seed %i", (seed) => {
     const rng = seededRng(seed);
     const below = (limit: number) => Math.floor(rng() * limit);
     const nodes = fleet(1 + below(30), () => ({
@@ -122,7 +122,7 @@ describe("on random fleets", () => {
     const all = podsWithoutCapacity(pods, capacities).map(
       ({ pod, detail }) => `${pod.name} ${detail}`,
     );
-    // With the whole picture at once it may do better or worse by the order of placing alone.
+    // A query of all nodes at once may give another result only because of the placement order.
     if (unplaced.length === 0 || all.length === 0) return;
     const alone = pods.filter((pod) => podsWithoutCapacity([pod], capacities).length === 1);
     const names = unplaced.map((words) => words.split(" ")[0]);

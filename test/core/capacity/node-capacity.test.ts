@@ -14,7 +14,7 @@ function inZone(zone: string) {
   return { nodeSelectorTerms: [{ matchExpressions, matchFields: [] }] };
 }
 
-/** The pods of `leaving` that find no place, each with what the others lack. */
+/** The pods of `leaving` that fit on no other node, each with what the nodes lack. */
 function unplaced(
   leaving: readonly PodFacts[],
   others: readonly NodeFacts[],
@@ -30,7 +30,7 @@ function unplaced(
   );
 }
 
-describe("a pod that leaves", () => {
+describe("a leaving pod", () => {
   const zoneA = { "topology.kubernetes.io/zone": "a" };
 
   it.each<[string, PodFacts, Partial<NodeFacts>, string | undefined]>([
@@ -101,11 +101,11 @@ describe("a pod that leaves", () => {
     ["is being deleted", { deletionAt: startAt }],
     ["is the one that leaves", { name: "n1" }],
     ["does not say its size", { allocatable: undefined }],
-  ])("has no place on a node that %s", (_, changes) => {
+  ])("does not fit on a node that %s", (_, changes) => {
     expect(unplaced([asking("p", {})], [machine("n2", changes)])).toEqual(["p 0 of 0 nodes"]);
   });
 
-  it("counts what runs elsewhere already, and not what has finished there", () => {
+  it("competes with pods that run on the other node, but not with finished ones", () => {
     const three = { requests: { cpu: 3 } };
     const leaving = [asking("p", { requests: { cpu: 2 } })];
     const running = asking("q", three, { nodeName: "n2" });
@@ -114,7 +114,7 @@ describe("a pod that leaves", () => {
     expect(unplaced(leaving, [machine("n2")], [finished])).toEqual([]);
   });
 
-  it("needs a place in the node's number of pods", () => {
+  it("counts towards the node's maximum number of pods", () => {
     const full = machine("n2", { allocatable: { ...size, pods: 1 } });
     const there = asking("q", {}, { nodeName: "n2" });
     expect(unplaced([asking("p", {})], [full], [there])).toEqual([
@@ -126,18 +126,18 @@ describe("a pod that leaves", () => {
 describe("pods that leave together", () => {
   const cores = (name: string, cpu: number) => asking(name, { requests: { cpu } });
 
-  it("cannot all have the same room", () => {
+  it("cannot share the same capacity", () => {
     expect(unplaced([cores("a", 3), cores("b", 3)], [machine("n2")])).toEqual([
       "b 0 of 1 nodes: 1 short of cpu",
     ]);
   });
 
-  it("are placed the largest first, so that small ones do not shut large ones out", () => {
+  it("are placed largest first, so that small ones do not displace large ones", () => {
     const pods = [cores("s1", 1), cores("s2", 1), cores("s3", 1), cores("s4", 1), cores("big", 4)];
     expect(unplaced(pods, [machine("n2"), machine("n3")])).toEqual([]);
   });
 
-  it("are told what most nodes lack first", () => {
+  it("list what most nodes lack first", () => {
     const tainted = machine("n4", { taints: [{ key: "gpu", effect: "NoSchedule" }] });
     const small = { cpu: 1, memory: 16e9, pods: 110 };
     const others = [
@@ -162,7 +162,7 @@ describe("a drain plan that knows the other nodes", () => {
       .map(({ name, detail }) => `${name}: ${detail}`);
   };
 
-  it("warns of the pods that fit nowhere", () => {
+  it("warns about the pods that fit on no node", () => {
     expect(warned([asking("big", big), asking("small", {})])).toEqual([
       "big: 0 of 1 nodes: 1 short of cpu",
     ]);
@@ -173,7 +173,7 @@ describe("a drain plan that knows the other nodes", () => {
     ["is of a DaemonSet", { controller: { kind: "DaemonSet", name: "d", uid: "d" } }],
     ["is terminating, so that it has come back already", { deletionAt: startAt }],
     ["stays, by its own mark", { annotations: { "lastcall.dev/do-not-disturb": "true" } }],
-  ])("says nothing of a pod that %s", (_, changes) => {
+  ])("does not warn about a pod that %s", (_, changes) => {
     expect(warned([asking("big", big, changes)])).toEqual([]);
   });
 });

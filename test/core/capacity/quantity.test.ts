@@ -21,7 +21,7 @@ it.each<[unknown, number | undefined]>([
   ["Gi", undefined],
   [undefined, undefined],
   [Number.NaN, undefined],
-])("the quantity %o is %o", (text, amount) => {
+])("parses the quantity %o as %o", (text, amount) => {
   if (amount === undefined) expect(parseQuantity(text)).toBeUndefined();
   else expect(parseQuantity(text)).toBeCloseTo(amount, 12);
 });
@@ -33,6 +33,6 @@ it.each<[string, number, string]>([
   ["memory", 1_610_612_736, "1610612736"],
   ["memory", 1.5, "2"],
   ["nvidia.com/gpu", 1, "1"],
-])("an amount of %s, %d, is written as %s", (resource, amount, text) => {
+])("formats an amount of %s, %d, as %s", (resource, amount, text) => {
   expect(formatQuantity(resource, amount)).toBe(text);
 });

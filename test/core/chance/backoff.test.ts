@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { around, backoffMs, halfToAll } from "../../../src/core/chance/backoff.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 
-describe("a pause with some chance in it", () => {
+describe("a jittered pause", () => {
   it.each([
     [0, 900, 500],
     [0.5, 1000, 750],
     [1, 1100, 1000],
-  ])("of a second is, where chance says %d, %d ms around it and %d ms up to it", (...row) => {
+  ])("of one second with the random number %d is %d ms around it, or %d ms up to it", (...row) => {
     const [chance, aroundMs, halfToAllMs] = row;
     expect(around(1000, () => chance)).toBe(aroundMs);
     expect(halfToAll(1000, () => chance)).toBe(halfToAllMs);
   });
 });
 
-describe("the pause before another attempt", () => {
+describe("the backoff", () => {
   it.each([
     [0, 1_000, 2_000],
     [1, 2_000, 4_000],
@@ -22,13 +22,13 @@ describe("the pause before another attempt", () => {
     [3, 7_500, 15_000],
     [60, 7_500, 15_000],
     [5_000, 7_500, 15_000],
-  ])("after the one numbered %i lies between %i and %i ms", (attempt, lowMs, highMs) => {
+  ])("before retry %i lies between %i and %i ms", (attempt, lowMs, highMs) => {
     const limits = { firstMs: seconds(2), mostMs: seconds(15) };
     expect(backoffMs(attempt, () => 0, limits)).toBe(lowMs);
     expect(backoffMs(attempt, () => 1 - 1e-9, limits)).toBe(highMs);
   });
 
-  it("goes from a tenth of a second to ten seconds where nobody says otherwise", () => {
+  it("grows from 100 ms to 10 s by default", () => {
     expect(backoffMs(0, () => 1)).toBe(100);
     expect(backoffMs(20, () => 1)).toBe(10_000);
   });

@@ -8,7 +8,7 @@ import { formatInstant, hours, type Instant, minutes, plus } from "../../../src/
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");
-/** Of the policy's 24 hours less a reserve of 30 minutes. */
+/** The policy's 24 hours less a reserve of 30 minutes. */
 const deadlineAt = plus(bornAt, minutes(23 * 60 + 30));
 
 function held(value: string) {
@@ -34,11 +34,11 @@ function inShort(snapshot: Snapshot, now: Instant): readonly string[] {
   });
 }
 
-describe("a hold until an instant after the node's deadline", () => {
+describe("a hold until after the node's deadline", () => {
   const tomorrow = formatInstant(plus(deadlineAt, hours(3)));
   const waiting = aDeparture(held(tomorrow), { departAt: deadlineAt, deadlineAt });
 
-  it("leaves the node at its deadline in the plan, as late, with the reason", () => {
+  it("keeps the node in the plan at its deadline, reported as late, with the reason", () => {
     const now = plus(bornAt, hours(1));
     const [plan] = planFleet({ ...world(tomorrow, []), at: now }).policies;
     expect(plan?.departures).toMatchObject([
@@ -47,22 +47,22 @@ describe("a hold until an instant after the node's deadline", () => {
     expect(plan?.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 0 });
   });
 
-  it("is gone past at the deadline, and not a millisecond before", () => {
+  it("is overridden at the deadline and no earlier", () => {
     const snapshot = world(tomorrow, [waiting]);
     expect(inShort(snapshot, plus(deadlineAt, minutes(-1)))).toEqual([]);
     expect(inShort(snapshot, deadlineAt)).toEqual(["Begin DeadlineForces"]);
   });
 
-  it("does not take back what the deadline has forced", () => {
+  it("does not cancel what the deadline has forced", () => {
     const status = { phase: "Draining", startedAt: deadlineAt } as const;
     const forced = aDeparture(held(tomorrow), { departAt: deadlineAt, deadlineAt, status });
     expect(interruptionOf(forced, held(tomorrow))).toBeUndefined();
   });
 });
 
-describe("a hold for good", () => {
+describe("an indefinite hold", () => {
   it.each(["true", "as long as it takes", "9999999999999h"])(
-    "of %s is never gone past by a deadline",
+    "of %s is never overridden by a deadline",
     (value) => {
       const waiting = aDeparture(held(value), { departAt: deadlineAt, deadlineAt });
       expect(inShort(world(value, [waiting]), deadlineAt)).toEqual(["Note OnHold"]);
@@ -70,8 +70,8 @@ describe("a hold for good", () => {
   );
 });
 
-describe("a hold until an instant before the deadline", () => {
-  it("moves a departure whose time has come to where the hold is over", () => {
+describe("a hold until before the deadline", () => {
+  it("moves a due departure to after the end of the hold", () => {
     const now = plus(bornAt, hours(12));
     const until = plus(bornAt, hours(14));
     const due = aDeparture(held(formatInstant(until)), { departAt: now, deadlineAt });
@@ -89,14 +89,14 @@ describe("a planned departure that is under way", () => {
   const draining = aDeparture(held(""), { departAt: startedAt, deadlineAt, status });
 
   it.each(["", "false", "4h", formatInstant(startedAt)])(
-    "is not taken back by a hold of %j, which was over before it began",
+    "is not cancelled by a hold of %j, which expired before it started",
     (value) => {
       expect(interruptionOf(draining, held(value))).toBeUndefined();
     },
   );
 
   it.each(["true", "23h", formatInstant(plus(startedAt, hours(1)))])(
-    "is taken back by a hold of %j",
+    "is cancelled by a hold of %j",
     (value) => {
       expect(interruptionOf(draining, held(value))?.reason).toBe("CancelledByPerson");
     },

@@ -8,10 +8,10 @@ describe("the machine of a providerID", () => {
   it.each([
     ["gce://p/europe-west1-b/n-1", { cloud: "gcp", project: "p", zone: "europe-west1-b" }],
     ["aws:///eu-west-1a/i-0123456789abcdef0", ec2],
-    // The form of a cloud provider that was not told of the zone.
+    // The form that a cloud provider without a configured zone writes.
     ["aws:////i-0123456789abcdef0", ec2],
     [`azure://${vm}`, { cloud: "azure", resourceId: vm }],
-  ])("is known from %s", (providerID, machine) => {
+  ])("is parsed from %s", (providerID, machine) => {
     expect(parseProviderId(providerID)).toMatchObject(machine);
     expect(isKnownProviderId(providerID)).toBe(true);
   });
@@ -24,7 +24,7 @@ describe("the machine of a providerID", () => {
     "aws:///eu-west-1a/eu-west-1b/i-0123456789abcdef0",
     "i-0123456789abcdef0",
     "azure:///subscriptions/s",
-  ])("is not known from %j", (providerID) => {
+  ])("is unknown for %j", (providerID) => {
     expect(parseProviderId(providerID)).toBeUndefined();
     expect(isKnownProviderId(providerID)).toBe(false);
   });

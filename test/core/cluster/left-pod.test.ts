@@ -26,11 +26,11 @@ it.each<readonly [what: string, change: Partial<FailedPod>, node: Partial<NodeFa
   ["of a static pod", { controller: { kind: "Node", name: "n1", uid: "old" } }, {}, false],
   ["made in the second of the Node", { createdAt: at }, {}, false],
   ["made after the Node", { createdAt: plus(at, seconds(1)) }, {}, false],
-  // It waited for room, and this machine was it.
+  // It was pending until this machine had room for it.
   ["made before the Node and begun on it", { startedAt: plus(at, seconds(30)) }, {}, false],
   ["that no kubelet has begun", { startedAt: undefined }, {}, false],
   ["of whose age nothing is known", { createdAt: undefined }, {}, false],
   ["where nothing is known of the Node's age", {}, { createdAt: undefined }, false],
-])("a failed pod %s", (_, change, also, wanted) => {
+])("recognizes the failed pods of the machine before: one %s", (_, change, also, wanted) => {
   expect(isOfEarlierMachine({ ...left, ...change }, { ...node, ...also })).toBe(wanted);
 });

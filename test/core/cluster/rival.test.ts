@@ -12,7 +12,7 @@ function tainted(...keys: readonly string[]): NodeFacts {
   return node({ taints: keys.map((key) => ({ key, effect: "NoSchedule" })) });
 }
 
-describe("who is taking a node away already", () => {
+describe("the tool that is already removing a node", () => {
   it.each([
     ["Karpenter", "karpenter.sh/disrupted"],
     ["Karpenter", "karpenter.sh/disruption"],
@@ -23,12 +23,12 @@ describe("who is taking a node away already", () => {
     ["aws-node-termination-handler", "aws-node-termination-handler/rebalance-recommendation"],
     ["AKS node auto-drain", "remediator.kubernetes.azure.com/unschedulable"],
     ["GKE", "cloud.google.com/impending-node-termination"],
-  ])("is %s by the taint %s, also beside others", (rival, key) => {
+  ])("is %s if the node has the taint %s, alone or with others", (rival, key) => {
     expect(rivalOf(tainted(key))).toBe(rival);
     expect(rivalOf(tainted("dedicated", key))).toBe(rival);
   });
 
-  it("is kured while it restarts the node", () => {
+  it("is kured while it reboots the node", () => {
     const annotations = { "weave.works/kured-reboot-in-progress": "2026-11-20T00:00:00Z" };
     expect(rivalOf(node({ annotations }))).toBe("kured");
   });
@@ -38,7 +38,7 @@ describe("who is taking a node away already", () => {
     ["a pool's", "dedicated"],
     ["one that only begins alike", "karpenter.sh/disrupted-not"],
     ["the kubelet's", "node.kubernetes.io/not-ready"],
-  ])("is nobody by a taint that is %s", (_, key) => {
+  ])("is none for a taint that is %s", (_, key) => {
     expect(rivalOf(tainted(key))).toBeUndefined();
   });
 });

@@ -29,7 +29,7 @@ function spot(over: Partial<Policy> = {}): Policy {
   });
 }
 
-/** A recommendation for the node of that place, or what else the cloud has said. */
+/** A departure for a rebalance recommendation, or another notice, for the node at `place`. */
 function told(place: number, over: Partial<Departure> = {}): Departure {
   const node = nodes[place] ?? aNode("missing");
   return aDeparture(node, {
@@ -55,7 +55,7 @@ function said(snapshot: Snapshot, at: Instant = now): readonly string[] {
   });
 }
 
-describe("what the cloud advises", () => {
+describe("advice", () => {
   it.each([
     ["a recommendation", { cause: "RebalanceRecommendation" }, true],
     ["maintenance in 61 minutes", { cause: "ScheduledMaintenance", lead: minutes(61) }, true],
@@ -64,7 +64,7 @@ describe("what the cloud advises", () => {
     ["a recommendation with an end", { cause: "RebalanceRecommendation", lead: minutes(9) }, false],
     ["an interruption", { cause: "SpotInterruption", lead: hours(9) }, false],
     ["a lifecycle hook", { cause: "LifecycleHook" }, false],
-  ] as const)("has time to choose its instant, %j: %j %j", (_, facts, isAdvised) => {
+  ] as const)("is a notice that leaves time, %j: %j %j", (_, facts, isAdvised) => {
     const lead = "lead" in facts ? facts.lead : undefined;
     const deadlineAt = lead && plus(now, lead);
     const departure = told(0, { cause: facts.cause, deadlineAt });
@@ -72,16 +72,16 @@ describe("what the cloud advises", () => {
     expect(isPressing(departure, now)).toBe(!isAdvised);
   });
 
-  it("is no matter of a plan's or a person's departure that nobody has noticed", () => {
+  it("does not include a planned departure without a notice", () => {
     const planned = told(0, { cause: "Planned", noticedAt: undefined });
     expect([isAdvice(planned, now), isPressing(planned, now)]).toEqual([false, false]);
   });
 });
 
-describe("six recommendations and a budget of one node", () => {
+describe("six rebalance recommendations under a budget of one node", () => {
   const departures = nodes.map((_, place) => told(place));
 
-  it("begin one at a time", () => {
+  it("start one at a time", () => {
     expect(said(scene({ departures }))).toEqual(["n1 Begin Due Noticed"]);
     const begun = told(0, { status: { phase: "Draining", startedAt: now, timeline: [] } });
     expect(said(scene({ departures: [begun, ...departures.slice(1)] })).slice(1)).toEqual([
@@ -93,13 +93,13 @@ describe("six recommendations and a budget of one node", () => {
     ]);
   });
 
-  it("get the policy's name and their instant first, so that its budgets and gates know of them", () => {
+  it("get the policy's name and an instant first, so that its budgets and gates apply", () => {
     const bare = { policy: undefined, departAt: undefined };
     const [only] = decide(scene({ departures: [told(0, bare)] }), now).decisions;
     expect(only).toMatchObject({ kind: "Move", policy: "spot", departAt: now });
   });
 
-  it("count as starts of the hour", () => {
+  it("count towards the hourly budget", () => {
     const policies = [spot({ budgets: [{ kind: "PerHour", perHour: 1 }] })];
     const startedAt = minus(now, minutes(1));
     const left = told(0, {
@@ -111,7 +111,7 @@ describe("six recommendations and a budget of one node", () => {
     ]);
   });
 
-  it("take no place in the budget while they wait: a planned one may go meanwhile", () => {
+  it("do not use up the budget while they wait, so a requested departure may start", () => {
     const planned = aDeparture(nodes[5] ?? aNode("n6"), {
       ...{ cause: "Manual", name: "by-hand", uid: "by-hand", departAt: minus(now, seconds(1)) },
     });
@@ -123,18 +123,18 @@ describe("six recommendations and a budget of one node", () => {
   });
 });
 
-describe("a recommendation", () => {
+describe("a rebalance recommendation", () => {
   it.each([
     ["a freeze", { gates: { blockingPods: [], freezeUntil: plus(now, hours(1)) } }, "Frozen"],
     ["a closed window", { windows: [daily("22:00-06:00")] }, "OutsideWindow"],
     ["a paused policy", { paused: true }, "PolicyPaused"],
     ["alerts that are not known", { gates: { blockingPods: [], alerts: {} } }, "AlertsUnknown"],
-  ])("is held by %s, for the reason for which a planned departure is", (_, over, reason) => {
+  ])("is held by %s, for the same reason as a planned departure", (_, over, reason) => {
     const policies = [spot(over as Partial<Policy>)];
     expect(said(scene({ policies, departures: [told(0)] }))).toEqual([`n1 Note Blocked ${reason}`]);
   });
 
-  it("waits for the wave before it, and is one of its wave", () => {
+  it("waits for the previous wave", () => {
     const policies = [spot({ budgets: [], waves: { sizes: [{ count: 1 }, { count: 5 }] } })];
     const begun = told(0, { status: { phase: "Draining", startedAt: now, timeline: [] } });
     expect(said(scene({ policies, departures: [begun, told(1)] }))).toEqual([
@@ -143,18 +143,18 @@ describe("a recommendation", () => {
     ]);
   });
 
-  it("is left to the policy's reaction where that leaves the node at work", () => {
+  it("does not start if the policy ignores rebalance recommendations", () => {
     const onNotice = { ...spot().onNotice, rebalance: "Ignore" } as const;
     expect(said(scene({ policies: [spot({ onNotice })], departures: [told(0)] }))).toEqual([]);
   });
 
-  it("asks no cloud whether the machine can be released: the cloud takes it", () => {
+  it("starts without a release check, because the cloud takes the machine", () => {
     const verdict = decide(scene({ departures: [told(0)], releaseAnswers: new Map() }), now);
     expect(verdict.asks).toEqual([]);
     expect(verdict.decisions[0]).toMatchObject({ kind: "Begin" });
   });
 
-  it("that waits leaves the planned departure of its node as it is", () => {
+  it("that waits does not hold up the planned departure of its node", () => {
     const lifetime = { minMs: millis(0), maxMs: hours(24), reserveMs: minutes(30) };
     const freezeUntil = plus(now, hours(48));
     const policies = [spot({ lifetime, gates: { blockingPods: [], freezeUntil } })];
@@ -168,7 +168,7 @@ describe("a recommendation", () => {
     expect(found).toContain("n1 Begin Due DeadlineForces");
   });
 
-  it("that waits does not keep its node from being planned", () => {
+  it("that waits does not keep its node out of the plan", () => {
     const lifetime = { minMs: millis(0), maxMs: hours(24), reserveMs: minutes(30) };
     const freezeUntil = plus(now, hours(2));
     const policies = [spot({ lifetime, gates: { blockingPods: [], freezeUntil } })];
@@ -180,8 +180,8 @@ describe("a recommendation", () => {
   });
 });
 
-describe("maintenance of a node that leaves by the plan already", () => {
-  it("is left to that while there is time, since the machine would be left to the cloud with it", () => {
+describe("maintenance of a node that is already leaving as planned", () => {
+  it("waits for that while there is time, because only that releases the machine", () => {
     const node = nodes[0] ?? aNode("n1");
     const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
     const planned = aDeparture(node, { uid: "planned", status });
@@ -194,12 +194,12 @@ describe("maintenance of a node that leaves by the plan already", () => {
   });
 });
 
-describe("maintenance whose time is known", () => {
+describe("maintenance with a known time", () => {
   const frozen = spot({ gates: { blockingPods: [], freezeUntil: plus(now, hours(48)) } });
   const beginsAt = plus(now, hours(3));
   const departure = maintenance(0, beginsAt);
 
-  it("is held while it is more than an hour ahead, and is looked at again an hour before", () => {
+  it("is held while it is more than an hour ahead, and checked again an hour before", () => {
     const verdict = decide(scene({ policies: [frozen], departures: [departure] }), now);
     expect(verdict.decisions[0]).toMatchObject({ kind: "Note", reason: "Frozen" });
     const held = {
@@ -211,7 +211,7 @@ describe("maintenance whose time is known", () => {
     expect(again.askAgainAt).toBe(minus(beginsAt, hours(1)));
   });
 
-  it("goes past gates and budgets from one hour before it begins", () => {
+  it("overrides gates and budgets from one hour before it starts", () => {
     const departures = nodes.map((_, place) => maintenance(place, beginsAt));
     const hourBefore = minus(beginsAt, hours(1));
     const begun = nodes.map(({ name }) => `${name} Begin Due DeadlineForces`);
@@ -220,7 +220,7 @@ describe("maintenance whose time is known", () => {
 });
 
 describe("an interruption", () => {
-  it("is not the planned side's, whatever waits", () => {
+  it("is left out of the decisions about planned departures", () => {
     const cause = "SpotInterruption";
     const cut = told(1, { cause, deadlineAt: plus(now, minutes(2)) });
     expect(said(scene({ departures: [cut, told(0)] }))).toEqual(["n1 Note Blocked BudgetSpent"]);

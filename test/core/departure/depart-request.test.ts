@@ -8,8 +8,8 @@ const n1 = aNode("n1", { uid: "0123456789ab", bootID: "boot-1" });
 const request = { departAt: now, deadlineAt: plus(now, hours(1)) };
 const pinnedName = "n1-01234567";
 
-describe("a person's request that a node departs", () => {
-  it("makes a Departure that names the machine, at the instants of the request", () => {
+describe("a person's request for a departure", () => {
+  it("creates a Departure that names the machine, at the requested instants", () => {
     expect(departStep(n1, request, [])).toMatchObject({
       kind: "Create",
       made: {
@@ -19,7 +19,7 @@ describe("a person's request that a node departs", () => {
     });
   });
 
-  it("takes the next free name where one is planned already", () => {
+  it("takes the next free name if a departure is already planned", () => {
     const planned = aDeparture(n1, { name: pinnedName });
     const ended = aDeparture(n1, { name: `${pinnedName}-2`, status: { phase: "Ended" } });
     expect(departStep(n1, request, [planned, ended])).toMatchObject({
@@ -27,7 +27,7 @@ describe("a person's request that a node departs", () => {
     });
   });
 
-  it("moves what a person asked for before", () => {
+  it("moves the departure of an earlier request", () => {
     const asked = aDeparture(n1, { cause: "Manual", departAt: plus(now, hours(5)) });
     expect(departStep(n1, request, [asked])).toEqual({
       kind: "Move",
@@ -36,7 +36,7 @@ describe("a person's request that a node departs", () => {
     });
   });
 
-  it("keeps the deadline that was asked for before, unless it would begin after that", () => {
+  it("keeps the earlier deadline, unless the new instant is not before it", () => {
     const by = { departAt: now, deadlineAt: plus(now, hours(3)) };
     const asked = aDeparture(n1, { cause: "Manual", ...by });
     const moved = (inHours: number) => {
@@ -51,19 +51,19 @@ describe("a person's request that a node departs", () => {
     ["has a notice", { noticedAt: now }],
     ["is taken by the cloud", { cause: "SpotInterruption" }],
     ["was asked for just so", { cause: "Manual", ...request }],
-  ] as const)("leaves a node alone that %s", (_, over) => {
+  ] as const)("changes nothing for a node that %s", (_, over) => {
     const leaving = aDeparture(n1, over as Parameters<typeof aDeparture>[1]);
     expect(departStep(n1, request, [leaving])).toEqual({ kind: "Leave", departure: leaving });
   });
 
-  it("goes round a name that another node's departure has, and says which", () => {
+  it("skips a name that belongs to another node's departure, and reports it", () => {
     const other = aDeparture(aNode("n2"), { name: pinnedName });
     expect(departStep(n1, request, [other])).toMatchObject({
       made: { name: `${pinnedName}-2`, namesTaken: [pinnedName] },
     });
   });
 
-  it("is not answered by the departure of another node of that name", () => {
+  it("ignores the departure of a former node of the same name", () => {
     const former = aDeparture(aNode("n1", { uid: "other" }), { status: { phase: "Draining" } });
     expect(departStep(n1, request, [former]).kind).toBe("Create");
   });

@@ -20,14 +20,14 @@ function started(departAt: typeof noon, startedAt: typeof noon): Departure {
 }
 
 describe("the newest start of a policy", () => {
-  it("is told with the instant that was planned for it", () => {
+  it("comes with its planned instant", () => {
     const startedAt = plus(noon, minutes(20));
     const earlier = started(plus(noon, minutes(-40)), plus(noon, minutes(-30)));
     const starts = newestStarts([started(noon, startedAt), earlier], plus(noon, minutes(30)));
     expect(starts.get("spot")).toEqual({ at: startedAt, plannedAt: noon });
   });
 
-  it("is when it was marked where it had to wait for another drain", () => {
+  it("is the instant at which the node was marked, if it had to wait for another drain", () => {
     const waits = { at: plus(noon, minutes(1)), step: "ConflictWait", result: "waits" };
     const marked = { at: plus(noon, minutes(5)), step: "Draining", result: "drains" };
     const status = (...timeline: (typeof waits)[]) =>
@@ -40,7 +40,7 @@ describe("the newest start of a policy", () => {
     expect([newest(waits, marked), newest(waits), newest(marked)]).toEqual([marked.at, noon, noon]);
   });
 
-  it("is none that is still to come, and none that the cloud has made", () => {
+  it("is neither in the future nor caused by the cloud", () => {
     const later = started(noon, plus(noon, minutes(20)));
     const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;
     expect(newestStarts([later, taken], plus(noon, minutes(10))).get("spot")).toBeUndefined();

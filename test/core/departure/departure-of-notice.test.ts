@@ -4,10 +4,10 @@ import type { Cause } from "../../../src/core/policy/action.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 interface Row {
-  /** What the node has, by cause and phase; `!` where a notice has been written onto it. */
+  /** The node's departures, by cause and phase; `!` marks one that has a notice. */
   readonly there: readonly string[];
   readonly told: Cause;
-  /** The place of the one that the notice belongs to; absent: it gets one of its own. */
+  /** The index of the departure that the notice joins; absent: it gets its own. */
   readonly joins?: number;
 }
 
@@ -21,13 +21,13 @@ const rows: readonly Row[] = [
   { there: ["SpotInterruption Ended"], told: "SpotInterruption" },
   { there: ["Planned Scheduled", "Manual Draining"], told: "SpotInterruption", joins: 1 },
   { there: ["Planned Ended", "Planned Scheduled"], told: "NodeShutdown", joins: 1 },
-  // What a policy may ignore forces no plan, and joins only what another notice has made.
+  // A notice that a policy may ignore forces no plan, and joins only a noticed departure.
   { there: ["Planned Scheduled"], told: "RebalanceRecommendation" },
   { there: ["Planned Draining"], told: "ScheduledMaintenance" },
   { there: ["Manual Draining"], told: "RebalanceRecommendation" },
   { there: ["Planned! Scheduled"], told: "RebalanceRecommendation", joins: 0 },
   { there: ["SpotInterruption Draining"], told: "ScheduledMaintenance", joins: 0 },
-  // One that a notice has made comes before one that is under way.
+  // A departure made by a notice is preferred to one under way.
   { there: ["Planned Draining", "LifecycleHook Scheduled"], told: "Preempted", joins: 1 },
   {
     there: ["Planned Scheduled", "RebalanceRecommendation Draining"],
@@ -36,8 +36,8 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe("the departure to which a notice belongs", () => {
-  it.each(rows)("$there, told $told: $joins", ({ there, told, joins }) => {
+describe("the departure that a notice joins", () => {
+  it.each(rows)("with $there and a notice of $told is number $joins", ({ there, told, joins }) => {
     const departures = there.map((written) => {
       const [cause = "", phase] = written.split(" ");
       return {

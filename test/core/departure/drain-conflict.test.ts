@@ -8,7 +8,7 @@ import {
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
-/** What a drain asks of budgets, as `web` or `web*2`; each lets `allowed` pods go. */
+/** A drain's demands on budgets, as `web` or `web*2`; each allows `allowed` disruptions. */
 function asking(words: string, allowed = 1): Demanding {
   const demands = words.split(" ").map((word) => {
     const [name = "", pods = "1"] = word.split("*");
@@ -48,14 +48,14 @@ it.each<[string, readonly RunningDrain[], Demanding, string | undefined]>([
     undefined,
   ],
   ["nobody under way", [], asking("a*9 b*9"), undefined],
-])("%s", (_, under, next, expected) => {
+])("finds the drains that could block each other: %s", (_, under, next, expected) => {
   const found = conflictWith(under, next);
   expect(found && `${found.drains.join(" and ")} over ${found.budgets.join(" and ")}`).toBe(
     expected,
   );
 });
 
-it("what a plan demands are the pods of each budget, but for those that leave already", () => {
+it("a drain demands the pods of each budget, without those already terminating", () => {
   const labels = { app: "shop" };
   const budgets = [budget("shop", { selector: { matchLabels: labels } }), budget("web")];
   const pods = [
@@ -71,7 +71,7 @@ it("what a plan demands are the pods of each budget, but for those that leave al
   ]);
 });
 
-it("only a drain that needs two budgets with something to spend can be part of a ring", () => {
+it("a drain can be part of a cycle only with two budgets that have disruptions left", () => {
   expect(contestable(asking("a").demands)).toEqual([]);
   expect(contestable([...asking("a", 0).demands, ...asking("b").demands])).toEqual([]);
   expect(contestable(asking("a b").demands)).toHaveLength(2);

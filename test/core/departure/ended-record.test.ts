@@ -14,18 +14,18 @@ describe("the record of an ended departure", () => {
   it.each([
     ["71 hours", 71, false],
     ["72 hours", 72, true],
-  ])("after %s is forgotten: %s", (_, age, forgotten) => {
+  ])("is forgotten after %s: %s", (_, age, forgotten) => {
     const record = ended(1, minus(now, hours(age)));
     expect(isForgettable(record, [record], now)).toBe(forgotten);
   });
 
-  it("gives way where a hundred of its node are younger, and no other does", () => {
+  it("is forgotten if a hundred of its node are younger, and no other is", () => {
     const records = Array.from({ length: 103 }, (_, index) => ended(index + 1));
     const forgotten = records.filter((one) => isForgettable(one, records, now));
     expect(forgotten.map(({ name }) => name)).toEqual(["n1-1", "n1-2", "n1-3"]);
   });
 
-  it("does not give way to departures that are live", () => {
+  it("is not pushed out by live departures", () => {
     const live = Array.from({ length: 100 }, (_, index) =>
       aDeparture(aNode("n1"), { name: `n1-live-${index}` }),
     );
@@ -33,7 +33,7 @@ describe("the record of an ended departure", () => {
     expect(isForgettable(record, [record, ...live], now)).toBe(false);
   });
 
-  it("that is live is never forgotten", () => {
+  it("is forgotten only if it has ended", () => {
     const records = Array.from({ length: 103 }, (_, index) => ended(index + 1));
     expect(isForgettable(aDeparture(aNode("n1")), records, now)).toBe(false);
   });

@@ -9,7 +9,7 @@ import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 const now = instant(Date.UTC(2026, 10, 20, 12));
 const endedAt = plus(now, minutes(-5));
 
-/** A Node object of two days, behind which the second machine stands. */
+/** A Node object that is two days old and has its second machine. */
 const node: NodeFacts = {
   name: "n1",
   uid: "0123456789abcdef",
@@ -37,18 +37,18 @@ function departureOf(bootID: string): Departure {
   };
 }
 
-describe("a machine that took over the Node object of the one before it", () => {
-  it("was born no earlier than the other's departure ended", () => {
+describe("a machine that took over the Node object of its predecessor", () => {
+  it("was launched no earlier than its predecessor's departure ended", () => {
     const [found] = withLaunchTimes([node], [departureOf("first")]);
     expect(found?.instanceBornAt).toBe(endedAt);
   });
 
-  it("was born when the cloud says, where it says it", () => {
+  it("was launched when the cloud says, if it says so", () => {
     const told = { ...node, instanceBornAt: plus(endedAt, minutes(-2)) };
     expect(withLaunchTimes([told], [departureOf("first")])).toEqual([told]);
   });
 
-  it("has a life of its own in the plan, instead of being overdue again and again", () => {
+  it("has its own lifetime in the plan, instead of being overdue forever", () => {
     const lifetime = { minMs: hours(0), maxMs: hours(24), reserveMs: minutes(30) };
     const plan = planFleet({
       policies: [{ ...defaultPolicy, name: "spot", lifetime }],
@@ -65,7 +65,7 @@ describe("a machine that took over the Node object of the one before it", () => 
     });
   });
 
-  it("is not taken for a machine that stayed after its own departure was undone", () => {
+  it("is not assumed if the machine of the ended departure is still there", () => {
     expect(withLaunchTimes([node], [departureOf("second")])).toEqual([node]);
   });
 });

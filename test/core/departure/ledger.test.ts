@@ -19,11 +19,11 @@ describe("a departure that is rolled back", () => {
   it.each([
     ["ReleaseFailed", "Failed", "the permission p is missing"],
     ["DrainTimeout", "RolledBack", "default/web-0"],
-  ] as const)("ends with the cause of it: %s", (reason, outcome, detail) => {
+  ] as const)("ends with the cause of the rollback: %s", (reason, outcome, detail) => {
     const releasing = aDeparture(aNode("n1"), { status: { phase: "Releasing" } });
     const status = afterBoth(releasing, [
       { event: "GaveUp", reason, detail },
-      // Whoever rolls back knows the reason, and after a restart nothing more.
+      // The code that rolls back knows the reason, but not the detail after a restart.
       { event: "RolledBack", reason },
     ]);
     expect(status).toMatchObject({ phase: "Ended", outcome, reason });

@@ -56,7 +56,7 @@ const cases: readonly (readonly [string, Partial<OutcomeFacts>, Outcome])[] = [
   ],
 ];
 
-describe("a departure's one outcome, when its node", () => {
+describe("the outcome of a departure whose node", () => {
   it.each(cases)("%s", (_, facts, outcome) => {
     expect(outcomeOf({ ...clean, ...facts })).toBe(outcome);
   });

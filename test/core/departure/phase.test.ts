@@ -12,7 +12,7 @@ const phases: readonly Phase[] = [
   "Ended",
 ];
 
-/** Every phase that can be reached from `from`, each with one shortest way there. */
+/** Every phase that is reachable from `from`, each with a shortest path. */
 function waysFrom(from: Phase): Map<Phase, PhaseEvent[]> {
   const ways = new Map<Phase, PhaseEvent[]>([[from, []]]);
   const queue = [from];
@@ -27,7 +27,7 @@ function waysFrom(from: Phase): Map<Phase, PhaseEvent[]> {
   return ways;
 }
 
-/** Every path without a loop, as events and the phases that they lead to. */
+/** Every path without a cycle, as events and the phases that they lead to. */
 function* paths(phase: Phase, seen: readonly Phase[] = []): Generator<Step[]> {
   if (seen.includes(phase)) return;
   const steps = phaseEvents.flatMap((event) => {
@@ -50,24 +50,24 @@ describe("the phases of a departure", () => {
     expect(waysFrom(phase).has("Ended")).toBe(true);
   });
 
-  it("are left by nothing once it has ended", () => {
+  it("have no transition out of Ended", () => {
     for (const event of phaseEvents) expect(phaseAfter("Ended", event)).toBeUndefined();
   });
 
-  it("end from everywhere when the node is gone", () => {
+  it("all lead to Ended if the node is gone", () => {
     for (const phase of phases) {
       if (phase === "Ended") continue;
       expect(phaseAfter(phase, "NodeGone")).toBe("Ended");
     }
   });
 
-  it("begin at once when the cloud has spoken, whatever held the departure", () => {
+  it("move to Preparing on a notice, whatever held the departure", () => {
     for (const phase of ["Scheduled", "Held", "RollingBack"] as const) {
       expect(phaseAfter(phase, "Noticed")).toBe("Preparing");
     }
   });
 
-  it("prepare the node before its pods are asked, and drain before the machine goes, on every path", () => {
+  it("prepare the node before the drain, and drain before the release, on every path", () => {
     let walked = 0;
     for (const path of paths("Scheduled")) {
       walked += 1;
@@ -87,21 +87,21 @@ describe("the phases of a departure", () => {
     expect(walked).toBeGreaterThan(20);
   });
 
-  it("never leave a cordoned node behind: it is put back, released, gone or another machine's", () => {
+  it("never leave a cordon: the node is uncordoned, released, gone or another machine's", () => {
     for (const path of paths("Scheduled")) {
       const entered = path.map(({ to }) => to);
       if (!entered.includes("Preparing")) continue;
       const last = path.at(-1)?.event;
-      // One that is held after all is put back first.
+      // A departure that is held again has been rolled back first.
       const isHeldAgain = entered.indexOf("Held") > entered.indexOf("Preparing");
       const isFreed = entered.includes("RollingBack") || isHeldAgain || last === "Released";
-      // The new machine behind the Node is uncordoned as an orphan's is: no departure has it.
+      // The node of the new machine is uncordoned as an orphan, because no departure owns it.
       const isAnothers = entered.at(-2) === "Releasing" && last === "MachineReplaced";
       expect(isFreed || isAnothers || last === "NodeGone").toBe(true);
     }
   });
 
-  it("end exactly once, and with nothing after it", () => {
+  it("reach Ended exactly once, and last", () => {
     for (const path of paths("Scheduled")) {
       const entered = path.map(({ to }) => to);
       expect(entered.filter((phase) => phase === "Ended")).toHaveLength(1);
@@ -109,11 +109,11 @@ describe("the phases of a departure", () => {
     }
   });
 
-  it("ignore a cancel once the machine is being released", () => {
+  it("ignore a cancellation once the machine is being released", () => {
     expect(phaseAfter("Releasing", "Cancelled")).toBeUndefined();
   });
 
-  it("obey a notice that is taken back while the cloud's taking of the machine is waited for", () => {
+  it("roll back on a withdrawn notice while waiting for the cloud to take the machine", () => {
     expect(phaseAfter("Releasing", "Withdrawn")).toBe("RollingBack");
   });
 });

@@ -21,7 +21,7 @@ function former(over: Partial<DepartureStatus> = {}, count = 1) {
   );
 }
 
-describe("the rest of a node that was drained in vain", () => {
+describe("the pause after a node was drained but its machine stayed", () => {
   it.each([
     [1, 1],
     [2, 2],
@@ -33,7 +33,7 @@ describe("the rest of a node that was drained in vain", () => {
     expect(restsUntil(n1, former({}, times))).toBe(plus(endedAt, hours(rest)));
   });
 
-  it("is the same where the release failed", () => {
+  it("is the same if the release failed", () => {
     const failed = former({ outcome: "Failed", reason: "ReleaseFailed" });
     expect(restsUntil(n1, failed)).toBe(plus(endedAt, hours(1)));
   });
@@ -48,19 +48,19 @@ describe("the rest of a node that was drained in vain", () => {
       [n1, former().map((one) => ({ ...one, node: { ...one.node, bootID: "boot-0" } }))],
     ],
     ["was the cloud's to take", [n1, former().map((one) => ({ ...one, cause: "Preempted" }))]],
-  ])("is none where it %s", (_, [node, departures]) => {
+  ])("is none if the node %s", (_, [node, departures]) => {
     expect(restsUntil(node, departures)).toBeUndefined();
   });
 });
 
-describe("a node that rests", () => {
+describe("a node in its pause after a useless drain", () => {
   const world = {
     ...{ nodes: [n1], policies: [aPolicy()], badPolicies: [], gateAnswers: {} },
     ...{ departures: former(), releaseAnswers: everyMachine },
   };
   const until = plus(endedAt, hours(1));
 
-  it("is not planned, though its deadline is over, and the plan says until when", () => {
+  it("is not planned even past its deadline, and the plan says until when", () => {
     const born = at("2026-11-19T00:00:00Z");
     const nodes = [{ ...n1, createdAt: born }];
     const plan = planFleet({ ...world, nodes, at: plus(endedAt, minutes(59)) });
@@ -74,7 +74,7 @@ describe("a node that rests", () => {
     expect(decisions).toMatchObject([{ kind: "Schedule" }]);
   });
 
-  it("may be asked to leave by a person", () => {
+  it("still leaves if a person requests it", () => {
     const manual = aDeparture(n1, { cause: "Manual" });
     const { decisions } = decide({ ...world, departures: [...former(), manual] }, endedAt);
     expect(decisions).toMatchObject([{ kind: "Begin", reason: "Requested" }]);

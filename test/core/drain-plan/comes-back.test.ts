@@ -39,7 +39,7 @@ it.each<[string, How, string]>([
     { tolerations: [], bypassesScheduler: true },
     "Skip ComesBack",
   ],
-])("a pod that came in mid-drain and %s", (_, how, fateOfLate) => {
+])("plans a pod that arrived during the drain and %s", (_, how, fateOfLate) => {
   const late = pod("late", how);
   expect(fate(late, { beganWith: new Set(["uid-a"]) })).toBe(fateOfLate);
   expect(fate(late, { beganWith: new Set(["uid-a"]), notice })).toBe(fateOfLate);

@@ -11,7 +11,7 @@ function plan(pods: readonly PodFacts[], daemonSets: ReadonlySet<string> | undef
   return planDrain({ ...question, daemonSets });
 }
 
-/** One word for what becomes of a pod, and the reason. */
+/** What happens to a pod, in one word, and the reason. */
 function fate(one: PodFacts, daemonSets: ReadonlySet<string> | undefined): string {
   const { pods, skipped } = plan([one], daemonSets);
   const [acting, left] = [pods[0], skipped[0]];
@@ -31,13 +31,13 @@ it.each<[string, readonly string[] | undefined, Partial<PodFacts>, string]>([
     { deletionAt: plus(startAt, seconds(20)) },
     "Wait Terminating",
   ],
-])("a pod whose DaemonSet %s", (_, names, changes, expected) => {
+])("plans a pod whose DaemonSet %s", (_, names, changes, expected) => {
   const daemonSets = names && new Set(names);
   const one = pod("a", { controller: daemon, ...changes });
   expect(fate(one, daemonSets)).toBe(expected);
 });
 
-it("a pod whose DaemonSet is gone is warned of by the name of that", () => {
+it("warns about a pod whose DaemonSet is gone, with the DaemonSet's name", () => {
   const pods = [pod("a", { controller: daemon })];
   const warning = { namespace: "default", name: "a", reason: "DaemonSetGone", detail: "logs" };
   expect(plan(pods, new Set()).warnings).toEqual([warning]);

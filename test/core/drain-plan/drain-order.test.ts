@@ -3,7 +3,7 @@ import { type Rng, seededRng } from "../../../src/core/chance/rng.ts";
 import { layWaves, type WavePod, type WaveSlot } from "../../../src/core/drain-plan/drain-order.ts";
 import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
 
-/** `tier:wanted` pairs in, `start+grace` out, all in seconds. */
+/** Takes `tier:wanted` pairs and returns `start+grace`, all in seconds. */
 function waves(pods: string, leftSeconds: number | undefined): string {
   const wave = pods.split(" ").map((text): WavePod => {
     const [tier, wanted] = text.split(":").map(Number) as [number, number];
@@ -47,18 +47,18 @@ it.each<[string, string, number | undefined, string]>([
   ],
   ["fits to the second: not cut", "0:30", 30, "0+30"],
   ["nothing left: one second, since less would be no grace at all", "0:30 1:5", 0, "0+1 0+1"],
-])("%s", (_, pods, left, expected) => {
+])("lays out waves: %s", (_, pods, left, expected) => {
   expect(waves(pods, left)).toBe(expected);
 });
 
-it("a pod that is leaving already holds the next tier only as long as it takes", () => {
+it("holds up the next tier for a terminating pod only until that pod is gone", () => {
   const leaving: WavePod = { tier: 0, wantedSeconds: 60, leavingMs: seconds(7) };
   const critical: WavePod = { tier: 1, wantedSeconds: 30 };
   expect(layWaves([leaving, critical], seconds(120))[1]?.startMs).toBe(7000);
   expect(layWaves([leaving, critical], undefined)[1]?.startMs).toBe(7000);
 });
 
-/** Written apart from the planner: says what is wrong with `slots`, and knows nothing of how. */
+/** Written independently of the planner: lists what is wrong with `slots`. */
 function faults(pods: readonly WavePod[], slots: readonly WaveSlot[], leftMs: Millis): string[] {
   const found: string[] = [];
   pods.forEach((pod, i) => {
@@ -87,7 +87,8 @@ function faults(pods: readonly WavePod[], slots: readonly WaveSlot[], leftMs: Mi
 }
 
 /**
- * One second later it would overlap nobody below it, and neither it nor a higher pod would lose.
+ * Starting one second later, it would overlap no lower tier, and neither it nor a higher pod would
+ * lose grace.
  */
 function startsNeedlesslyEarly(
   i: number,
@@ -117,7 +118,7 @@ function randomPods(rng: Rng): readonly WavePod[] {
   }));
 }
 
-it("on 1500 random drains nobody is cut for another's sake, and nothing starts needlessly early", () => {
+it("in 1500 random drains no pod is cut for another, and none starts needlessly early", () => {
   for (let seed = 1; seed <= 1500; seed++) {
     const rng = seededRng(seed);
     const pods = randomPods(rng);
@@ -127,7 +128,7 @@ it("on 1500 random drains nobody is cut for another's sake, and nothing starts n
   }
 });
 
-it("on 500 random drains without a deadline nobody is cut, and no tier overlaps the next", () => {
+it("in 500 random drains without a deadline no pod is cut, and no tier overlaps the next", () => {
   for (let seed = 1; seed <= 500; seed++) {
     const pods = randomPods(seededRng(seed));
     const slots = layWaves(pods, undefined);

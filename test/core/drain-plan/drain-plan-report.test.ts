@@ -13,7 +13,7 @@ function report(pods: readonly PodFacts[], changes: Partial<DrainQuestion> = {})
   );
 }
 
-it("the report under a notice has the pinned shape", () => {
+it("the report under a notice has the documented shape", () => {
   const daemon = pod("kube-proxy-x", {
     namespace: "kube-system",
     controller: { kind: "DaemonSet", name: "kube-proxy", uid: "ds" },
@@ -62,7 +62,7 @@ it("the report of a planned drain has null for the notice and for every forced d
   ]);
 });
 
-it("a blocked pod is in pods as Block and in blocked with one sentence", () => {
+it("a blocked pod is in pods as Block, and in blocked with one sentence", () => {
   const annotations = { "lastcall.dev/do-not-disturb": "true" };
   const planned = report([pod("a", { annotations })]);
   expect(planned.pods).toMatchObject([{ action: "Block" }]);
@@ -76,7 +76,7 @@ it("a blocked pod is in pods as Block and in blocked with one sentence", () => {
   ]);
 });
 
-it("a pod that is both held and cut is told so in one sentence", () => {
+it("a pod that is both held and cut is explained in one sentence", () => {
   const alone = budget("web", { disruptionsAllowed: 0, currentHealthy: 2 });
   const short = report([pod("a", { graceSeconds: 60 })], {
     budgets: [alone],

@@ -19,7 +19,7 @@ function plan(pods: readonly PodFacts[], changes: Partial<DrainQuestion> = {}) {
   return planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, ...changes });
 }
 
-/** One word for what becomes of a pod: its action, or `Skip`; with the reason. */
+/** What happens to a pod: its action, or `Skip`; with the reason. */
 function fate(one: PodFacts, changes: Partial<DrainQuestion> = {}): string {
   const { pods, skipped } = plan([one], changes);
   const acting = pods.map((p) => `${p.action} ${p.reason}`);
@@ -74,13 +74,13 @@ it("a bare pod with local data is named in a warning for each loss", () => {
   ]);
 });
 
-it("an ordinary pod, and one whose rule says Evict, warn of nothing", () => {
+it("an ordinary pod, and one whose rule says Evict, cause no warning", () => {
   expect(plan([pod("a")]).warnings).toEqual([]);
   const ruled = { rule: rule(podRule("Evict")) };
   expect(plan([pod("a", { controller: undefined, emptyDir: true })], ruled).warnings).toEqual([]);
 });
 
-it("a placeholder of ours has no controller and loses nothing", () => {
+it("a placeholder of Lastcall has no controller but loses nothing", () => {
   const labels = {
     "app.kubernetes.io/name": "lastcall",
     "app.kubernetes.io/component": "placeholder",
@@ -106,7 +106,7 @@ it("pods of an unreachable node are evicted, and the node is named in one warnin
   expect(made.warnings).toMatchObject([{ namespace: "", name: "n1", reason: "NodeUnreachable" }]);
 });
 
-it("a pod in a terminating namespace goes with it, and is deleted when a notice presses", () => {
+it("a pod in a terminating namespace goes with it, and is deleted under a notice", () => {
   const terminatingNamespaces = new Set(["default"]);
   expect(fate(pod("a"), { terminatingNamespaces })).toBe("Wait NamespaceTerminating");
   expect(fate(pod("a"), { terminatingNamespaces, notice })).toBe("Delete NamespaceTerminating");
@@ -118,13 +118,13 @@ it.each<[PodRule["action"], string, string]>([
   ["Skip", "Skip PolicySkip", "Skip PolicySkip"],
   ["Block", "Block BlockRule", "Evict Evictable"],
   ["WaitCompleted", "Wait WaitCompleted", "Wait WaitCompleted"],
-])("a podRule %s: planned %s, under a notice %s", (action, planned, pressed) => {
+])("a podRule %s: %s if planned, %s under a notice", (action, planned, pressed) => {
   const ruled = rule(podRule(action));
   expect(fate(pod("a"), { rule: ruled })).toBe(planned);
   expect(fate(pod("a"), { rule: ruled, notice })).toBe(pressed);
 });
 
-it("the first podRule that selects a pod decides, in its namespaces only", () => {
+it("the first podRule that selects a pod applies, in its namespaces only", () => {
   const rules = rule({
     podRules: [
       { selector: web, namespaces: ["shop"], action: "Skip" },
@@ -137,7 +137,7 @@ it("the first podRule that selects a pod decides, in its namespaces only", () =>
   expect(fate(pod("a", { labels: {} }), { rule: rules })).toBe("Block BlockRule");
 });
 
-it("a DaemonSet pod moves only for a rule that selects it by label", () => {
+it("a DaemonSet pod is evicted only by a rule that selects it by label", () => {
   const shipper = pod("a", { controller: daemon });
   const everything = rule({ podRules: [{ selector: {}, action: "Evict" }] });
   expect(fate(shipper, { rule: everything })).toBe("Skip DaemonSet");
@@ -191,7 +191,7 @@ it.each<[string, Record<string, string>, string]>([
   );
 });
 
-it("a block by age says when it ends, the longest of several counts, and Delete goes past it", () => {
+it("a block by age states its end, the longest of several counts, and Delete overrides it", () => {
   const annotations = { "lastcall.dev/do-not-disturb": "2h", "karpenter.sh/do-not-disrupt": "3h" };
   const marked = pod("a", { annotations });
   expect(plan([marked]).pods[0]?.freeAt).toBe(plus(startAt, hours(2)));
@@ -283,14 +283,14 @@ it("a pod that two budgets select cannot be evicted, whatever they allow", () =>
   expect(plan([pod("a")], { budgets }).pods[0]?.budget).toBe("default/all");
 });
 
-it("without a status the pods of the cluster are counted where all are known", () => {
+it("a budget without a status is judged by counting the pods, if all are known", () => {
   const unseen = budget("web", { observed: false, expectedPods: 0, minAvailable: 2 });
   const everyPod = [pod("a"), pod("b", { nodeName: "n2" })];
   expect(fate(pod("a"), { budgets: [unseen], everyPod })).toBe("Block BudgetImpossible");
   expect(fate(pod("a"), { budgets: [unseen] })).toBe("Evict Evictable");
 });
 
-it("under a notice a budget blocks nothing for good: evicted, warned of, deleted in time", () => {
+it("under a notice a budget blocks nothing forever: evicted, warned about, deleted in time", () => {
   const budgets = [budget("web", { ...alone, minAvailable: 1 })];
   const made = plan([pod("a", { graceSeconds: 60 })], { budgets, notice });
   expect(made.blocked).toEqual([]);
@@ -319,7 +319,7 @@ it.each<[string, Partial<DrainRule>, Partial<PodFacts>, string]>([
   ],
   ["Wait, going on after a timeout", { onTimeout: "Proceed" }, {}, "Evict SingleReplica"],
 ])(
-  "a single replica that its budget keeps, with onSingleReplica %s",
+  "a single replica that its budget protects, with onSingleReplica %s",
   (_, changes, podChanges, expected) => {
     const budgets = [budget("web", { ...alone, minAvailable: 1 })];
     expect(fate(pod("a", podChanges), { budgets, rule: rule(changes) })).toBe(expected);
@@ -332,7 +332,7 @@ it("a single replica without a budget is evicted like any other", () => {
   );
 });
 
-it("tiers go from workloads to critical and DNS, and our own pod is the last of all", () => {
+it("workloads leave first, then critical pods and DNS, and the controller's own pod last", () => {
   const made = plan(
     [
       pod("self", { uid: "me" }),
@@ -353,7 +353,7 @@ it("tiers go from workloads to critical and DNS, and our own pod is the last of 
   expect(made.pods.at(-1)?.reason).toBe("OwnController");
 });
 
-it("a pod that wants more than a notice leaves is cut, and the plan says so", () => {
+it("a pod that wants more grace than the notice leaves is cut, and the plan says so", () => {
   const made = plan([pod("a", { graceSeconds: 60 })], { notice: { leftMs: seconds(30) } });
   expect(made.pods).toMatchObject([
     {
@@ -369,18 +369,18 @@ it("a pod that wants more than a notice leaves is cut, and the plan says so", ()
   ]);
 });
 
-it("a plan that is made anew in the midst of a notice counts its budgets' share from the beginning", () => {
+it("a plan remade during a notice counts the budgets' share from the start of the notice", () => {
   const changed = (knownAt: Instant | undefined) =>
     plan([pod("a", { graceSeconds: 60 })], { notice: { leftMs: seconds(40), knownAt } }).pods[0]
       ?.forceAtMs;
-  // 60 s of notice of which 20 have passed: at its 28th second. It has 40 s left: at its 18th.
+  // With 60 s of notice, 20 of them past: at second 28. With 40 s of notice: at second 18.
   expect(changed(plus(startAt, seconds(-20)))).toBe(8000);
   expect(changed(undefined)).toBe(18_000);
-  // Told by a clock that is ahead of ours.
+  // By a clock that is ahead of the controller's.
   expect(changed(plus(startAt, seconds(20)))).toBe(18_000);
 });
 
-it("a job is waited for as long as its rule allows and its grace still fits", () => {
+it("a job may run as long as its rule allows and its grace still fits", () => {
   const waiting = (timeoutMs: ReturnType<typeof minutes> | undefined) =>
     plan([pod("a")], { notice, rule: rule(podRule("WaitCompleted", { timeoutMs })) }).pods[0]
       ?.startMs;
@@ -389,7 +389,7 @@ it("a job is waited for as long as its rule allows and its grace still fits", ()
   expect(waiting(undefined)).toBe(88_000);
 });
 
-it("the plan is frozen, and the same question gives the same plan", () => {
+it("a plan is frozen, and the same input gives the same plan", () => {
   const question = { pods: [pod("b"), pod("a")], budgets: [budget("web")], notice };
   const made = plan(question.pods, question);
   expect(

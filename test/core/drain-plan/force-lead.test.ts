@@ -17,7 +17,7 @@ it.each<[string, number, number, number, number | undefined, number]>([
   ["a workload that is known to need more than the share leaves", 30, 0.5, 30, 20, 13],
   ["never earlier than the wanted grace demands", 120, 0.5, 10, 40, 108],
   ["no share: what is known does not count", 30, 0, 10, 5, 18],
-])("%s", (_, notice, budgetShare, wantedSeconds, needed, forcedAt) => {
+])("deletes a held pod: %s", (_, notice, budgetShare, wantedSeconds, needed, forcedAt) => {
   const neededMs = needed === undefined ? undefined : seconds(needed);
   const noticeMs = seconds(notice);
   const lead = forceLead({ wantedSeconds, neededMs }, { noticeMs, budgetShare });

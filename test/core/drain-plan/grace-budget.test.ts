@@ -10,7 +10,7 @@ import {
 } from "../../../src/core/drain-plan/grace-budget.ts";
 import { millis, seconds } from "../../../src/core/time/time.ts";
 
-describe("the groups that the kubelet makes of its two periods", () => {
+describe("the groups that the kubelet derives from its two shutdown periods", () => {
   it.each([
     { total: 30_000, critical: 15_000, groups: [15, 15], why: "GKE today" },
     { total: 30_000, critical: 5_000, groups: [25, 5], why: "GKE to 1.22.8" },
@@ -64,7 +64,7 @@ describe("the group of a pod", () => {
   });
 });
 
-describe("what a pod gets", () => {
+describe("the granted grace", () => {
   const gke = groupsOfPair(seconds(30), seconds(15));
 
   it.each([
@@ -74,7 +74,7 @@ describe("what a pod gets", () => {
     { wanted: 5, priority: 0, granted: 5, cut: false, why: "the kubelet never lengthens" },
     { wanted: 0, priority: 0, granted: 0, cut: false, why: "asked for nothing" },
     { wanted: 600, priority: 2_000_001_000, granted: 15, cut: true, why: "critical, and cut" },
-  ])("of $wanted s at priority $priority is $granted s; $why", (row) => {
+  ])("for $wanted s at priority $priority is $granted s; $why", (row) => {
     const grant = grantGrace({
       wantedSeconds: row.wanted,
       podPriority: row.priority,
@@ -84,7 +84,7 @@ describe("what a pod gets", () => {
     expect(grant).toEqual({ grantedSeconds: row.granted, cut: row.cut });
   });
 
-  it.each([0, 1, 30])("is nothing, and cut, without graceful shutdown (asked: %d s)", (wanted) => {
+  it.each([0, 1, 30])("is zero, and cut, without graceful shutdown (requested: %d s)", (wanted) => {
     const nothing = { grantedSeconds: 0, cut: true };
 
     expect(grantGrace({ wantedSeconds: wanted, podPriority: 0, groups: [] })).toEqual(nothing);
@@ -93,7 +93,7 @@ describe("what a pod gets", () => {
     expect(isGraceful(empty)).toBe(false);
   });
 
-  it("does not take over what an earlier group leaves: the sum is only how long logind waits", () => {
+  it("does not include what an earlier group leaves unused, although logind waits longer", () => {
     expect(shutdownSeconds(gke)).toBe(30);
     expect(grantGrace({ wantedSeconds: 30, podPriority: 0, groups: gke }).grantedSeconds).toBe(15);
   });

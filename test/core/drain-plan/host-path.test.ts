@@ -6,7 +6,7 @@ it.each([
   { path: "/data", holds: true },
   { path: "/var/lib/postgresql", holds: true },
   { path: "/mnt/disks/ssd0", holds: true },
-  // A name that only begins alike is another folder.
+  // A name with the same prefix is another folder.
   { path: "/etcd", holds: true },
   { path: "/devices", holds: true },
   { path: "/var/logs", holds: true },

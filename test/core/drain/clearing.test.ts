@@ -7,7 +7,7 @@ const beganAt = instant(Date.UTC(2026, 10, 20, 12));
 const noticedAt = plus(beganAt, seconds(60));
 
 describe("the deadline of a drain", () => {
-  it("is the notice's while that is ahead, and none where there is none", () => {
+  it("is the notice's if that is in the future, and none without a notice", () => {
     const soonAt = plus(beganAt, millis(1));
     expect(drainDeadline(soonAt, { beganAt })).toBe(soonAt);
     expect(drainDeadline(undefined, { beganAt, noticedAt })).toBeUndefined();
@@ -17,13 +17,13 @@ describe("the deadline of a drain", () => {
     ["over for long as it begins", plus(beganAt, seconds(-200)), { beganAt }, 30],
     ["over in the moment in which it begins", beganAt, { beganAt }, 30],
     ["over as it becomes known, in mid-drain", noticedAt, { beganAt, noticedAt }, 90],
-  ])("leaves half a minute where the notice's is %s", (_, deadlineAt, since, fromBeginning) => {
+  ])("leaves half a minute if the notice's is %s", (_, deadlineAt, since, fromBeginning) => {
     expect(drainDeadline(deadlineAt, since)).toBe(plus(beganAt, seconds(fromBeginning)));
   });
 });
 
 describe("the budgets of a drain", () => {
-  it("have their share of a notice that is ahead, and none where it was over", () => {
+  it("get their share of a future notice, and none of one that has passed", () => {
     const namedAt = plus(beganAt, seconds(30));
     expect(ruleUntil(namedAt, { rule: rule(), namedAt })).toEqual(rule());
     expect(ruleUntil(undefined, { rule: rule(), namedAt: undefined })).toEqual(rule());
@@ -31,7 +31,7 @@ describe("the budgets of a drain", () => {
     expect(ruleUntil(over, { rule: rule(), namedAt: beganAt })).toEqual(rule({ budgetShare: 0 }));
   });
 
-  it("have it from when the drain began or, where that was later, from the notice", () => {
+  it("get their share from the later of the drain's start and the notice", () => {
     expect(noticeKnownAt({ beganAt })).toBe(beganAt);
     expect(noticeKnownAt({ beganAt, noticedAt })).toBe(noticedAt);
     expect(noticeKnownAt({ beganAt: noticedAt, noticedAt: beganAt })).toBe(noticedAt);

@@ -12,7 +12,7 @@ const none: DrainCounts = {
 const dns = { labels: { "k8s-app": "kube-dns" } };
 const marked = { annotations: { "lastcall.dev/do-not-disturb": "true" }, graceSeconds: 900 };
 
-/** A drain that ended after eight seconds; the plan was made `plannedAfter` its beginning. */
+/** A drain that ended after eight seconds; the plan was made `plannedAfter` its start. */
 function account(
   pods: readonly PodFacts[],
   counts: Partial<DrainCounts>,
@@ -67,6 +67,6 @@ it.each<[string, string, string]>([
     account([pod("a")], { total: 3 }, { plannedAfter: seconds(5) }),
     "3 pods in 8 s, planned within 35 s",
   ],
-])("the account of %s says what was planned beside what was", (_, found, expected) => {
+])("the summary of a drain compares what happened with the plan: %s", (_, found, expected) => {
   expect(found).toBe(expected);
 });

@@ -100,7 +100,7 @@ it.each<[string, EvictionAnswer, string, string | undefined]>([
     "EvictionFailed",
   ],
   ["no answer", { kind: "NoAnswer", message: "reset" }, "Waiting", "AnswerLost"],
-])("the answer %s", (_, answer, kind, reason) => {
+])("the response %s sets the pod's progress", (_, answer, kind, reason) => {
   const state = answered(answer);
   expect(state.kind).toBe(kind);
   expect("trouble" in state ? state.trouble?.reason : undefined).toBe(reason);
@@ -119,7 +119,7 @@ it("the budget's name and message reach the list of blocked pods", () => {
   expect(second.counts.blocked).toBe(1);
 });
 
-it("an accepted pod leaves until its grace is over", () => {
+it("an accepted pod has until the end of its grace", () => {
   expect(answered({ kind: "Accepted" })).toMatchObject({
     kind: "Leaving",
     deadlineAt: plus(startAt, seconds(30)),
@@ -134,13 +134,13 @@ it("pauses double from 0.1-0.2 s to 5-10 s, with jitter", () => {
     [1, 2, 3, 4, 5, 6, 7, 100].map((n) => retryPause(n, { rng, leftMs }));
   expect(pauses(low)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
   expect(pauses(high)).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
-  // Under a notice at most a tenth of what is left, or 2 s.
+  // Under a notice at most a tenth of the time left, or 2 s.
   expect(pauses(high, seconds(30))).toEqual([200, 400, 800, 1600, 3000, 3000, 3000, 3000]);
   expect(pauses(high, seconds(4))).toEqual([200, 400, 800, 1600, 2000, 2000, 2000, 2000]);
   expect(pauses(high, seconds(300)).at(-1)).toBe(10_000);
 });
 
-it("Retry-After is honoured where it is longer than the pause", () => {
+it("Retry-After is honored if it is longer than the pause", () => {
   const state = answered({
     kind: "Blocked",
     stale: true,
@@ -150,7 +150,7 @@ it("Retry-After is honoured where it is longer than the pause", () => {
   expect(state).toMatchObject({ nextTryAt: plus(startAt, seconds(10)) });
 });
 
-it("an eviction whose answer was lost counts as ours when the pod is seen terminating", () => {
+it("an eviction whose response was lost counts as accepted once the pod is terminating", () => {
   const first = step([pod("a")]);
   const act = first.acts[0] as DrainAct;
   const answer: EvictionAnswer = { kind: "NoAnswer", message: "reset" };
@@ -159,7 +159,7 @@ it("an eviction whose answer was lost counts as ours when the pod is seen termin
   expect(seen.counts).toMatchObject({ evicted: 1, waiting: 1 });
 });
 
-it("the watch may be quicker than the answer, which then changes nothing", () => {
+it("a response changes nothing if the watch was quicker", () => {
   const first = step([pod("a")]);
   const act = first.acts[0] as DrainAct;
   const seen = step([pod("a", { deletionAt: plus(startAt, seconds(30)) })], {
@@ -172,7 +172,7 @@ it("the watch may be quicker than the answer, which then changes nothing", () =>
   );
 });
 
-it("under a notice an eviction that hangs in the server is not waited for", () => {
+it("under a notice a hanging eviction does not delay the deletion", () => {
   const pods = [pod("a")];
   const notice = seconds(40);
   const first = step(pods, { notice });
@@ -180,12 +180,12 @@ it("under a notice an eviction that hangs in the server is not waited for", () =
   const act = first.acts[0] as DrainAct;
   const { progress } = recordSending({ ...first, act, now: startAt });
   const waiting = step(pods, { notice, progress });
-  // Half of the 40 s, less the margin of 2 s: nobody knows yet whether a budget holds it.
+  // Half of the 40 s, less the margin of 2 s: whether a budget blocks the pod is unknown.
   expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, seconds(18))]);
   const now = plus(startAt, seconds(18));
   const forced = step(pods, { notice, progress, now });
   expect(forced.acts).toMatchObject([{ kind: "Delete", graceSeconds: 22 }]);
-  // The eviction's own answer comes late and is not taken for that of the deletion.
+  // The late response to the eviction is not taken for that of the deletion.
   const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
   expect(recordAnswer({ progress: forced.progress, act, answer, now, rng })).toBe(forced.progress);
 });
@@ -194,7 +194,7 @@ it.each([
   ["Overloaded", { kind: "Overloaded", retryAfterMs: undefined }, "Evict"],
   ["a spent budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
 ] as const)(
-  "past its budget's share of a notice, after %s a pod is asked so",
+  "past the budget's share of a notice, the last response decides the next request: %s",
   (_, answer, kind) => {
     const notice = seconds(30);
     const first = step([pod("a")], { notice });
@@ -205,7 +205,7 @@ it.each([
   },
 );
 
-it("under a notice an eviction that still waits for its turn is no reason to delete", () => {
+it("under a notice an eviction that has not been sent yet is no reason to delete", () => {
   const pods = [pod("a")];
   const notice = seconds(40);
   const { progress } = step(pods, { notice });
@@ -218,7 +218,7 @@ it.each([
   ["while its grace still fits", 10, undefined, false],
   ["later: what is left then", 25, 15, true],
   ["past the deadline: a second", 50, 1, true],
-])("an act that goes out %s", (_, afterSeconds, graceSeconds, cut) => {
+])("a request sent late gets less grace: %s", (_, afterSeconds, graceSeconds, cut) => {
   const first = step([pod("a")], { notice: seconds(40) });
   const act = first.acts[0] as DrainAct;
   const now = plus(startAt, seconds(afterSeconds));
@@ -227,14 +227,14 @@ it.each([
   expect(sent.progress["uid-a"]).toMatchObject({ kind: "InFlight", sentAt: now, cut });
 });
 
-it("an act that goes out without a deadline names the grace that it was made with", () => {
+it("a request sent without a deadline keeps its original grace", () => {
   const first = step([pod("a")]);
   const act = first.acts[0] as DrainAct;
   const sent = recordSending({ ...first, act, now: plus(startAt, hours(1)) });
   expect(sent.graceSeconds).toBeUndefined();
 });
 
-it("an act that goes out when its pod is leaving already changes no progress", () => {
+it("a request sent while its pod is already terminating changes no progress", () => {
   const first = step([pod("a")], { notice: seconds(40) });
   const act = first.acts[0] as DrainAct;
   const leaving = [pod("a", { deletionAt: plus(startAt, seconds(30)) })];
@@ -242,7 +242,7 @@ it("an act that goes out when its pod is leaving already changes no progress", (
   expect(recordSending({ ...seen, act, now: startAt }).progress).toBe(seen.progress);
 });
 
-it("under a notice a pod is forced as much sooner as the server was late to answer before", () => {
+it("under a notice a pod is deleted earlier by as much as the last response was late", () => {
   const seen = { longest: seconds(2), pods: 3 } as const;
   const about = { notice: seconds(60), known: new Map([["rs", seen]]) };
   const first = step([pod("a")], about);
@@ -252,7 +252,7 @@ it("under a notice a pod is forced as much sooner as the server was late to answ
     const progress = recordAnswer({ ...first, act, answer, now: answeredAt, rng });
     return step([pod("a")], { ...about, progress, now }).acts;
   };
-  // 60 s, less the 5 s that its workload is taken to need and the margin of 2 s.
+  // 60 s, less the 5 s that its workload is expected to need and the margin of 2 s.
   const [atOnce, late] = [startAt, plus(startAt, seconds(4))];
   expect(actsAt(atOnce, plus(startAt, millis(52_999)))).toMatchObject([{ kind: "Evict" }]);
   expect(actsAt(atOnce, plus(startAt, seconds(53)))).toMatchObject([{ kind: "Delete" }]);
@@ -260,7 +260,7 @@ it("under a notice a pod is forced as much sooner as the server was late to answ
   expect(actsAt(late, plus(startAt, seconds(49)))).toMatchObject([{ kind: "Delete" }]);
 });
 
-it("in a namespace that is being deleted a notice deletes at once", () => {
+it("under a notice a pod in a terminating namespace is deleted at once", () => {
   const notice = seconds(120);
   const first = step([pod("a")], { notice });
   const act = first.acts[0] as DrainAct;

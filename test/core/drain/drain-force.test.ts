@@ -4,7 +4,7 @@ import { type Millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
 import { budget, pod, rule, startAt } from "./drain-scene.ts";
 
-/** When pods that a budget holds are deleted under a notice, on the model of a node. */
+/** When pods that a budget blocks are deleted under a notice, on the model of a node. */
 const shop = { labels: { app: "shop" } };
 const spent = { disruptionsAllowed: 0, currentHealthy: 2 };
 
@@ -16,7 +16,7 @@ function drained(pods: readonly ModelPod[], changes: Partial<DrainRun> = {}) {
   return runDrain({ pods, rule: rule(), ...changes });
 }
 
-it("a policy without a share for budgets puts the grace first: a held one is deleted at once", () => {
+it("with a budgetShare of 0 a held pod is deleted at once, to save its grace", () => {
   const { sent } = drained([model("held", seconds(3), { graceSeconds: 60 })], {
     budgets: [{ facts: budget("web", spent) }],
     rule: rule({ budgetShare: 0 }),
@@ -31,13 +31,13 @@ it("a policy without a share for budgets puts the grace first: a held one is del
 
 const oneAtATime = { facts: budget("web"), recoversMs: seconds(9) };
 
-it("pods of one budget leave one by one until the last moment that their workload is known to need", () => {
+it("pods of one budget leave one by one for as long as their workload's known need allows", () => {
   const pods = ["a", "b", "c", "d"].map((name) => model(name, seconds(2)));
   const { sent, end, ended } = drained(pods, { budgets: [oneAtATime], notice: seconds(30) });
   const accepted = sent.filter((one) => one.answer === "Accepted");
   const name = (one: (typeof sent)[number]) => `${one.act.kind} ${one.act.pod.name}`;
-  // At 0 s, then within a pause of 9 s and 18 s. What is left after three that took 2 s each needs
-  // 5 s at most, and the margin is 2 s: 23 s.
+  // At 0 s, then within a pause of 9 s and 18 s. The last pod, after three that took 2 s each,
+  // needs at most 5 s, and the margin is 2 s: 23 s.
   expect(accepted.map(name)).toEqual(["Evict a", "Evict b", "Evict c", "Delete d"]);
   expect(accepted[1]?.afterMs).toBeGreaterThanOrEqual(9000);
   expect(accepted[1]?.afterMs).toBeLessThanOrEqual(12_000);
@@ -46,7 +46,7 @@ it("pods of one budget leave one by one until the last moment that their workloa
   expect(ended).toEqual(Array(4).fill({ workload: "rs", took: 2000 }));
 });
 
-it("what earlier drains of the workload have seen counts from the first", () => {
+it("the records of earlier drains count from the start", () => {
   const held = { budgets: [{ facts: budget("web", spent) }], notice: seconds(30) };
   const remembered = Array(3).fill({ workload: "rs", took: seconds(2) });
   const { sent } = drained([model("held", seconds(2))], { ...held, remembered });
@@ -67,13 +67,13 @@ it.each<[string, ModelPod]>([
   expect(sent.at(-1)).toMatchObject({ afterMs: 13_000, act: { kind: "Delete" } });
 });
 
-it("a pod that is still leaving after longer than those before it makes the others be forced sooner", () => {
+it("a pod that takes longer than earlier ones makes the others be deleted sooner", () => {
   const pods = [model("slow", seconds(25)), model("held", seconds(1), shop)];
   const only = { ...budget("shop", spent), selector: { matchLabels: { app: "shop" } } };
   const remembered = Array(10).fill({ workload: "rs", took: seconds(1) });
   const { sent } = drained(pods, { budgets: [{ facts: only }], notice: seconds(40), remembered });
   const forced = sent.find((one) => one.act.kind === "Delete");
-  // By its own end at 25 s its workload would be taken to need 32 s; the share ends at 18 s.
+  // Once it ends at 25 s, its workload would be expected to need 32 s; the share ends at 18 s.
   expect(forced?.afterMs).toBeGreaterThanOrEqual(18_000);
   expect(forced?.afterMs).toBeLessThan(25_000);
 });

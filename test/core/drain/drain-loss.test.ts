@@ -18,7 +18,7 @@ type Unfinished = Exclude<PodProgress, { kind: "Gone" }>;
 const cases: readonly {
   readonly what: string;
   readonly state: Unfinished;
-  /** Absent: it was gone when its grace was over; given: the drain's end found it there. */
+  /** Absent: gone by the end of its grace; given: still there when the drain ended. */
   readonly how?: "LeftBehind";
   readonly rule?: string;
 }[] = [
@@ -39,14 +39,14 @@ const cases: readonly {
   { what: "never asked to go", state: { ...tried, kind: "Waiting" }, how: "LeftBehind" },
 ];
 
-describe("the ledger names the audit rule of a pod", () => {
-  it.each(cases)("that was $what: $rule", ({ state, how, rule }) => {
+describe("a pod that did not leave cleanly", () => {
+  it.each(cases)("is listed with its audit rule if it was $what: $rule", ({ state, how, rule }) => {
     const gone = goneFrom(state, { at: plus(at, seconds(15)), how });
 
     expect(countDrain({ u: gone }).notClean).toMatchObject([{ name: "web-0", rule }]);
   });
 
-  it("and says nothing of one that left in time", () => {
+  it("is not listed if it left in time", () => {
     const gone = goneFrom(leaving(true), { at: plus(at, seconds(14)) });
 
     expect(countDrain({ u: gone }).notClean).toEqual([]);

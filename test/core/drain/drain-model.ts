@@ -25,22 +25,22 @@ import {
 import { node, startAt } from "./drain-scene.ts";
 
 /**
- * A node with pods and budgets in virtual time, driven by the stepping function alone. It keeps
- * the API's rules on its own: what a budget allows, that a deletion may only be shortened.
+ * A node with pods and budgets in virtual time, driven by the stepping function alone. It enforces
+ * the API's rules itself: what a budget allows, and that a deletion can only be shortened.
  */
 export interface DrainRun {
   readonly pods: readonly ModelPod[];
   readonly budgets?: readonly ModelBudget[] | undefined;
   readonly rule: DrainRule;
   readonly notice?: Millis | undefined;
-  /** A notice in the midst of a planned drain. */
+  /** A notice that arrives during a planned drain. */
   readonly lateNotice?: { readonly afterMs: Millis; readonly leftMs: Millis } | undefined;
-  /** The controller dies then; a new one plans anew and knows nothing but the live pods. */
+  /** The controller dies then; a new one makes a new plan and knows only the live pods. */
   readonly restartAfterMs?: Millis | undefined;
-  /** What earlier drains have seen. */
+  /** What earlier drains have recorded. */
   readonly remembered?: readonly Termination[] | undefined;
   readonly seed?: number | undefined;
-  /** What the API says to an act instead of what the model would; undefined: the model decides. */
+  /** The API's response to an act, overriding the model; undefined: the model decides. */
   readonly api?: ((act: DrainAct, afterMs: number) => EvictionAnswer | undefined) | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface ModelPod {
   readonly facts: PodFacts;
   /** How long its processes take after the signal; absent: they ignore it. */
   readonly exitMs?: Millis | undefined;
-  /** When it completes by itself. */
+  /** When it completes without being evicted. */
   readonly completesAfterMs?: Millis | undefined;
 }
 
@@ -71,9 +71,9 @@ export interface DrainRecord {
   readonly sent: readonly Sent[];
   readonly end: DrainStep;
   readonly endedMs: number;
-  /** What the steps gave for other drains. */
+  /** The terminations that the steps reported for later drains. */
   readonly ended: readonly Termination[];
-  /** `at name: what` for each thing that happened, in seconds. */
+  /** `at name: what` for each event, in seconds. */
   readonly timeline: readonly string[];
 }
 
@@ -174,7 +174,7 @@ function planNow(run: DrainRun, world: World): DrainPlan {
   });
 }
 
-/** A notice is known from its beginning, whoever carries the drain on. */
+/** A notice is known from its start, even after a restart of the controller. */
 function noticeNow({ notice, lateNotice }: DrainRun, world: World): DrainQuestion["notice"] {
   const { nowMs } = world;
   if (notice !== undefined) return { leftMs: millis(notice - nowMs), knownAt: startAt };
@@ -224,7 +224,7 @@ function covers(budget: BudgetFacts, pod: PodFacts): boolean {
   return labels.every(([key, value]) => pod.labels[key] === value);
 }
 
-/** The next thing that happens: to a pod, a budget, by a notice, a restart, or by the clock. */
+/** The next event: of a pod or a budget, a notice, a restart, or the next check. */
 function nextMoment(
   run: DrainRun,
   about: { readonly world: World; readonly step: DrainStep },

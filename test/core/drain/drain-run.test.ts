@@ -5,7 +5,7 @@ import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRecord, type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
 import { budget, pod, rule } from "./drain-scene.ts";
 
-/** Seeded random drains on the model, and checkers that know nothing of how a drain is run. */
+/** Seeded random drains on the model, and checkers that do not know how a drain is run. */
 const apps = ["web", "shop", "mail"] as const;
 
 function pick<T>(rng: Rng, from: readonly T[]): T {
@@ -68,13 +68,13 @@ function endOfTime(run: DrainRun): number {
   return run.rule.timeoutMs;
 }
 
-/** Whoever is on the way out is not undone, but has all its grace. */
+/** A terminating pod cannot be rolled back, but gets all its grace. */
 function longestGrace({ rule: { onTimeout }, notice, lateNotice, pods }: DrainRun): number {
   if (notice !== undefined || lateNotice !== undefined || onTimeout !== "RollBack") return 0;
   return Math.max(0, ...pods.map(({ facts }) => facts.graceSeconds * 1000));
 }
 
-/** Holds in every drain, whatever the policy and the clock. */
+/** Holds in every drain, whatever the policy and the time. */
 function faults(run: DrainRun, record: DrainRecord): string[] {
   const found: string[] = [];
   const endMs = endOfTime(run);
@@ -94,7 +94,7 @@ function faults(run: DrainRun, record: DrainRecord): string[] {
   return found;
 }
 
-/** Half of `faults`: what is wrong with the pods that were deleted past a budget. */
+/** Complements `faults`: what is wrong with the pods that were deleted despite a budget. */
 function forcedFaults(
   run: DrainRun,
   about: { readonly record: DrainRecord; readonly noticedMs: number; readonly endMs: number },
@@ -106,8 +106,8 @@ function forcedFaults(
     const { facts } = run.pods.find((one) => one.facts.uid === act.pod.uid) as ModelPod;
     const wantedMs = facts.graceSeconds * 1000;
     const shareEndMs = noticedMs + budgetShare * (endMs - noticedMs);
-    // Its grace comes first where the share is over, the share where its grace does not fit after
-    // it.
+    // A grace that does not fit after the share starts when the share ends; any other starts as
+    // late as it still fits.
     const dueMs = Math.max(endMs - wantedMs, shareEndMs) - 2000;
     const found =
       afterMs < Math.floor(dueMs) ? [`${facts.name}: deleted at ${afterMs}, too early`] : [];
@@ -118,8 +118,9 @@ function forcedFaults(
 }
 
 /**
- * What the slowest pod of the same app has taken before, as the controller of now could see it, and
- * three times as much, by the number of them, at least 3 s more; else for ever.
+ * The expected need of a pod: the longest time that a pod of the same app has taken so far, as far
+ * as the current controller saw it, plus three times that divided by their number, at least 3 s.
+ * Infinity if none was seen.
  */
 function slowest(
   run: DrainRun,
@@ -147,7 +148,7 @@ function asksAccepted(record: DrainRecord, name: string) {
   return record.sent.filter((one) => one.act.pod.name === name && one.answer === "Accepted");
 }
 
-it("200 random planned drains: tiers in order, no budget passed over, the marked left alone", () => {
+it("200 random planned drains keep tiers, budgets and annotated pods", () => {
   for (let seed = 1; seed <= 200; seed++) {
     const run = randomRun(seed, { notice: "No" });
     const record = runDrain(run);
@@ -167,7 +168,7 @@ it("200 random planned drains: tiers in order, no budget passed over, the marked
   }
 });
 
-it("200 random notices: all are asked in time, budgets have their share, and nobody is cut but by them", () => {
+it("200 random notices: all are told to leave in time, only budgets cut a grace that fits", () => {
   for (let seed = 1; seed <= 200; seed++) {
     const run = randomRun(seed, { notice: "Yes" });
     const record = runDrain(run);
@@ -193,7 +194,7 @@ it("200 random notices: all are asked in time, budgets have their share, and nob
   }
 });
 
-it("200 random drains with a notice in their midst: whoever is still there is asked in time", () => {
+it("200 random drains with a notice midway: each remaining pod is told to leave in time", () => {
   for (let seed = 1; seed <= 200; seed++) {
     const run = randomRun(seed, { notice: "Late" });
     const record = runDrain(run);
@@ -217,7 +218,7 @@ it("200 random drains with a notice in their midst: whoever is still there is as
   }
 });
 
-it("a random drain is the same when it is run again", () => {
+it("a random drain with the same seed is the same", () => {
   for (let seed = 1; seed <= 20; seed++) {
     const run = () => runDrain(randomRun(seed, { notice: "Late" })).timeline;
     expect(run(), `seed ${seed}`).toEqual(run());

@@ -3,7 +3,7 @@ import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
 import type { DrainRule } from "../../../src/core/policy/policy.ts";
 import { type Instant, instant, minutes } from "../../../src/core/time/time.ts";
 
-/** The pieces of a drain for tests: an ordinary pod, budget, node and rule, each with changes. */
+/** Builders for drain tests: an ordinary pod, budget, node and rule, each with changes. */
 export const startAt: Instant = instant(1_800_000_000_000);
 
 export function node(changes: Partial<NodeFacts> = {}): NodeFacts {
@@ -43,7 +43,7 @@ export function pod(name: string, changes: Partial<PodFacts> = {}): PodFacts {
   };
 }
 
-/** Three healthy pods, of which one may go. */
+/** Three healthy pods, one of which may be evicted. */
 export function budget(name: string, changes: Partial<BudgetFacts> = {}): BudgetFacts {
   return {
     namespace: "default",

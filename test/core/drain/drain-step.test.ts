@@ -39,7 +39,7 @@ function outcomes(progress: DrainProgress): Record<string, string> {
   );
 }
 
-it("planned: DNS is asked when the last workload has gone", () => {
+it("planned: DNS is evicted after the last workload is gone", () => {
   const { timeline, end } = drained([
     model("web", seconds(5)),
     model("slow", seconds(25)),
@@ -70,13 +70,13 @@ it("planned: DNS is asked when the last workload has gone", () => {
   });
 });
 
-it("a pod that ignores its signal is killed when its grace is over, the others exit cleanly", () => {
+it("a pod that ignores SIGTERM is killed at the end of its grace, the others exit cleanly", () => {
   const { end, endedMs } = drained([model("web", seconds(5)), model("deaf", undefined)]);
   expect(endedMs).toBe(30_000);
   expect(outcomes(end.progress)).toEqual({ web: "CleanExit", deaf: "Killed" });
 });
 
-it("a pod that was stuck before the drain began is left alone, and the ledger names it", () => {
+it("a pod that was stuck before the drain is left alone, and recorded as left behind", () => {
   const { end, sent, endedMs } = drained([
     model("web", seconds(5)),
     model("stuck", undefined, { deletionAt: minus(startAt, seconds(61)) }),
@@ -95,7 +95,7 @@ it("one blocked pod delays no other of its tier", () => {
   expect(sent[1]).toMatchObject({ afterMs: 0, act: { pod: { name: "held" } }, answer: "Blocked" });
 });
 
-it("planned: pods of one budget leave one by one as their replacements get ready", () => {
+it("planned: pods of one budget leave one by one as their replacements become ready", () => {
   const pods = ["a", "b", "c"].map((name) => model(name, seconds(1)));
   const { sent, end } = drained(pods, {
     budgets: [{ facts: budget("web"), recoversMs: seconds(20) }],
@@ -110,7 +110,7 @@ it("planned: pods of one budget leave one by one as their replacements get ready
   expect(end.counts).toMatchObject({ evicted: 3, forced: 0 });
 });
 
-it("planned: a budget that never gives way ends in a timeout, and nothing is deleted", () => {
+it("planned: a budget that never allows an eviction leads to a timeout, not a deletion", () => {
   const { end, endedMs, sent } = drained([model("held", seconds(1)), dns(seconds(1))], {
     budgets: [{ facts: budget("web", spent) }],
   });
@@ -119,7 +119,7 @@ it("planned: a budget that never gives way ends in a timeout, and nothing is del
   expect(outcomes(end.progress)).toEqual({ held: "LeftBehind", dns: "LeftBehind" });
 });
 
-it("planned, Proceed: what is held is deleted with all its grace just before time is up", () => {
+it("planned, Proceed: a held pod is deleted with all its grace just before the timeout", () => {
   const { sent, end } = drained([model("held", seconds(10), { graceSeconds: 60 })], {
     budgets: [{ facts: budget("web", spent) }],
     rule: rule({ onTimeout: "Proceed" }),
@@ -140,7 +140,7 @@ it("planned, Proceed: a long grace still leaves the budget half of the time", ()
   expect(sent.find((one) => one.act.kind === "Delete")?.afterMs).toBe(150_000);
 });
 
-it("planned, Wait: a timeout changes nothing, and the budget is asked until it gives way", () => {
+it("planned, Wait: after the timeout the eviction is retried until it is allowed", () => {
   const { end, endedMs } = drained([model("held", seconds(1))], {
     rule: rule({ onTimeout: "Wait" }),
     api: (_, afterMs) =>
@@ -166,7 +166,7 @@ it("under a notice a held pod is deleted at deadline - grace - margin, and count
   expect(end.counts).toMatchObject({ forced: 1, left: 0, cut: 0 });
 });
 
-it("a 30 s notice: everyone is asked at once, and a budget is kept for half of it", () => {
+it("a 30 s notice: all pods are evicted at once, and a budget is respected for half of it", () => {
   const pods = [
     model("held", seconds(3), { graceSeconds: 60 }),
     model("free", seconds(3), { ...shop, graceSeconds: 60, controller: undefined }),
@@ -185,7 +185,7 @@ it("a 30 s notice: everyone is asked at once, and a budget is kept for half of i
   expect(end.counts).toMatchObject({ cut: 2, evicted: 1, forced: 1, left: 0 });
 });
 
-it("under a notice DNS starts early when the workloads have gone, in time when they have not", () => {
+it("under a notice DNS leaves after the workloads, or as late as its own grace allows", () => {
   const early = drained([model("web", seconds(3)), dns(seconds(1))], { notice: seconds(120) });
   expect(early.timeline).toContain("3 dns: Evict Accepted");
   const late = drained([model("web", undefined, { graceSeconds: 60 }), dns(seconds(1))], {
@@ -195,7 +195,7 @@ it("under a notice DNS starts early when the workloads have gone, in time when t
   expect(late.timeline).toContain("28 dns: Evict Accepted");
 });
 
-it("a pod that could not be asked before the deadline is left behind", () => {
+it("a pod whose eviction failed until the deadline is left behind", () => {
   const hung = drained([model("a", undefined)], {
     notice: seconds(30),
     api: () => ({ kind: "Failed", retryable: true, message: "500" }),
@@ -205,7 +205,7 @@ it("a pod that could not be asked before the deadline is left behind", () => {
   expect(hung.end.counts.left).toBe(1);
 });
 
-it("a notice in the midst of a planned drain overrules annotations and presses held pods", () => {
+it("a notice during a planned drain overrides annotations, and held pods are deleted", () => {
   const pods = [
     model("held", seconds(1)),
     model("busy", undefined, { ...shop, ...annotated("lastcall.dev/do-not-disturb", "true") }),
@@ -225,13 +225,13 @@ it("a notice in the midst of a planned drain overrules annotations and presses h
   expect(end.counts).toMatchObject({ evicted: 2, forced: 1, left: 0 });
 });
 
-it("an annotated pod is left alone until its age, then evicted", () => {
-  // It started an hour before the drain: 61 minutes of age are reached after one.
+it("an annotated pod is left alone until it reaches the age, then evicted", () => {
+  // It started an hour before the drain, so it is 61 minutes old after one minute.
   const busy = model("busy", seconds(1), annotated("lastcall.dev/do-not-disturb", "61m"));
   expect(drained([busy]).timeline).toEqual(["60 busy: Evict Accepted", "61 busy: gone", "61 Done"]);
 });
 
-it("a job is waited for until it completes, and no longer than its rule says", () => {
+it("a job may complete, but only for as long as its rule says", () => {
   const waits = rule({
     podRules: [
       { selector: { matchLabels: { app: "web" } }, action: "WaitCompleted", timeoutMs: hours(1) },
@@ -246,7 +246,7 @@ it("a job is waited for until it completes, and no longer than its rule says", (
   ]);
 });
 
-it("a job that has succeeded but is still there does not hold the drain", () => {
+it("a job that has succeeded but still exists does not hold up the drain", () => {
   const plan = planDrain({
     node: node(),
     pods: [pod("job")],
@@ -266,7 +266,7 @@ it("a job that has succeeded but is still there does not hold the drain", () => 
   expect([step.verdict, step.acts]).toEqual(["Done", []]);
 });
 
-it("a single replica that its budget keeps is moved by a restart of its owner, asked for once", () => {
+it("a single replica that its budget protects is moved by one restart of its owner", () => {
   const alone = {
     ...spent,
     currentHealthy: 1,
@@ -287,7 +287,7 @@ it("a single replica that its budget keeps is moved by a restart of its owner, a
   ]);
 });
 
-it("podRule Delete goes past the budget, and says why in the count of forced pods", () => {
+it("podRule Delete bypasses the budget, with the reason DeleteRule", () => {
   const ruled: DrainRule = rule({ podRules: [{ selector: {}, action: "Delete" }] });
   const { sent } = drained([model("a", seconds(1))], {
     budgets: [{ facts: budget("web", spent) }],
@@ -296,7 +296,7 @@ it("podRule Delete goes past the budget, and says why in the count of forced pod
   expect(sent).toMatchObject([{ act: { kind: "Delete", graceSeconds: 30, reason: "DeleteRule" } }]);
 });
 
-it("a pod that was terminating already is waited for, one that is stuck is not", () => {
+it("the drain waits for a pod that is already terminating, but not for a stuck one", () => {
   const leaving = pod("leaving", { deletionAt: plus(startAt, seconds(20)) });
   const stuck = pod("stuck", { deletionAt: instant(startAt - 60_001) });
   const plan = planDrain({
@@ -320,7 +320,7 @@ it("a pod that was terminating already is waited for, one that is stuck is not",
   expect(step.askAgainAt).toBe(plus(startAt, millis(80_001)));
 });
 
-it("on an unreachable node nobody is waited for once asked", () => {
+it("on an unreachable node the drain does not wait for a pod that has a deletion timestamp", () => {
   const taint = { key: "node.kubernetes.io/unreachable", effect: "NoExecute" } as const;
   const leaving = pod("a", { deletionAt: plus(startAt, seconds(20)) });
   const question = { pods: [leaving], budgets: [], rule: rule(), now: startAt };
@@ -335,7 +335,7 @@ it("on an unreachable node nobody is waited for once asked", () => {
   expect([step.verdict, outcomes(step.progress)]).toEqual(["Done", { a: "LeftBehind" }]);
 });
 
-it("a pod of the same name with another uid is not chased, but asks for a new plan", () => {
+it("a pod of the same name with another uid is not evicted, but needs a new plan", () => {
   const old = pod("web-0");
   const plan = planDrain({ node: node(), pods: [old], budgets: [], rule: rule(), now: startAt });
   const namesake = pod("web-0", { uid: "another" });
@@ -349,7 +349,7 @@ it("a pod of the same name with another uid is not chased, but asks for a new pl
   });
 });
 
-it("a controller that takes over goes on from the live pods alone", () => {
+it("a controller that takes over continues from the live pods alone", () => {
   const other = { ...shop, controller: { kind: "ReplicaSet", name: "shop-1", uid: "shop" } };
   const pods = [model("web", seconds(20)), model("held", seconds(1), other), dns(seconds(1))];
   const shopBudget = { ...budget("shop", spent), selector: { matchLabels: { app: "shop" } } };
@@ -367,7 +367,7 @@ it("a controller that takes over goes on from the live pods alone", () => {
   expect([end.verdict, end.counts.left]).toEqual(["Done", 0]);
 });
 
-it("the same state gives the same step, and leaves the state as it was", () => {
+it("the same state gives the same step, and is not changed", () => {
   const pods = [pod("a"), pod("b", { priority: 2_000_000_000 })];
   const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt });
   const state = Object.freeze({

@@ -30,7 +30,7 @@ it.each([
   ["RollBack", "Done", 400],
   ["Proceed", "TimedOut", 300],
 ] as const)(
-  "planned, %s: a pod in a grace longer than the timeout: %s",
+  "planned, %s: a pod whose grace is longer than the timeout ends the drain with %s",
   (onTimeout, verdict, at) => {
     const slow = model("slow", seconds(400), { graceSeconds: 600 });
     const { end, endedMs } = drained([slow], { rule: rule({ onTimeout }) });
@@ -38,7 +38,7 @@ it.each([
   },
 );
 
-it("planned: a pod in a long grace gives no more time to one that its budget keeps", () => {
+it("planned: a pod with a long grace gives no more time to one that its budget blocks", () => {
   const slow = model("slow", seconds(400), { graceSeconds: 600, labels: { app: "slow" } });
   const { end, endedMs } = drained([slow, model("held", seconds(1))], {
     budgets: [{ facts: budget("web", { disruptionsAllowed: 0, currentHealthy: 2 }) }],
@@ -46,7 +46,7 @@ it("planned: a pod in a long grace gives no more time to one that its budget kee
   expect([end.verdict, endedMs]).toEqual(["TimedOut", 300_000]);
 });
 
-it("a job is waited for no longer where another controller carries the drain on", () => {
+it("a job gets no more time if another controller takes over the drain", () => {
   const restarted = { rule: waiting(hours(1)), restartAfterMs: minutes(40) };
   expect(drained([model("job", seconds(1))], restarted).timeline).toEqual([
     "3600 job: Evict Accepted",
@@ -55,7 +55,7 @@ it("a job is waited for no longer where another controller carries the drain on"
   ]);
 });
 
-it("a plan that is made anew counts the wait for a job from the drain's beginning", () => {
+it("a new plan counts the wait for a job from the start of the drain", () => {
   const startOf = (startedAt: Instant, timeoutMs?: Millis) =>
     planDrain({
       ...{ node: node(), pods: [pod("a", { startedAt })], budgets: [], now: startAt },
@@ -65,10 +65,10 @@ it("a plan that is made anew counts the wait for a job from the drain's beginnin
   const before = plus(startAt, hours(-1));
   expect(startOf(before, minutes(10))).toBe(minutes(6));
   expect(startOf(before, minutes(3))).toBe(0);
-  // Without a bound: until the drain's own timeout of five minutes.
+  // Without a timeout of its own: until the drain's timeout of five minutes.
   expect(startOf(before)).toBe(minutes(1));
-  // One that has come since is waited for as long as the others were.
+  // A pod that arrived later may run as long as the others could.
   expect(startOf(plus(startAt, minutes(-1)), minutes(10))).toBe(minutes(9));
-  // By a clock that is ahead of ours.
+  // By a clock that is ahead of the controller's.
   expect(startOf(plus(startAt, minutes(1)), minutes(10))).toBe(minutes(10));
 });

@@ -9,8 +9,8 @@ function held(name: string, message: string, namespace = "shop"): HeldPod {
   return { pod, reason: "BudgetHolds", message, budgets: [] };
 }
 
-describe("What holds a drain up", () => {
-  it("is nothing where no pod is held", () => {
+describe("what holds up a drain", () => {
+  it("is nothing if no pod is held", () => {
     expect(explainHeld([])).toBeUndefined();
   });
 
@@ -41,7 +41,7 @@ describe("What holds a drain up", () => {
       [held("web-0", "It is still being processed by the server.")],
       "shop/web-0: It is still being processed by the server",
     ],
-  ])("is said of %s", (_, pods, said) => {
+  ])("names %s", (_, pods, said) => {
     expect(explainHeld(pods)).toBe(said);
   });
 });

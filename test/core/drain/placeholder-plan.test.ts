@@ -60,8 +60,8 @@ function step(pods: readonly PodFacts[], placeholders: readonly PlaceholderFacts
 
 const [a, b] = [asking("a"), asking("b")];
 
-describe("room for the pods of a node", () => {
-  it("is made by one placeholder for each pod that comes back", () => {
+describe("the capacity for the pods of a node", () => {
+  it("is reserved by one placeholder for each pod that will be recreated", () => {
     const bare = asking("bare", { controller: undefined });
     const daemon = asking("daemon", { controller: { kind: "DaemonSet", name: "d", uid: "d" } });
     const made = step([a, b, bare, daemon], []);
@@ -92,32 +92,32 @@ describe("room for the pods of a node", () => {
       "Waiting",
       "1 of 2 pods have room",
     ],
-  ])("when %s", (_, there, verdict, detail) => {
+  ])("is reported when %s", (_, there, verdict, detail) => {
     expect(step([a, b], there)).toMatchObject({ verdict, detail });
   });
 
-  it("is waited for until time is up, and not a moment longer", () => {
+  it("is awaited until the timeout and no longer", () => {
     const justBefore = plus(startAt, minutes(10)) - 1;
     expect(step([a], [], justBefore as Instant).verdict).toBe("Waiting");
     expect(step([a], [], plus(startAt, minutes(10))).verdict).toBe("TimedOut");
   });
 
-  it("that is there at the last moment counts", () => {
+  it("that is there at the timeout counts", () => {
     expect(step([a], [keeper(a)], plus(startAt, minutes(10))).verdict).toBe("Ready");
   });
 
-  it("is there at once where no pod comes back", () => {
+  it("is there at once if no pod will be recreated", () => {
     expect(step([], [])).toMatchObject({ create: [], verdict: "Ready" });
   });
 
-  it("that nobody needs any more, or that has ended, is given up", () => {
+  it("is released if no pod needs it any more or its placeholder has ended", () => {
     const gone = asking("gone");
     const failed = keeper(b, { phase: "Failed", ready: false });
     const made = step([a, b], [keeper(a), failed, keeper(gone)]);
     expect(made.remove).toEqual([placeholderName(b.uid), placeholderName(gone.uid)]);
   });
 
-  it("is never asked for twice, nor given up twice", () => {
+  it("is neither reserved twice nor released twice", () => {
     const leaving = keeper(asking("gone"), { leaving: "Leaving" });
     const made = step([a], [keeper(a, { phase: "Pending", ready: false }), leaving]);
     expect(made).toMatchObject({ create: [], remove: [] });
@@ -139,7 +139,7 @@ describe("a placeholder", () => {
     })),
   });
 
-  it("asks for what its pod asks for, and tolerates what it tolerates", () => {
+  it("has its pod's requests and tolerations", () => {
     const tolerations = [{ key: "spot", operator: "Exists" as const }];
     const one = asking("a", { tolerations });
     expect(orderFor(one)).toMatchObject({
@@ -150,7 +150,7 @@ describe("a placeholder", () => {
     });
   });
 
-  it("names the node that leaves only where its pod tolerates the cordon", () => {
+  it("excludes the departing node only if its pod tolerates the cordon", () => {
     const everything = [{ operator: "Exists" as const }];
     const spot = [{ key: "spot", operator: "Exists" as const }];
     const cordon = [{ key: "node.kubernetes.io/unschedulable", operator: "Exists" as const }];
@@ -163,19 +163,19 @@ describe("a placeholder", () => {
     expect(where([])).toBeUndefined();
   });
 
-  it("asks for no field of a node, which Karpenter would not serve, beside its pod's labels", () => {
+  it("uses no node field, which Karpenter does not support, besides its pod's labels", () => {
     const placement = { ...asked, requiredNodes: terms("a", "b") };
     expect(orderFor(asking("a", { placement }))?.placement.requiredNodes).toEqual(terms("a", "b"));
   });
 
-  it("on the node that leaves, where the scheduler saw it before the cordon, is no room", () => {
+  it("that was scheduled to the departing node before the cordon is no capacity", () => {
     const [misplaced, placed] = [keeper(a, { node: "n1" }), keeper(b, { node: "n2" })];
     const made = step([a, b], [misplaced, placed]);
     expect(made).toMatchObject({ remove: [misplaced.name], verdict: "Waiting", create: [] });
     expect(made.detail).toBe("1 of 2 pods have room");
   });
 
-  it("takes every alternative of the pod together with where each volume can be reached", () => {
+  it("combines every node selector term of the pod with the nodes that reach each volume", () => {
     const placement = { ...asked, requiredNodes: terms("a", "b"), volumeNodes: [terms("b", "c")] };
     const made = orderFor(asking("a", { placement }))?.placement;
     const pairs = made?.requiredNodes?.nodeSelectorTerms.map((term) =>
@@ -185,7 +185,7 @@ describe("a placeholder", () => {
     expect(made?.volumeNodes).toBeUndefined();
   });
 
-  it("means the pods of its pod's namespace, where a term names none", () => {
+  it("limits a pod affinity term without namespaces to its pod's namespace", () => {
     const term = { topologyKey: "zone", labelSelector: {} };
     const named = { ...term, namespaces: ["other"] };
     const selected = { ...term, namespaceSelector: {} };
@@ -204,6 +204,6 @@ it.each<[string, readonly Departure[], number]>([
   ["has come past its drain", [departure("Releasing")], 1],
   ["makes room", [departure("Preparing")], 0],
   ["drains", [departure("Draining")], 0],
-])("a placeholder whose departure %s is an orphan, or not", (_, departures, orphans) => {
+])("recognizes an orphan, or not: a placeholder whose departure %s", (_, departures, orphans) => {
   expect(orphanPlaceholders([keeper(a)], departures)).toHaveLength(orphans);
 });

@@ -14,7 +14,7 @@ function recordOf(...took: readonly (number | "Killed")[]): TerminationRecord | 
   );
 }
 
-describe("what a pod is taken to need", () => {
+describe("the time that a pod is expected to need", () => {
   it.each<[string, readonly (number | "Killed")[], number | undefined]>([
     ["nothing was seen", [], undefined],
     ["one pod: four times as long", [3], 12],
@@ -28,8 +28,8 @@ describe("what a pod is taken to need", () => {
   });
 });
 
-describe("the memory of how long pods take", () => {
-  it("keeps the workloads of which a pod ended last, 4,096 of them", () => {
+describe("the memory of termination times", () => {
+  it("keeps the 4,096 workloads whose pods ended last", () => {
     const memory = new TerminationMemory();
     memory.remember({ workload: "old", took: millis(1) });
     memory.remember({ workload: "busy", took: millis(1) });

@@ -12,7 +12,7 @@ it.each([
   ["what is undefined and what is absent", record, { ...record, detail: undefined }],
   ["two lists without items", [], []],
   ["null", { a: null }, { a: null }],
-])("%s say the same", (_, one, other) => {
+])("isSameJson holds for %s", (_, one, other) => {
   expect([isSameJson(one, other), isSameJson(other, one)]).toEqual([true, true]);
 });
 
@@ -25,6 +25,6 @@ it.each([
   ["null and an object", { a: null }, { a: {} }],
   ["null and nothing", { a: null }, {}],
   ["a number and its text", 1, "1"],
-])("%s do not say the same", (_, one, other) => {
+])("isSameJson does not hold for %s", (_, one, other) => {
   expect([isSameJson(one, other), isSameJson(other, one)]).toEqual([false, false]);
 });

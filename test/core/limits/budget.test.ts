@@ -81,7 +81,7 @@ describe("a budget of nodes", () => {
       [],
       spent,
     ],
-  ])("when %s", (_, other, departures, expected) => {
+  ])("answers for a node when %s", (_, other, departures, expected) => {
     const nodes = [n1, aNode("n2", other)];
     expect(verdict({ budgets: [atOnce(1, "Policy")], nodes, departures })).toBe(expected);
   });
@@ -94,13 +94,13 @@ describe("a budget of nodes", () => {
   it.each<["Zone" | "Cluster", string]>([
     ["Zone", "Allowed"],
     ["Cluster", "1 node of the cluster is out, and at most 1 may be"],
-  ])("of the scope %s sees the node that is out in the other zone or not", (scope, expected) => {
+  ])("of scope %s counts a node out in another zone or not", (scope, expected) => {
     const nodes = [aNode("n1", inZone("a")), aNode("n2", { ...inZone("b"), ready: false })];
     expect(verdict({ budgets: [atOnce(1, scope)], nodes })).toBe(expected);
   });
 
   it("in percent is a share of the matched nodes of its scope", () => {
-    // 50 % of the three in zone a is 1, and one is out.
+    // 50 % of three nodes in the zone is 1.
     const nodes = ["n1", "n2", "n3"].map((name) => aNode(name, inZone("a")));
     const out = aNode("n4", { ...inZone("a"), ready: false });
     const budgets: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 49 } }];
@@ -112,13 +112,13 @@ describe("a budget of nodes", () => {
   });
 });
 
-describe("a budget by the hour", () => {
+describe("an hourly budget", () => {
   const started = (name: string, minutesAgo: number): Departure =>
     aDeparture(aNode(name), {
       status: { phase: "Ended", startedAt: instant(now - minutes(minutesAgo)) },
     });
 
-  it("counts starts of the last 60 minutes and says when there is room again", () => {
+  it("counts the starts of the last 60 minutes, and says when the next start is possible", () => {
     const nodes = [aNode("n1")];
     const departures = [started("a", 61), started("b", 60), started("c", 59), started("d", 10)];
     const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 2 }];
@@ -144,22 +144,22 @@ describe("a budget by the hour", () => {
       -5000,
       "1 departure has started within the hour, and at most 1 may",
     ],
-  ])("one that has started %s", (_, agoMs, expected) => {
+  ])("for a departure that started %s", (_, agoMs, expected) => {
     const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
     const departures = [aDeparture(aNode("a"), { status })];
     const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 1 }];
     expect(verdict({ budgets, nodes: [aNode("n1")], departures })).toBe(expected);
   });
 
-  it("has room for three where two have started", () => {
+  it("of three allows a start after two", () => {
     const departures = [started("c", 59), started("d", 10)];
     const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 3 }];
     expect(verdict({ budgets, nodes: [aNode("n1")], departures })).toBe("Allowed");
   });
 });
 
-describe("starts in one pass", () => {
-  it("use up the budgets for those asked after them", () => {
+describe("the starts of one pass", () => {
+  it("use up the budgets for the nodes checked after them", () => {
     const budgets: readonly Budget[] = [atOnce(2, "Policy"), { kind: "PerHour", perHour: 5 }];
     const policy = aPolicy({ budgets });
     const nodes = ["n1", "n2", "n3"].map((name) => aNode(name));

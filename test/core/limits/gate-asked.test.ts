@@ -16,14 +16,14 @@ const waiting = aDeparture(node, {
   deadlineAt: plus(bornAt, hours(23.5)),
 });
 
-it("gates are asked about from a minute before the first departure of their policy", () => {
+it("gates are queried from one minute before the first departure of their policy", () => {
   const view = { policies: [policy], departures: [waiting] };
   expect(gatesToAsk(view, plus(departAt, seconds(-61)))).toEqual([]);
   expect(gatesToAsk(view, plus(departAt, seconds(-60)))).toEqual([policy]);
 });
 
-it("a departure that is moved to now begins only once its gates were asked about", () => {
-  // A policy that leaves the node two hours less than it was given before.
+it("a departure that moves to now starts only after its gates were queried", () => {
+  // The new policy gives the node a shorter lifetime than before.
   const shorter = { ...policy, lifetime: { ...policy.lifetime, maxMs: hours(18.5) } };
   const now = plus(bornAt, hours(18));
   const world: Snapshot = {

@@ -113,7 +113,7 @@ describe("a gate", () => {
   it.each<[string, Policy["gates"], string]>([
     ["alerts", { blockingPods: [], alerts }, "AlertsUnknown"],
     ["blocking pods", { blockingPods: [{}] }, "BlockingPodsUnknown"],
-  ])("that has not been asked yet about %s is shut", (_, gates, reason) => {
+  ])("that has not been queried about %s is shut", (_, gates, reason) => {
     const [verdict] = gateHolds({
       policy: aPolicy({ gates }),
       node: aNode("n1"),

@@ -22,7 +22,7 @@ const well = (count: number): Departure[] =>
   Array.from({ length: count }, (_, i) => ended("Planned", {}, `n${i}`));
 const counts = { total: 3, left: 1, evicted: 2, forced: 0, waiting: 0, blocked: 0, cut: 0 };
 
-/** The standing and the verdict in short, of a fleet of 50 nodes. */
+/** The state of the waves and the verdict in short, for a fleet of 50 nodes. */
 function stand(departures: readonly Departure[], waves: Partial<Waves> = {}): string {
   const policy = aPolicy({ waves: { sizes, ...waves } });
   const standing = waveStanding({ policy, matched: 50, departures });
@@ -80,7 +80,7 @@ describe("the waves of a policy", () => {
     expect(stand(departures)).toBe(expected);
   });
 
-  it("begin anew with the canary when a person restarts them", () => {
+  it("start again with the canary when a person restarts them", () => {
     const before = [...well(4), ended("RolledBack", {}, "x")];
     const restartedAt = plus(now, minutes(-5));
     expect(stand(before, { restartedAt })).toBe("UnderWay 1 0/1: Allowed");
@@ -88,7 +88,7 @@ describe("the waves of a policy", () => {
     expect(stand([...before, after], { restartedAt })).toBe("UnderWay 2 0/3: Allowed");
   });
 
-  it("name the newest departure that halts them, and the way to go on", () => {
+  it("name the newest departure that halted them, and how to continue", () => {
     const older = ended("Failed", { endedAt: plus(now, hours(-2)) }, "a");
     const policy = aPolicy({ waves: { sizes } });
     const departures = [older, ended("RolledBack", {}, "b")];
@@ -100,13 +100,13 @@ describe("the waves of a policy", () => {
     });
   });
 
-  it("are none where the policy has none", () => {
+  it("do not hold anything in a policy without waves", () => {
     const standing = waveStanding({ policy: aPolicy(), matched: 5, departures: [ended("Failed")] });
     expect(waveVerdict(standing)).toEqual({ kind: "Allowed" });
   });
 });
 
-describe("a departure that is due", () => {
+describe("a due departure in a policy with waves", () => {
   const waves = { sizes };
   const born = plus(now, hours(-23));
   const [n1, n2] = [aNode("n1", { createdAt: born }), aNode("n2", { createdAt: born })];
@@ -131,7 +131,7 @@ describe("a departure that is due", () => {
       .map((one) => `${one.kind} ${one.reason}`);
   }
 
-  it("begins as the canary", () => {
+  it("starts as the canary", () => {
     expect(about(world({}))).toEqual(["Begin Spaced"]);
   });
 
@@ -140,7 +140,7 @@ describe("a departure that is due", () => {
     expect(about(world({ departures: [canary, due] }))).toEqual(["Note WaveWait"]);
   });
 
-  it("waits after a failure, and says so in the policy's status and forecast", () => {
+  it("waits after a failure, and the policy's status and forecast say so", () => {
     const snapshot = world({ departures: [ended("RolledBack", {}, "n3"), due] });
     expect(about(snapshot)).toEqual(["Note WaveHalted"]);
     const [status] = policyStatuses(decide(snapshot, now).plan, snapshot.departures);
@@ -152,7 +152,7 @@ describe("a departure that is due", () => {
     expect(status?.forecast.explain).toContain("the departure n3-1 ended as RolledBack");
   });
 
-  it("is forced past halted waves by its deadline", () => {
+  it("starts at its deadline despite halted waves", () => {
     const deadlineAt = plus(now, minutes(30));
     const snapshot = world({ departures: [ended("RolledBack", {}, "n3"), due] });
     expect(about(snapshot, deadlineAt)).toContain("Begin DeadlineForces");

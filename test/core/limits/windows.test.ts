@@ -52,13 +52,13 @@ function shown(windows: readonly Window[], from: string, until: string): readonl
 }
 
 describe("windows", () => {
-  it("are always open where there are none", () => {
+  it("are always open if there are none", () => {
     expect(shown([], "2026-11-20T00:00:00Z", "2026-11-22T00:00:00Z")).toEqual([
       "2026-11-20T00:00 2026-11-22T00:00",
     ]);
   });
 
-  it("over midnight belong to the day on which they start", () => {
+  it("that span midnight belong to the day on which they start", () => {
     // Friday night in Tokyo is 13:00 to 21:00 UTC on Friday; Saturday has none.
     const friday = weekly({ zone: "Asia/Tokyo", start: "22:00", end: "06:00", days: ["Fri"] });
     expect(shown([friday], "2026-11-20T15:00:00Z", "2026-12-01T00:00:00Z")).toEqual([
@@ -67,7 +67,7 @@ describe("windows", () => {
     ]);
   });
 
-  it("of a whole day touch those of the next day and become one span", () => {
+  it("that cover whole days merge into one span", () => {
     const weekend = weekly({ zone: "UTC", start: "00:00", end: "24:00", days: ["Sat", "Sun"] });
     expect(shown([weekend], "2026-11-16T00:00:00Z", "2026-11-30T00:00:00Z")).toEqual([
       "2026-11-21T00:00 2026-11-23T00:00",
@@ -75,7 +75,7 @@ describe("windows", () => {
     ]);
   });
 
-  it("that deny leave everything else allowed, and cut holes into those that allow", () => {
+  it("of type Deny leave all other times allowed, and cut holes into Allow windows", () => {
     const noon = weekly({ zone: "UTC", start: "12:00", end: "13:00", type: "Deny" });
     expect(shown([noon], "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z")).toEqual([
       "2026-11-20T00:00 2026-11-20T12:00",
@@ -87,7 +87,7 @@ describe("windows", () => {
     ]);
   });
 
-  it("by cron last as long as they say, also when they began before the time asked for", () => {
+  it("in cron syntax keep their duration even if they opened before the requested range", () => {
     expect(
       shown([cron("Asia/Tokyo", "0 18 * * 5", 6)], "2026-11-20T14:00:00Z", "2026-12-01T00:00:00Z"),
     ).toEqual(["2026-11-20T14:00 2026-11-20T15:00", "2026-11-27T09:00 2026-11-27T15:00"]);
@@ -107,7 +107,7 @@ describe("windows", () => {
     ["a doubled start is the first", "01:30", "02:30", "2026-11-01", "05:30", "07:30"],
     ["a doubled end is the first", "00:30", "01:30", "2026-11-01", "04:30", "05:30"],
     ["a whole day has 25 hours", "00:00", "24:00", "2026-11-01", "04:00", "05:00"],
-  ])("%s", (_, start, end, day, opens, closes) => {
+  ])("across a clock change: %s", (_, start, end, day, opens, closes) => {
     const sunday = weekly({ zone: "America/New_York", start, end, days: ["Sun"] });
     const from = instant(at(`${day}T00:00:00Z`) + 1);
     const [span] = allowedSpans([sunday], from, instant(from + hours(40)));
@@ -115,12 +115,12 @@ describe("windows", () => {
     expect(formatInstant(span?.endAt ?? from).slice(11, 16)).toBe(closes);
   });
 
-  it("whose start and end are both skipped do not open that day", () => {
+  it("whose start and end are both skipped do not open on that day", () => {
     const lost = weekly({ zone: "America/New_York", start: "02:10", end: "02:50", days: ["Sun"] });
     expect(shown([lost], "2026-03-08T00:00:00Z", "2026-03-09T12:00:00Z")).toEqual([]);
   });
 
-  it("by cron move over a skipped hour as weekly ones do", () => {
+  it("in cron syntax move over a skipped hour as weekly ones do", () => {
     expect(
       shown(
         [cron("America/New_York", "30 2 * * *", 1)],
@@ -130,7 +130,7 @@ describe("windows", () => {
     ).toEqual(["2026-03-08T07:00 2026-03-08T08:00", "2026-03-09T06:30 2026-03-09T07:30"]);
   });
 
-  it("are named: the first Allow window that the instant is in, and none where it is denied", () => {
+  it("are named by the first Allow window with the instant, and null if it is denied", () => {
     const bounds = { startAt: at("2026-11-20T00:00:00Z"), endAt: at("2026-11-21T00:00:00Z") };
     const windows = [
       weekly({ zone: "UTC", start: "02:00", end: "06:00" }),
@@ -147,12 +147,12 @@ describe("windows", () => {
     ["an unknown zone", weekly({ zone: "Mars/Base", start: "01:00", end: "02:00" }), /Mars\/Base/],
     ["six cron fields", cron("UTC", "0 0 0 * * *", 1), /6 fields, expected five/],
     ["a cron minute of 61", cron("UTC", "61 * * * *", 1), /61/],
-  ])("have a problem: %s", (_, window, problem) => {
+  ])("have a problem with %s", (_, window, problem) => {
     expect(windowProblem(window)).toMatch(problem);
   });
 });
 
-/** What a wall clock shows, asked of another part of the platform than the planner asks. */
+/** The wall clock, computed with another part of the platform than the planner uses. */
 function wallClock(zone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
@@ -172,12 +172,12 @@ function wallClock(zone: string): (at: number) => number {
   };
 }
 
-describe("a window by cron over a long time", () => {
+describe("a cron window over a long time", () => {
   const rng = seededRng(17);
   const oneOf = <Item>(...items: readonly Item[]): Item =>
     items[Math.floor(rng() * items.length)] as Item;
 
-  it("opens as it does hour by hour, also over the changes of a clock", () => {
+  it("opens as it does when computed hour by hour, also across clock changes", () => {
     for (let round = 0; round < 60; round += 1) {
       const expression = [
         oneOf("*", "*/7", "0", "3,33-40", "59"),
@@ -191,7 +191,7 @@ describe("a window by cron over a long time", () => {
         timeZone: oneOf("UTC", "Europe/Berlin", "America/New_York", "America/Santiago"),
         durationMs: millis(oneOf(60_000, 90_000, 3_600_000, 27 * 3_600_000, 900 * 3_600_000)),
       };
-      // Nine days around a change of the clock of each of these zones.
+      // Nine days around a clock change in each of these zones.
       const day = oneOf("2026-03-04", "2026-03-25", "2026-03-31", "2026-10-21", "2026-11-28");
       const from = at(`${day}T${oneOf("00:00:00", "05:17:31", "23:59:59")}Z`);
       const hourly = Array.from({ length: 9 * 24 }, (_, hour) => {
@@ -210,7 +210,7 @@ describe("a window by cron over a long time", () => {
     ["every minute for a minute", "* * * * *", 60_000],
     ["every other minute for a minute", "*/2 * * * *", 60_000],
     ["every minute for a year", "* * * * *", 365 * 86_400_000],
-  ])("costs a question a day and not one an opening: %s", (_, expression, durationMs) => {
+  ])("is computed per day and not per opening: %s", (_, expression, durationMs) => {
     const window: Window = {
       ...{ kind: "Cron", name: "w", type: "Allow", timeZone: "Europe/Berlin" },
       ...{ cron: expression, durationMs: millis(durationMs) },
@@ -218,13 +218,13 @@ describe("a window by cron over a long time", () => {
     const startAt = at("2026-01-01T00:00:00Z");
     const beganAt = performance.now();
     openHours([window], { startAt, endAt: instant(startAt + 365 * 86_400_000) });
-    // It took nine to twenty-five seconds when each opening was asked for, and takes a third of
-    // one.
+    // It took 9 to 25 s when each opening was computed separately, and now takes a third of a
+    // second.
     expect(performance.now() - beganAt).toBeLessThan(4000);
   });
 });
 
-describe("against a wall clock that is read minute by minute", () => {
+describe("compared with a wall clock that is read minute by minute", () => {
   const changes = [
     ["America/New_York", "2026-03-06"],
     ["America/New_York", "2026-10-30"],
@@ -237,7 +237,7 @@ describe("against a wall clock that is read minute by minute", () => {
     ["Asia/Kathmandu", "2026-06-01"],
   ] as const;
 
-  it.each(changes)("windows in %s around %s open and close when it says so", (zone, day) => {
+  it.each(changes)("windows in %s around %s open and close at the same minutes", (zone, day) => {
     const fromMs = at(`${day}T00:00:00Z`) - 36 * 3_600_000;
     const clock = wallClock(zone);
     const minutes = Array.from({ length: 7 * 1440 }, (_, i) => fromMs + i * 60_000);

@@ -70,7 +70,7 @@ function meaning(world: {
     { machine, notice },
     {
       ...{ policies, at },
-      // Which node a machine has is the fleet's to know: test/kube/fleet.test.ts.
+      // The fleet knows which node a machine has: test/kube/fleet.test.ts.
       nodeOf: (name) => (one.providerID?.endsWith(name) ? one : undefined),
       departuresOf: (uid) => departures.filter((former) => former.node.uid === uid),
       departureNamed: (name) => departures.find((former) => former.name === name),
@@ -78,8 +78,8 @@ function meaning(world: {
   );
 }
 
-describe("the cloud's update about a machine", () => {
-  it("makes a departure of the machine's node", () => {
+describe("a cloud notice about a machine", () => {
+  it("creates a departure of the machine's node", () => {
     expect(meaning({})).toMatchObject({
       kind: "Make",
       order: {
@@ -98,7 +98,7 @@ describe("the cloud's update about a machine", () => {
     ["LifecycleHook", "Make"],
     ["Preempted", "NoNode"],
     ["NodeShutdown", "NoNode"],
-  ] as const)("%s of an EC2 machine that is older than its Node: %s", (cause, kind) => {
+  ] as const)("with cause %s, about an EC2 machine older than its Node: %s", (cause, kind) => {
     const young = node({ providerID: "aws:///eu-west-1a/i-0abc", createdAt: nowAt });
     const notice = { ...gone, cause };
     expect(meaning({ node: young, machine: "i-0abc", notice }).kind).toBe(kind);
@@ -134,7 +134,7 @@ describe("the cloud's update about a machine", () => {
       "Make",
       "Stale",
     ],
-  ] as const)("%s: it is past", (_, notice, lastSecond, before, after) => {
+  ] as const)("%s, expires", (_, notice, lastSecond, before, after) => {
     const lastAt = plus(eventAt, seconds(lastSecond));
     expect(meaning({ notice, at: lastAt }).kind).toBe(before);
     expect(meaning({ notice, at: plus(lastAt, millis(1)) }).kind).toBe(after);
@@ -160,7 +160,7 @@ describe("the cloud's update about a machine", () => {
       "Make",
     ],
     ["no policy owns the node", node({ labels: {} }), "NotOwned"],
-  ])("where %s: %s", (_, one, kind) => {
+  ])("if %s: %s", (_, one, kind) => {
     expect(meaning({ node: one }).kind).toBe(kind);
   });
 
@@ -175,24 +175,24 @@ describe("the cloud's update about a machine", () => {
     },
   );
 
-  it("leaves a machine to its release that we have asked for ourselves", () => {
+  it("is already known if Lastcall is releasing the machine", () => {
     expect(meaning({ departures: [departure({ phase: "Releasing" })] }).kind).toBe("Known");
   });
 
-  it("leaves a plan alone at a update that a policy may ignore", () => {
+  it("that a policy may ignore leaves the plan alone", () => {
     const notice = { ...gone, cause: "RebalanceRecommendation" } as const;
     const found = meaning({ notice, departures: [departure({})] });
     expect(found).toMatchObject({ kind: "Make", order: { name: "n1-01234567-2" } });
   });
 
-  describe("where the agent was quicker", () => {
+  describe("after the agent's notice", () => {
     const told = { cause: "SpotInterruption", noticedAt: eventAt, source: "agent/gcp" } as const;
 
-    it("is known", () => {
+    it("is already known", () => {
       expect(meaning({ departures: [departure({ ...told, deadlineAt })] }).kind).toBe("Known");
     });
 
-    it("brings a later deadline forward, and leaves who told it first", () => {
+    it("brings a later deadline forward, and keeps the first source", () => {
       const later = departure({ ...told, deadlineAt: plus(deadlineAt, seconds(90)) });
       const update = { noticedAt: eventAt, deadlineAt, source: "agent/gcp" };
       const found = meaning({ departures: [later] });
@@ -210,7 +210,7 @@ describe("the cloud's update about a machine", () => {
       "ScheduledMaintenance",
       "RebalanceRecommendation",
     ],
-  ])("has a graver cause take the place of a lighter one: %s", (_, expected, standing, told) => {
+  ])("replaces a less serious cause with a more serious one: %s", (_, expected, standing, told) => {
     const owner = departure({ noticedAt: eventAt, cause: standing, deadlineAt: undefined });
     const found = meaning({ notice: { ...gone, cause: told }, departures: [owner] });
     expect(found.kind).toBe("Force");
@@ -218,7 +218,7 @@ describe("the cloud's update about a machine", () => {
     expect(cause).toBe(expected);
   });
 
-  it("takes the place of a recommendation that the policy may ignore, deadline or none", () => {
+  it("replaces a recommendation that the policy may ignore, with or without a deadline", () => {
     const told = { noticedAt: eventAt, source: "agent/aws/rebalance" };
     const recommended = departure({
       ...told,
@@ -235,7 +235,7 @@ describe("the cloud's update about a machine", () => {
   });
 
   it.each(["Scheduled", "RollingBack"] as const)(
-    "waits while a departure that was taken back is undone, which is %s",
+    "waits while a withdrawn departure in phase %s is being undone",
     (phase) => {
       const told = { cause: "ScheduledMaintenance", noticedAt: eventAt, withdrawnAt: eventAt };
       const undone = departure({ ...told, phase, source: "agent/aws" } as Fields);
@@ -245,7 +245,7 @@ describe("the cloud's update about a machine", () => {
     },
   );
 
-  describe("that takes maintenance back", () => {
+  describe("that withdraws maintenance", () => {
     const source = "aws/queue/health/retirement-1";
     const beginsAt = plus(eventAt, minutes(10));
     const event = { cause: "ScheduledMaintenance", deadlineAt: beginsAt } as const;
@@ -259,7 +259,7 @@ describe("the cloud's update about a machine", () => {
     const told = { ...event, source, noticedAt: plus(eventAt, hours(-1)) };
 
     it.each(["Scheduled", "Draining", "Releasing"] as const)(
-      "undoes the departure that it made, which is %s",
+      "withdraws the departure that it made, which is %s",
       (phase) => {
         const made = departure({ ...told, phase });
         const found = meaning({ notice: off, departures: [made] });
@@ -267,7 +267,7 @@ describe("the cloud's update about a machine", () => {
       },
     );
 
-    it("undoes it long after the event as well, and where it names no time", () => {
+    it("withdraws it even long after the event, and without a time", () => {
       const made = departure(told);
       expect(meaning({ notice: off, departures: [made], at: plus(eventAt, hours(9)) }).kind).toBe(
         "Withdraw",
@@ -280,17 +280,17 @@ describe("the cloud's update about a machine", () => {
       ["is taken back already", departure({ ...told, withdrawnAt: eventAt })],
       ["has ended", ended("Cancelled", nowAt, told)],
       ["has to be sooner by now", departure({ ...told, deadlineAt: plus(eventAt, minutes(2)) })],
-    ])("leaves one alone that %s", (_, made) => {
+    ])("changes nothing for a departure that %s", (_, made) => {
       expect(meaning({ notice: off, departures: [made] }).kind).toBe("Known");
     });
 
-    it("leaves another event's departure alone, and is written down beside it", () => {
+    it("leaves another event's departure alone, and is recorded beside it", () => {
       const other = departure({ ...told, source: "aws/queue/health/retirement-2" });
       const order = { name: "n1-01234567-2", source, withdrawnAt: eventAt };
       expect(meaning({ notice: off, departures: [other] })).toMatchObject({ kind: "Make", order });
     });
 
-    it("is written down before the notice that it calls off is acted upon", () => {
+    it("is recorded before the withdrawn notice takes effect", () => {
       const far = { ...off, deadlineAt: plus(eventAt, hours(30)) };
       const nearAt = plus(far.deadlineAt, minutes(-125));
       expect(meaning({ notice: far, at: plus(nearAt, millis(-1)) }).kind).toBe("TooEarly");
@@ -312,7 +312,7 @@ describe("the cloud's update about a machine", () => {
         { at: plus(eventAt, minutes(71)), machine: "gce://p/z/n2" },
         "Known",
       ],
-    ] as const)("where %s: %s", (_, world, kind) => {
+    ] as const)("if %s: %s", (_, world, kind) => {
       expect(meaning({ notice: off, ...world }).kind).toBe(kind);
     });
   });
@@ -331,7 +331,7 @@ describe("the cloud's update about a machine", () => {
       "Make",
     ],
   ])("that %s: %s", (_, former, kind) => {
-    // The new machine took the old Node object over, with a boot of its own.
+    // The new machine took over the old Node object, with a boot ID of its own.
     const now = node({ bootID: "boot-2" });
     expect(meaning({ node: now, departures: [former] }).kind).toBe(kind);
   });

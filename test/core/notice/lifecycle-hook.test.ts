@@ -71,18 +71,18 @@ function standing(
   });
 }
 
-describe("a group that holds a new instance back", () => {
+describe("a launch hook", () => {
   it.each([
     ["NoNode", "has not joined", undefined],
     ["Waiting", "has joined and is not ready", node({ ready: false })],
     ["MayGoOn", "is ready", node()],
     ["MayGoOn", "is ready and falls under no policy", node({ labels: {} })],
-  ])("is told %s where it %s", (expected, _, joined) => {
+  ])("is %s if the instance %s", (expected, _, joined) => {
     expect(standing("Launching", joined === undefined ? {} : { node: joined })).toBe(expected);
   });
 });
 
-describe("a group that is to take an instance", () => {
+describe("a termination hook", () => {
   it.each([
     ["Waiting", "has yet to begin", [departure("Scheduled")]],
     ["Waiting", "is being marked", [departure("Preparing")]],
@@ -91,17 +91,17 @@ describe("a group that is to take an instance", () => {
     ["MayGoOn", "is over, and a later one is planned", [departure("Releasing"), planned]],
     ["MayGoOn", "was a planned one, whose machine we let go", [releasing]],
     ["LeftAlone", "is only planned", [planned]],
-    // What was only to be cordoned is drained now, and its ledger does not say so yet.
+    // What was only cordoned is drained now, and its status does not say so yet.
     ["Waiting", "has just become one", [departure("Draining", "AwaitingMachine")]],
     ["MayGoOn", "is over, after one that ended", [departure("Ended"), departure("Releasing")]],
     ["Waiting", "is over by one of two", [departure("Draining"), departure("Releasing")]],
     ["LeftAlone", "was called off", [departure("Ended")]],
     ["LeftAlone", "was never ordered", []],
-  ])("is told %s where the drain %s", (expected, _, departures) => {
+  ])("is %s if the drain %s", (expected, _, departures) => {
     expect(standing("Terminating", { node: node(), departures })).toBe(expected);
   });
 
-  it("may go on from the cordon on where the policy wants no more", () => {
+  it("may complete after the cordon if the policy only cordons", () => {
     const cordoned = { ...departure("Draining", "AwaitingMachine"), cause: "SpotInterruption" };
     const departures = [cordoned as Departure];
     const onNotice = { ...defaultPolicy.onNotice, spotInterruption: "Cordon" as const };
@@ -109,14 +109,14 @@ describe("a group that is to take an instance", () => {
     expect(standing("Terminating", { node: node(), departures })).toBe("Waiting");
   });
 
-  it("may go on where its node is gone already", () => {
+  it("may complete if the node is already gone", () => {
     expect(standing("Terminating", {})).toBe("MayGoOn");
   });
 
   it.each([
     ["Waiting", departure("Draining")],
     ["MayGoOn", departure("Releasing")],
-  ])("is told %s by the drain alone where the policy is away just then", (expected, leaving) => {
+  ])("depends on the drain alone if the policy is missing: %s", (expected, leaving) => {
     const unowned = { node: node({ labels: {} }), departures: [leaving] };
     expect(standing("Terminating", unowned)).toBe(expected);
   });
@@ -128,12 +128,12 @@ it.each([
   ["Launching", "two hours", {}, hours(2)],
   ["Terminating", "two days, by our words", {}, hours(48)],
   ["Terminating", "its own limit", { longestMs: hours(3) }, hours(3)],
-] as const)("a hook waits no longer: %s, %s", (transition, _, limit, longestMs) => {
+] as const)("a hook waits for a limited time: %s, %s", (transition, _, limit, longestMs) => {
   expect(standing(transition, { ...whole, ...limit, after: longestMs })).toBe("Waiting");
   expect(standing(transition, { ...whole, ...limit, after: millis(longestMs + 1) })).toBe("Over");
 });
 
-describe("a new instance that is to join within ten minutes", () => {
+describe("a launch hook with a limit of ten minutes for joining", () => {
   const joinWithinMs = minutes(10);
 
   it.each([
@@ -142,13 +142,13 @@ describe("a new instance that is to join within ten minutes", () => {
     ["NeverJoined", "is not ready", node({ ready: false }), millis(minutes(10) + 1)],
     ["MayGoOn", "is ready after all", node(), minutes(11)],
     ["Over", "is the group's own no more", undefined, millis(hours(2) + 1)],
-  ])("is told %s where it %s", (expected, _, joined, after) => {
+  ])("is %s if the instance %s", (expected, _, joined, after) => {
     const world = { joinWithinMs, after, ...(joined && { node: joined }) };
     expect(standing("Launching", world)).toBe(expected);
   });
 });
 
-describe("a hook that may go on", () => {
+describe("a hook that may complete", () => {
   const abandoning: Policy = {
     ...defaultPolicy,
     name: "spot",
@@ -200,7 +200,7 @@ describe("a hook that may go on", () => {
       [departure("Ended")],
       [abandoning],
     ],
-  ] as const)("is told %s where %s", (expected, _, standingNode, departures, policies) => {
+  ] as const)("gets the result %s if %s", (expected, _, standingNode, departures, policies) => {
     const scene = {
       policies,
       nodeOf: () => standingNode,

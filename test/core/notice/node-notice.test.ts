@@ -44,19 +44,19 @@ function event(reason: string, message = ""): Partial<NodeFacts> {
 const advised = ["RebalanceRecommendation", undefined] as const;
 
 describe("a node's own marks", () => {
-  it("are no notice while it is ready, or not ready for another reason", () => {
+  it("are no notice while it is ready, or if it is not ready for another reason", () => {
     expect(noticeOfNode(node(), nowAt)).toBeUndefined();
     const other = node({ ready: false, readyMessage: "Kubelet stopped posting node status." });
     expect(noticeOfNode(other, nowAt)).toBeUndefined();
   });
 
-  it("tell of the kubelet's shutdown, among whatever else is wrong", () => {
+  it("report the kubelet's shutdown, among other problems", () => {
     const notice = noticeOfNode(node(dying), nowAt);
     expect(notice).toMatchObject({ cause: "NodeShutdown", eventId: "shutdown-boot-1" });
     expect(notice).not.toHaveProperty("deadlineAt");
   });
 
-  it("tell of AKS's eviction with its time and its event", () => {
+  it("report an AKS eviction with its time and event ID", () => {
     expect(noticeOfNode(node(evicted), nowAt)).toEqual({
       cause: "SpotInterruption",
       deadlineAt: Date.UTC(2026, 7, 1, 5, 41, 2),
@@ -73,11 +73,11 @@ describe("a node's own marks", () => {
     ["RedeployScheduled", "ScheduledMaintenance"],
     ["FreezeScheduled", undefined],
     ["NoVMEventScheduled", undefined],
-  ])("of %s mean %s", (reason, cause) => {
+  ])("with reason %s mean %s", (reason, cause) => {
     expect(noticeOfNode(node(event(reason)), nowAt)?.cause).toBe(cause);
   });
 
-  it("tell of OpenShift's update, and of no other condition of its name", () => {
+  it("report an OpenShift termination, and no other condition of that type", () => {
     const terminating = (reason: string) =>
       noticeOfNode(
         node({ noticeConditions: [{ type: "Terminating", reason, message: "" }] }),
@@ -103,13 +103,13 @@ describe("a node's own marks", () => {
     [reboot, "ScheduledMaintenance", rebootAt],
     [reboot.replace("Reboot", "Redeploy"), "ScheduledMaintenance", rebootAt],
     [reboot.replace("Reboot", "Terminate"), "LifecycleHook", rebootAt],
-    // The time that it names is its beginning, which is over.
+    // The time that it names is the start, which is past.
     ["Preempt Started: Sat, 01 Aug 2099 05:41:02 GMT.", "SpotInterruption", soonAt],
     ["Started. DurationInSeconds: -1.", undefined, undefined],
     ["Freeze Scheduled: Sat, 01 Aug 2026 05:41:02 GMT.", undefined, undefined],
     ["SpotRebalanceRecommendation Advisory: .", "RebalanceRecommendation", undefined],
     ["IMDS query failed, exit code: 28", undefined, undefined],
-  ])("are told by the message, where the reason is the condition's own name: %s", (...row) => {
+  ])("are read from the message if the reason is the condition's own name: %s", (...row) => {
     const [message, cause, deadlineAt] = row;
     const notice = noticeOfNode(node(event("VMEventScheduled", message)), nowAt);
     expect([notice?.cause, notice?.deadlineAt]).toEqual([cause, deadlineAt]);
@@ -121,7 +121,7 @@ describe("a node's own marks", () => {
     ["SpotRebalanceRecommendation Advisory: Sat, 01 Aug 2026 05:41:02 GMT.", ...advised],
     ["Terminate Scheduled: Sat, 01 Aug 2026 05:55:00 GMT.", "LifecycleHook", rebootAt],
     ["IMDS query failed, exit code: 28", undefined, undefined],
-  ])("tell of an eviction by a condition of its own, unless it is an advice: %s", (...row) => {
+  ])("report an eviction by its own condition, unless it is only advice: %s", (...row) => {
     const [message, cause, deadlineAt] = row;
     const said = { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message };
     const notice = noticeOfNode(node({ noticeConditions: [said] }), nowAt);
@@ -133,12 +133,12 @@ describe("a node's own marks", () => {
     ["Started. DurationInSeconds: -1.", soonAt],
     ["IMDS query failed, exit code: 28\nConnection timed out after 24 seconds.", undefined],
     ["Timeout when running plugin", undefined],
-  ])("are told by an Event, unless the node could only not ask: %s", (message, deadlineAt) => {
+  ])("are read from an Event, unless the node's own query failed: %s", (message, deadlineAt) => {
     const notice = noticeOfEvent({ reason: "PreemptScheduled", message }, nowAt);
     expect(notice?.deadlineAt).toBe(deadlineAt);
   });
 
-  it("are one case where there are several, of the gravest cause and the earliest deadline", () => {
+  it("merge into one notice with the most serious cause and the earliest deadline", () => {
     const noticeConditions = [
       { type: "VMEventScheduled", reason: "VMEventScheduled", message: reboot },
       { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message: preempt },
@@ -149,13 +149,13 @@ describe("a node's own marks", () => {
     }
   });
 
-  it("leave a preemption without a readable time the shortest notice there is", () => {
+  it("give a preemption without a readable time the shortest notice there is", () => {
     const notice = noticeOfNode(node(event("PreemptScheduled", "soon")), nowAt);
     expect(notice?.deadlineAt).toBe(plus(nowAt, seconds(30)));
   });
 });
 
-describe("a departure that a node's mark calls for", () => {
+describe("a departure for a node's mark", () => {
   const policies = [{ ...defaultPolicy, name: "spot" }];
 
   function calls(one: NodeFacts, departures: readonly Departure[] = [], at = nowAt) {
@@ -182,7 +182,7 @@ describe("a departure that a node's mark calls for", () => {
     };
   }
 
-  it("names the node with its boot, the cause and the event", () => {
+  it("names the node with its boot ID, the cause and the event", () => {
     expect(orders(node(evicted))).toMatchObject([
       {
         name: "aks-1-0b1f7a3e",
@@ -204,11 +204,11 @@ describe("a departure that a node's mark calls for", () => {
     ["an agent told of it", { ...toldByAgent, phase: "Scheduled", deadlineAt: evictedAt }],
     ["an agent told of less", { ...toldByAgent, phase: "Draining", deadlineAt: nowAt }],
     ["its machine is released by plan", { phase: "Releasing" }],
-  ] as const)("is not made where the node is leaving no later: %s", (_, fields) => {
+  ] as const)("is not made if the node is leaving no later: %s", (_, fields) => {
     expect(calls(node(evicted), [departure(fields)])).toEqual([]);
   });
 
-  it("is the one that drains the node by plan or by a person, now with an end", () => {
+  it("is the planned or requested one that is draining the node, now with a deadline", () => {
     for (const cause of ["Planned", "Manual"] as const) {
       const draining = departure({ phase: "Draining", cause });
       expect(calls(node(evicted), [draining])).toMatchObject([
@@ -218,7 +218,7 @@ describe("a departure that a node's mark calls for", () => {
   });
 
   it.each(["AwaitingMachine", "ReleaseRetried"] as const)(
-    "is the one whose machine may yet stay where it is: %s",
+    "is the one whose machine may still stay: %s",
     (reason) => {
       const waiting = departure({ status: { phase: "Releasing", reason, timeline: [] } });
       expect(calls(node(evicted), [waiting])).toMatchObject([
@@ -227,19 +227,19 @@ describe("a departure that a node's mark calls for", () => {
     },
   );
 
-  it("is none that tells of the end of a machine which others take by plan", () => {
+  it("is none for a shutdown while another tool is to terminate the machine as planned", () => {
     const status = { phase: "Releasing", reason: "AwaitingMachine", timeline: [] } as const;
     expect(calls(node(dying), [departure({ status })])).toEqual([]);
   });
 
-  it("leaves a person's own deadline where that is the nearer one", () => {
+  it("keeps a person's own deadline if that is earlier", () => {
     const asked = departure({ phase: "Draining", cause: "Manual", deadlineAt: nowAt });
     for (const mark of [evicted, dying]) {
       expect(calls(node(mark), [asked])).toMatchObject([{ update: { deadlineAt: nowAt } }]);
     }
   });
 
-  it("brings a later deadline forward, and leaves who told of it first", () => {
+  it("keeps the first source when a later deadline is brought forward", () => {
     const later = {
       ...toldByAgent,
       phase: "Draining",
@@ -250,14 +250,14 @@ describe("a departure that a node's mark calls for", () => {
     ]);
   });
 
-  it("takes the place of maintenance, which a policy may ignore", () => {
+  it("is the one for maintenance, now with the more serious cause", () => {
     const reboot = departure({ ...toldByAgent, phase: "Scheduled", cause: "ScheduledMaintenance" });
     expect(calls(node(evicted), [reboot])).toMatchObject([
       { kind: "Force", update: { deadlineAt: evictedAt, cause: "SpotInterruption" } },
     ]);
   });
 
-  it("is the planned one, made a forced one", () => {
+  it("is the planned one, now forced", () => {
     const planned = departure({ phase: "Scheduled" });
     expect(calls(node(evicted), [planned])).toEqual([
       {
@@ -273,7 +273,7 @@ describe("a departure that a node's mark calls for", () => {
     ]);
   });
 
-  it("stands beside a plan where a policy may ignore it, under the next free name", () => {
+  it("is made beside a planned one if a policy may ignore it, under the next free name", () => {
     const [order] = orders(node(event("RebootScheduled")), [departure({ phase: "Scheduled" })]);
     expect(order?.name).toBe("aks-1-0b1f7a3e-2");
     // The first record is gone after 72 hours; its name is free again.
@@ -281,37 +281,37 @@ describe("a departure that a node's mark calls for", () => {
     expect(later?.name).toBe("aks-1-0b1f7a3e");
   });
 
-  it("is made once for one event of one boot", () => {
+  it("is made once per event and boot", () => {
     const source = "node/Ready/shutdown-boot-1";
     const ended = departure({ source, cause: "NodeShutdown" });
     expect(calls(node(dying), [ended])).toEqual([]);
     expect(orders(node({ ...dying, bootID: "boot-2" }), [ended])).toHaveLength(1);
   });
 
-  it("waits for the end of one that is being taken back", () => {
+  it("waits for the end of a departure that is being rolled back", () => {
     const undone = { ...toldByAgent, phase: "RollingBack", withdrawnAt: nowAt } as const;
     expect(calls(node(evicted), [departure(undone)])).toEqual([]);
     expect(orders(node(evicted), [departure({ ...undone, phase: "Ended" })])).toHaveLength(1);
   });
 
-  it("is made two hours before maintenance begins, and no earlier", () => {
+  it("is made two hours before maintenance starts, and no earlier", () => {
     const reboot = "Reboot Scheduled: Sat, 01 Aug 2026 07:41:00 GMT. DurationInSeconds: -1.";
     const told = node(event("VMEventScheduled", reboot));
     expect(calls(told)).toEqual([]);
     expect(calls(told, [], plus(nowAt, seconds(60)))).toHaveLength(1);
-    // An eviction beside it waits for nothing.
+    // An eviction beside it does not wait.
     const both = [...(told.noticeConditions ?? []), ...(evicted.noticeConditions ?? [])];
     expect(calls(node({ noticeConditions: both }))).toHaveLength(1);
   });
 
-  it("is undone when the mark goes", () => {
+  it("is withdrawn when the mark goes", () => {
     const fields = { source: "node/Ready/shutdown-boot-1", cause: "NodeShutdown" } as const;
     const live = departure({ ...fields, phase: "Draining", noticedAt: nowAt });
     expect(interruptionOf(live, node(dying))).toBeUndefined();
     expect(interruptionOf(live, node())).toEqual({ event: "Withdrawn", reason: "NoticeWithdrawn" });
   });
 
-  it("is undone when only advice is left of the mark, which is judged by itself", () => {
+  it("is withdrawn when only advice is left of the mark, which gets its own departure", () => {
     const source = "node/PreemptionScheduled/e1";
     const told = { source, cause: "SpotInterruption", noticedAt: nowAt } as const;
     const said = { type: "PreemptionScheduled", reason: "PreemptScheduled" };
@@ -328,7 +328,7 @@ describe("a departure that a node's mark calls for", () => {
   it.each([
     ["does not know", { isUnknown: true }],
     ["could not ask", { message: "IMDS query failed, exit code: 28" }],
-  ])("goes on while the node %s whether the mark holds", (_, fields) => {
+  ])("continues while the node %s whether the mark is still true", (_, fields) => {
     const source = "node/PreemptionScheduled/e1";
     const said = { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message: "" };
     const live = departure({ ...toldByAgent, source, phase: "Draining" });

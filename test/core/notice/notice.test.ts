@@ -35,12 +35,12 @@ function read(
   return readInto(state, { channel, reading, at: atSecond(second) });
 }
 
-describe("many notices of one machine", () => {
-  it("are nothing where there are none", () => {
+describe("several notices for one machine", () => {
+  it("merge to nothing if there are none", () => {
     expect(mergeNotices([])).toBeUndefined();
   });
 
-  it("are one case with the earliest deadline, which also names the cause", () => {
+  it("merge into one with the earliest deadline, and its cause", () => {
     const merged = mergeNotices([
       notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: atSecond(600) }),
       notice({
@@ -60,7 +60,7 @@ describe("many notices of one machine", () => {
     });
   });
 
-  it("bear the cause at which the node has to go, whatever a policy may ignore beside it", () => {
+  it("have the cause that makes the node leave, whatever else a policy may ignore", () => {
     const hook = notice({ cause: "LifecycleHook", eventId: "h", noticedAt: atSecond(60) });
     const rebalance = notice({ cause: "RebalanceRecommendation", eventId: "r" });
     expect(mergeNotices([rebalance, hook])).toMatchObject({
@@ -74,14 +74,14 @@ describe("many notices of one machine", () => {
     });
   });
 
-  it("count without those that the cloud took back", () => {
+  it("leave out those that the cloud withdrew", () => {
     const off = notice({ eventId: "s", deadlineAt: atSecond(120), withdrawn: true });
     expect(mergeNotices([off])).toBeUndefined();
     const rebalance = notice({ cause: "RebalanceRecommendation", eventId: "r" });
     expect(mergeNotices([off, rebalance])?.cause).toBe("RebalanceRecommendation");
   });
 
-  it("make the same case in whatever order they came", () => {
+  it("merge to the same result in any order", () => {
     const notices = fc.array(
       fc.record({
         cause: fc.constantFrom("SpotInterruption", "RebalanceRecommendation", "LifecycleHook"),
@@ -107,10 +107,10 @@ describe("many notices of one machine", () => {
   });
 });
 
-describe("the state of notices", () => {
+describe("the notice state", () => {
   const spot = notice({ eventId: "s", deadlineAt: atSecond(120) });
 
-  it("keeps when a notice was first seen, and never lets its deadline move later", () => {
+  it("keeps when a notice was first seen, and never moves its deadline later", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
     state = read(state, { notices: [again], second: 5 });
@@ -122,17 +122,17 @@ describe("the state of notices", () => {
     expect(activeNotice(state, atSecond(6))?.deadlineAt).toBe(atSecond(60));
   });
 
-  it("does not give a notice up for one stray answer without it", () => {
+  it("does not drop a notice for a single response without it", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [], second: 1 });
     expect(activeNotice(state, atSecond(1))).toBeDefined();
     state = read(state, { notices: [spot], second: 2 });
     state = read(state, { notices: [], second: 11.9 });
-    // Missing anew, since 11.9 s.
+    // Missing again, since 11.9 s.
     expect(activeNotice(state, atSecond(11.9))).toBeDefined();
   });
 
-  it("gives a notice up when its channel has been without it for ten seconds", () => {
+  it("drops a notice once its channel has not reported it for ten seconds", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [], second: 3 });
     state = read(state, { notices: [], second: 12.9 });
@@ -147,7 +147,7 @@ describe("the state of notices", () => {
     expect(activeNotice(state, atSecond(3600))).toBeDefined();
   });
 
-  it("keeps a notice that may be among what could not be read", () => {
+  it("keeps a notice that may be among entries that could not be read", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     for (const second of [1, 20, 40]) {
       state = read(state, { notices: [], second, problems: ["one entry is garbage"] });
@@ -155,24 +155,24 @@ describe("the state of notices", () => {
     expect(activeNotice(state, atSecond(40))).toBeDefined();
   });
 
-  it("lets no channel speak for another", () => {
+  it("does not let one channel drop another channel's notice", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
     for (const second of [1, 20, 40]) state = read(state, { notices: [], second, channel: "b" });
     expect(activeNotice(state, atSecond(40))).toBeDefined();
   });
 
-  it("gives a notice up at once when the cloud says that it is off", () => {
+  it("drops a notice at once when the cloud withdraws it", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [{ ...spot, withdrawn: true }], second: 1 });
     expect(activeNotice(state, atSecond(1))).toBeUndefined();
   });
 
-  it("holds a notice once that an answer tells twice", () => {
+  it("keeps one notice if a response contains it twice", () => {
     const state = read(emptyNoticeState, { notices: [spot, spot], second: 0 });
     expect(state.held).toHaveLength(1);
   });
 
-  it("does not grow by what comes and goes", () => {
+  it("does not grow with notices that come and go", () => {
     let state = emptyNoticeState;
     for (let turn = 0; turn < 1000; turn += 1) {
       const passing = notice({ eventId: `event-${turn}`, deadlineAt: atSecond(120) });
@@ -182,7 +182,7 @@ describe("the state of notices", () => {
     expect(state.held).toHaveLength(2);
   });
 
-  it("makes a case of maintenance two hours before it begins, and says when", () => {
+  it("activates maintenance two hours before it starts, and says when", () => {
     const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
     const state = read(emptyNoticeState, { notices: [far], second: 0 });
@@ -194,7 +194,7 @@ describe("the state of notices", () => {
     expect(nextChangeAt(state, dueAt)).toBeUndefined();
   });
 
-  it("leaves out what the machine has outlived, ten minutes after its deadline, where more stands", () => {
+  it("drops a notice ten minutes after its deadline if another one remains", () => {
     const late = notice({ eventId: "l", deadlineAt: atSecond(900) });
     const state = read(emptyNoticeState, { notices: [spot, late], second: 0 });
     const outlivedAt = atSecond(120 + 600);
@@ -205,17 +205,17 @@ describe("the state of notices", () => {
     });
     const wanted = { deadlineAt: atSecond(900), eventIds: ["l"] };
     expect(activeNotice(state, outlivedAt)).toMatchObject(wanted);
-    // The last of them stands for as long as it is told.
+    // The last one remains for as long as it is reported.
     expect(activeNotice(state, atSecond(7200))).toMatchObject(wanted);
   });
 
-  it("keeps what is outlived where all that is beside it was taken back", () => {
+  it("keeps a notice past its deadline if all others were withdrawn", () => {
     const off = notice({ eventId: "o", deadlineAt: atSecond(9000), withdrawn: true });
     const state = read(emptyNoticeState, { notices: [spot, off], second: 0 });
     expect(activeNotice(state, atSecond(7200))).toMatchObject({ eventIds: ["s"] });
   });
 
-  it("takes an event for another time once the machine has outlived the first, if it stays", () => {
+  it("accepts a later deadline for an event once the machine has outlived the first", () => {
     const moved = { ...spot, noticedAt: atSecond(719), deadlineAt: atSecond(900) };
     const notices = [moved];
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
@@ -225,7 +225,7 @@ describe("the state of notices", () => {
     expect(activeNotice(state, atSecond(720))?.deadlineAt).toBe(atSecond(900));
   });
 
-  it("takes no deadline that is reckoned anew at each reading for another time", () => {
+  it("ignores a deadline that moves with each reading", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     for (const second of [1, 718, 719, 720, 721, 5000]) {
       const again = { ...spot, noticedAt: atSecond(second), deadlineAt: atSecond(second + 120) };
@@ -234,7 +234,7 @@ describe("the state of notices", () => {
     expect(activeNotice(state, atSecond(5000))?.deadlineAt).toBe(atSecond(120));
   });
 
-  it("follows maintenance that is put off before it is near", () => {
+  it("follows maintenance that is postponed before it is near", () => {
     const soon = notice({
       cause: "ScheduledMaintenance",
       eventId: "m",
@@ -249,7 +249,7 @@ describe("the state of notices", () => {
     });
   });
 
-  it("acts at once on maintenance that begins within the two hours", () => {
+  it("activates maintenance at once if it starts within two hours", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
     const state = read(emptyNoticeState, { notices: [near], second: 0 });

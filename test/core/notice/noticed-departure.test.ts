@@ -27,7 +27,7 @@ function rollingBack(cause: Cause, reason: "CancelledByPerson" | "NoticeWithdraw
   return departure({ cause, noticedAt: now, status });
 }
 
-describe("the cause of a departure that is told of a notice", () => {
+describe("the cause of a departure after a LifecycleHook notice", () => {
   it.each([
     ["a planned one", { cause: "Planned", deadlineAt: later }, {}, "LifecycleHook"],
     ["a person's", { cause: "Manual" }, {}, "LifecycleHook"],
@@ -40,7 +40,7 @@ describe("the cause of a departure that is told of a notice", () => {
     ],
     ["a recommended one", { cause: "RebalanceRecommendation" }, {}, "LifecycleHook"],
     ["an interrupted one", { cause: "SpotInterruption", deadlineAt: soon }, {}, undefined],
-  ] as const)("of %s: %j and %j make it %s", (_, known, told, wanted) => {
+  ] as const)("for %s, from %j and %j, is %s", (_, known, told, wanted) => {
     expect(causeWith(known, { cause: "LifecycleHook", ...told })).toBe(wanted);
   });
 });
@@ -52,14 +52,14 @@ describe("a deadline", () => {
     ["Manual", now, false],
     ["LifecycleHook", now, true],
   ] as const)(
-    "of a departure by %s, noticed %s: the cloud's is %s",
+    "of a departure with cause %s, noticed %s, comes from the cloud: %s",
     (cause, noticedAt, isClouds) => {
       const found = cloudDeadline({ cause, noticedAt, deadlineAt: soon });
       expect(found).toBe(isClouds ? soon : undefined);
     },
   );
 
-  it("of a person's neither puts a noticed node back to work nor ends its drain", () => {
+  it("that a person set neither uncordons a noticed node nor ends its drain", () => {
     const asked = departure({ cause: "Manual", noticedAt: now, deadlineAt: later });
     expect(givenUpAt(asked)).toBeUndefined();
     const rule = { ...aPolicy().drain, onTimeout: "RollBack" } as const;
@@ -68,7 +68,7 @@ describe("a deadline", () => {
   });
 });
 
-describe("a notice that is handed over to the departure that has the node", () => {
+describe("a notice that is passed on to the departure under way for the node", () => {
   const update = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
 
   it("gives a planned one its cause", () => {
@@ -78,7 +78,7 @@ describe("a notice that is handed over to the departure that has the node", () =
     expect(told && noticeUpdate(departure({ deadlineAt: later }), told)).toEqual(handed);
   });
 
-  it("is news to one whose cause is lighter, whatever the deadlines", () => {
+  it("updates one with a less serious cause, whatever the deadlines", () => {
     const told = { noticedAt: now, deadlineAt: soon };
     const again = { ...update, source: "aws/x" };
     const advised = departure({ ...told, cause: "ScheduledMaintenance" });
@@ -106,27 +106,27 @@ describe("a notice for a departure that is being rolled back", () => {
   });
 });
 
-describe("what people see of a departure", () => {
+describe("what users see of a departure", () => {
   const taints = [
     { key: "lastcall.dev/departing", value: "Planned", effect: "NoSchedule" },
   ] as const;
   const marked = aNode("n1", { taints, annotations: { "lastcall.dev/departure": "n1-1" } });
   const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
 
-  it("is out of date where the taint names another cause", () => {
+  it("is outdated if the taint names another cause", () => {
     expect(isMarkOutdated(departure({ cause: "SpotInterruption" }), marked)).toBe(true);
     expect(isMarkOutdated(departure(), marked)).toBe(false);
     expect(isMarkOutdated(departure({ cause: "SpotInterruption" }), node)).toBe(false);
   });
 
-  it("stands on its own node, while that is leaving", () => {
+  it("is shown only on its own marked node while that is leaving", () => {
     expect(mayShowMark(departure({ status }), marked)).toBe(true);
     expect(mayShowMark(departure({ status }), node)).toBe(false);
     const undone = { ...status, phase: "RollingBack" } as const;
     expect(mayShowMark(departure({ status: undone }), marked)).toBe(false);
   });
 
-  it("has an instant that a notice has overtaken, once the ledger shows the beginning", () => {
+  it("is an instant overtaken by a notice, once the status shows the start", () => {
     const planned = { departAt: later, noticedAt: now };
     expect(isOvertaken(departure({ ...planned, status }))).toBe(true);
     expect(isOvertaken(departure(planned))).toBe(false);

@@ -12,7 +12,7 @@ function plan(over: Partial<PlanInput>): ReturnType<typeof planFleet> {
 }
 
 describe("a policy that cannot be read", () => {
-  it("keeps the nodes that it selects where they are, by its weight and then its name", () => {
+  it("keeps the nodes that it selects out of the plan, by weight and then by name", () => {
     const pool = (name: string) => ({
       nodeSelectorTerms: [
         {
@@ -34,11 +34,11 @@ describe("a policy that cannot be read", () => {
     expect(left({ weight: -1 })).toEqual([]);
     expect(left({ weight: 0 })).toEqual(["n-a broken"]);
     expect(left({ weight: 0, name: "zz" })).toEqual([]);
-    // Nothing is known of its selector: it may be anybody's.
+    // Its selector is unknown, so it may select any node.
     expect(left({ nodeSelector: undefined })).toEqual(["n-a broken", "n-b broken"]);
   });
 
-  it("and has no selector of its own stops Spot nodes alone", () => {
+  it("holds back only Spot nodes if it has no selector of its own", () => {
     const windows = [daily("01:00-02:00", { timeZone: "Mars/Base" })];
     const all = {
       nodeSelectorTerms: [

@@ -17,7 +17,7 @@ interface Fleet {
   readonly drainMs: () => number;
 }
 
-/** Nine nodes of one launch time in three zones. */
+/** Nine nodes with one launch time in three zones. */
 function nineNodes({ lifetime, ageMs, minMs, atOnce, drainMs }: Fleet): DecideRun {
   const policy = aPolicy({
     lifetime,
@@ -37,16 +37,16 @@ const lasting = (maxMs: number, reserveMs: number): Policy["lifetime"] => ({
   reserveMs: millis(reserveMs),
 });
 
-/** All were past their deadline before the policy came. */
+/** All were past their deadline before the policy was created. */
 const overdue = { lifetime: lasting(2000, 1000), ageMs: 20_000, minMs: 1000, atOnce: 1 };
 /** Planned for 12, 13, … 20 seconds from now. */
 const inTime = { lifetime: lasting(300_000, 200_000), ageMs: 80_000, minMs: 1000, atOnce: 1 };
 
-describe("nodes whose drains take longer than the plan has them apart", () => {
+describe("nodes whose drains take longer than the gap between their planned instants", () => {
   const drains = [3000, 5500, 6000, 7000];
 
-  describe.each(drains)("of %d ms", (drainMs) => {
-    it("leave in the order of their plan, none of which is changed", () => {
+  describe.each(drains)("with drains of %d ms", (drainMs) => {
+    it("leave in the order of the plan, which does not change", () => {
       const run = nineNodes({ ...inTime, drainMs: () => drainMs });
       run.until(inMs(5000));
       const planned = run.departures.toSorted((a, b) => (a.departAt ?? 0) - (b.departAt ?? 0));
@@ -62,7 +62,7 @@ describe("nodes whose drains take longer than the plan has them apart", () => {
     );
 
     it.each(outages)(
-      "leave from zone to zone where all are overdue and nobody leads from $fromMs ms for $forMs",
+      "alternate zones if all are overdue and no replica leads from $fromMs ms for $forMs",
       ({ fromMs, forMs }) => {
         const run = nineNodes({ ...overdue, drainMs: () => drainMs });
         const zones = new Map(run.nodes.map((node) => [node.uid, zoneOf(node)]));
@@ -77,8 +77,8 @@ describe("nodes whose drains take longer than the plan has them apart", () => {
   });
 });
 
-describe("a departure that a slow one before it has held up for longer than it may live", () => {
-  it.each([0, 1, 5000])("begins %d ms after the end of its lifetime, and is no other", (lateMs) => {
+describe("a departure that a slow one has delayed past the end of its lifetime", () => {
+  it.each([0, 1, 5000])("starts %d ms after the end of its lifetime, once", (lateMs) => {
     const minute = 60_000;
     const [slow, held, young] = ["slow", "held", "young"].map((name) => aNode(name));
     if (slow === undefined || held === undefined || young === undefined) throw new Error("three");
@@ -89,7 +89,7 @@ describe("a departure that a slow one before it has held up for longer than it m
     ]);
     const nodes = [...ages].map(([node, ageMs]) => ({ ...node, createdAt: inMs(-ageMs) }));
     const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
-    // The slow one began ten minutes late, two before the other was to follow.
+    // The slow one started ten minutes late, two before the other was planned.
     const begun = { phase: "Draining", startedAt: inMs(-35 * minute) } as const;
     const waits = { phase: "Held", reason: "BudgetSpent" } as const;
     const departures = [
@@ -117,7 +117,7 @@ describe("a departure that a slow one before it has held up for longer than it m
   });
 });
 
-describe("a departure whose lifetime ends", () => {
+describe("a departure at the end of its lifetime", () => {
   const minute = 60_000;
   const over = { phase: "Ended", outcome: "Planned", endedAt: startAt } as const;
 
@@ -127,7 +127,7 @@ describe("a departure whose lifetime ends", () => {
     readonly status: Departure["status"];
   }
 
-  /** What is decided about `due`, whose instant is the end of its lifetime, so long ago. */
+  /** The decisions about `due`, whose planned instant, the end of its lifetime, is `lateMs` ago. */
   function decidedOf(lateMs: number, budgets: Policy["budgets"], others: readonly Other[]) {
     const made = { createdAt: inMs(-600 * minute), deadlineAt: inMs(30 * minute) };
     const rest = others.map(({ plannedMs, ageMs, status }, place) => {
@@ -154,7 +154,7 @@ describe("a departure whose lifetime ends", () => {
     );
   }
 
-  it.each([0, 500])("is forced past what others wait for, %d ms later", (lateMs) => {
+  it.each([0, 500])("is forced past the budget that others wait for, %d ms later", (lateMs) => {
     const hour = 60 * minute;
     const held = { phase: "Held", reason: "BudgetSpent", timeline: [] } as const;
     const left = { ...over, startedAt: inMs(-5 * minute), timeline: [] };
@@ -169,7 +169,7 @@ describe("a departure whose lifetime ends", () => {
     expect(decided).toContain("Begin DeadlineForces");
   });
 
-  it.each([1, 500])("begins %d ms later, though another has left late meanwhile", (lateMs) => {
+  it.each([1, 500])("starts %d ms later, even if another one has just started late", (lateMs) => {
     const begun = { phase: "Draining", startedAt: inMs(0), timeline: [] } as const;
     const late = { plannedMs: -2 * minute, ageMs: 1435 * minute, status: begun };
     expect(decidedOf(lateMs, [], [late])).toEqual(["Begin Spaced"]);
@@ -177,7 +177,7 @@ describe("a departure whose lifetime ends", () => {
 });
 
 describe("departures that wait for a budget", () => {
-  /** The first three drains end together, a minute from now. */
+  /** The first three drains end together, at `endMs`. */
   const drainsUntil = (endMs: number) => {
     let count = 0;
     const starts = [12_000, 18_000, 24_000];
@@ -188,7 +188,7 @@ describe("departures that wait for a budget", () => {
   };
   const spaced = { lifetime: lasting(300_000, 200_000), minMs: 6000, atOnce: 3 };
 
-  it("begin spacing.min apart when several places become free at once", () => {
+  it("start spacing.min apart when several places become free at once", () => {
     // The last of nine, six seconds apart, leaves at its deadline: 60 seconds from now.
     const run = nineNodes({ ...spaced, ageMs: 40_000, drainMs: drainsUntil(90_000) });
     run.until(inMs(200_000));
@@ -200,7 +200,7 @@ describe("departures that wait for a budget", () => {
     expect(run.mostOut).toBe(3);
   });
 
-  it("begin closer together where their lifetimes end before", () => {
+  it("start closer together if their lifetimes would end first", () => {
     // Alive until 260 s from now; six still have to leave after 245 s.
     const run = nineNodes({ ...spaced, ageMs: 40_000, drainMs: drainsUntil(245_000) });
     run.until(inMs(400_000));

@@ -17,7 +17,7 @@ function nodeOf(name: string, more: Partial<NodeFacts> = {}): NodeFacts {
   };
 }
 
-/** The plan of one policy: the node leaves in so many minutes. */
+/** The plan of one policy: each node leaves in the given number of minutes. */
 function planOf(inMinutes: Readonly<Record<string, number>>, policy: Partial<Policy> = {}) {
   const departures = Object.entries(inMinutes).map(([name, away]) => ({
     node: nodeOf(name),
@@ -55,8 +55,8 @@ function changes(question: {
 
 const tainted = nodeOf("n1", { taints: [soonTaint] });
 
-describe("a node that leaves soon", () => {
-  it("is one whose departure is no further away than the lead, to the minute", () => {
+describe("the departing-soon taint", () => {
+  it("marks the nodes whose departure is within the lead time, to the minute", () => {
     const nodes = [nodeOf("n1"), nodeOf("n2"), nodeOf("n3")];
     const plan = planOf({ n1: -5, n2: 30, n3: 31 });
     expect(changes({ nodes, plan })).toEqual({
@@ -65,7 +65,7 @@ describe("a node that leaves soon", () => {
     });
   });
 
-  it("is written once, and again where its plan has gone", () => {
+  it("is added once, and removed when the departure is no longer planned soon", () => {
     expect(changes({ nodes: [tainted] }).changes).toEqual([]);
     expect(changes({ nodes: [tainted], plan: planOf({ n1: 40 }) }).changes).toEqual(["n1 NotSoon"]);
     expect(changes({ nodes: [tainted], plan: planOf({}) }).changes).toEqual(["n1 NotSoon"]);
@@ -78,12 +78,12 @@ describe("a node that leaves soon", () => {
   it.each<[string, Partial<Policy>]>([
     ["is paused", { paused: true }],
     ["only says what it would do", { dryRun: true }],
-  ])("is none of a policy that %s", (_, policy) => {
+  ])("is not used for a policy that %s", (_, policy) => {
     const plan = planOf({ n1: 20 }, policy);
     expect(changes({ nodes: [nodeOf("n1")], plan }).changes).toEqual([]);
   });
 
-  it("is one that a person has asked to leave, unless that is held", () => {
+  it("marks a node that a person has requested to leave, unless the Departure is held", () => {
     const asked = { cause: "Manual", departAt: plus(at, minutes(10)) } as const;
     const plan = planOf({});
     const told = (hold: boolean) =>
@@ -92,7 +92,7 @@ describe("a node that leaves soon", () => {
     expect(told(true).changes).toEqual([]);
   });
 
-  it("is the planned one where a person has asked for a later time", () => {
+  it("follows the planned departure if a person requested a later time", () => {
     const asked = { cause: "Manual", departAt: plus(at, hours(26)) } as const;
     const departures = [departureOf("n1", asked)];
     const plan = planOf({ n1: 20 });
@@ -108,14 +108,14 @@ describe("a node that leaves soon", () => {
       undefined,
     ],
     ["is being deleted", { deletionAt: at }, undefined],
-  ])("is left as it is where it %s", (_, more, departure) => {
+  ])("is neither added nor removed on a node that %s", (_, more, departure) => {
     const departures = departure === undefined ? [] : [departureOf("n1", departure)];
     expect(changes({ nodes: [nodeOf("n1", more)], departures }).changes).toEqual([]);
     const withTaint = nodeOf("n1", { ...more, taints: [soonTaint] });
     expect(changes({ nodes: [withTaint], departures, plan: planOf({}) }).changes).toEqual([]);
   });
 
-  it("gets nothing where somebody has cordoned it: nothing is placed there in any case", () => {
+  it("is not added to a cordoned node, where nothing is scheduled anyway", () => {
     expect(changes({ nodes: [nodeOf("n1", { unschedulable: true })] }).changes).toEqual([]);
     const both = nodeOf("n1", { unschedulable: true, taints: [soonTaint] });
     expect(changes({ nodes: [both] }).changes).toEqual(["n1 NotSoon"]);

@@ -38,13 +38,13 @@ function born(name: string, minutesAgo: number, over: Partial<NodeFacts> = {}): 
   return aNode(name, { createdAt: instant(now - minutes(minutesAgo)), ...over });
 }
 
-/** Deadline = launch time + 23:30 h, so that this one has it so many minutes from now. */
+/** Deadline = launch time + 23:30 h, so this node's deadline is that many minutes from now. */
 function dueIn(name: string, minutesAhead: number, over: Partial<NodeFacts> = {}): NodeFacts {
   return born(name, 23.5 * 60 - minutesAhead, over);
 }
 
 describe("a forecast", () => {
-  it("is feasible where every node has its instant, although the gap is smaller than wanted", () => {
+  it("is feasible if every node has its instant, even if the gap is smaller than wanted", () => {
     const made = plan({ policy: {}, nodes: [dueIn("n1", 10), dueIn("n2", 10), dueIn("n3", 10)] });
     expect(made.forecast).toMatchObject({ feasible: true, late: [], widenBySeconds: 0 });
     const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
@@ -53,9 +53,9 @@ describe("a forecast", () => {
     );
   });
 
-  it("tells whom a freeze holds back from whom its deadline has leave all the same", () => {
+  it("counts departures that a freeze holds back, and names those that are forced", () => {
     const gates = { freezeUntil: plus(now, hours(2)), blockingPods: [] };
-    // By the gap of 15 minutes one of the last two leaves at 01:55, before its deadline at 02:10.
+    // With the gap of 15 minutes one of the last two leaves at 01:55, before its deadline at 02:10.
     const nodes = [dueIn("n1", 60), dueIn("n2", 100), dueIn("n3", 130), dueIn("n4", 130)];
     const told = (some: readonly NodeFacts[]) => {
       const made = plan({ policy: { gates }, nodes: some });
@@ -70,16 +70,16 @@ describe("a forecast", () => {
     expect(told([born("n0", 3000)])).toContain(`${until} holds back 1 departure`);
   });
 
-  it("names the nodes without an open window, and by how much the windows are too short", () => {
-    // Nights to 06:00. n1 may leave between 06:10 and 07:00 only, because of its minimum age.
+  it("names the nodes without an open window, and how much longer it would have to be", () => {
+    // Nights until 06:00. n1 may leave only between 06:10 and 07:00, because of its minimum age.
     const lifetime = { minMs: hours(23), maxMs: hours(24), reserveMs: minutes(10) };
     const nodes = [born("n1", 23 * 60 - 370), born("n2", 0)];
     const made = plan({ policy: { lifetime, windows: [daily("22:00-06:00")] }, nodes });
-    // To hold 06:10:00 the half-open window must end after it: 10 minutes and 1 second.
+    // To contain 06:10:00 the half-open window must end after it: 10 minutes and 1 second.
     expect(made.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 601 });
   });
 
-  it("says where a longer window does not help: behind a Deny window and behind a hold", () => {
+  it("says if a longer window does not help: with a Deny window or a hold", () => {
     const windows = [daily("22:00-06:00"), daily("06:00-12:00", { type: "Deny" })];
     const lifetime = { minMs: hours(23), maxMs: hours(24), reserveMs: minutes(10) };
     const made = plan({ policy: { lifetime, windows }, nodes: [born("n1", 23 * 60 - 370)] });
@@ -91,7 +91,7 @@ describe("the widening", () => {
   const zone = "Europe/Berlin";
   const bounds = { startAt: now, endAt: instant(now + hours(60)) };
 
-  it("is the smallest one of those tried second by second", () => {
+  it("is the smallest that works, as a search second by second confirms", () => {
     const rng = seededRng(11);
     const upTo = (most: number): number => Math.floor(rng() * (most + 1));
     for (let round = 0; round < 300; round += 1) {
@@ -131,7 +131,7 @@ describe("the widening", () => {
 describe("budgets in a forecast", () => {
   const tight = { spacing: { mode: "Late", minMs: minutes(15) } } as const;
 
-  it("hold starts back in the order of the plan, and the plan says until when", () => {
+  it("delay starts in the order of the plan, and the plan says until when", () => {
     // Three overdue nodes, planned for 00:00, 00:15 and 00:30; one an hour may start.
     const nodes = [born("n1", 3000), born("n2", 2900), born("n3", 2800)];
     const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
@@ -144,8 +144,8 @@ describe("budgets in a forecast", () => {
     });
   });
 
-  it("are late where there is no room up to the deadline, and say what they would have to be", () => {
-    // Planned for their deadlines, 01:00 and 01:15; with one an hour n2 would wait for 02:00.
+  it("make a node late if they allow no start in time, and state the amount needed", () => {
+    // Planned for their deadlines, 01:00 and 01:15; with one an hour n2 would wait until 02:00.
     const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
     const made = plan({
       policy: { ...tight, budgets },
@@ -155,9 +155,9 @@ describe("budgets in a forecast", () => {
     expect(made.forecast.tight).toEqual([{ budget: "1 an hour", needed: 2 }]);
   });
 
-  it("make late all of those whose window shuts before there is room, not the first alone", () => {
-    // Planned 5 minutes apart up to 01:00, two an hour: for n3 and n4 there is room again from
-    // 01:44 on, when the window is shut, and their deadline is 02:00.
+  it("make every node late whose window closes before there is a place, not just the first", () => {
+    // Planned 5 minutes apart until 01:00, two an hour: n3 and n4 could start from 01:44 on, when
+    // the window is closed, and their deadline is 02:00.
     const nodes = ["n1", "n2", "n3", "n4"].map((name) => dueIn(name, 120));
     const made = plan({
       policy: {
@@ -170,13 +170,13 @@ describe("budgets in a forecast", () => {
     expect(made.forecast).toMatchObject({ late: ["n3", "n4"], heldBack: 2, heldPastDeadline: 2 });
   });
 
-  it("that are wide enough hold nothing back", () => {
+  it("delay nothing if they are large enough", () => {
     const nodes = [dueIn("n1", 60), dueIn("n2", 75)];
     const made = plan({ policy: { ...tight, budgets: [{ kind: "PerHour", perHour: 2 }] }, nodes });
     expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0, tight: [] });
   });
 
-  it("of nodes reckon a departure to be out for drain.timeout", () => {
+  it("for nodes assume that a departure takes drain.timeout", () => {
     const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
     const policy = { budgets, spacing: { mode: "Late", minMs: minutes(1) } } as const;
     const nodes = [dueIn("n1", 60), dueIn("n2", 90), dueIn("n3", 61)];
@@ -186,17 +186,17 @@ describe("budgets in a forecast", () => {
     expect(made.forecast).toMatchObject({ late: ["n3"], heldPastDeadline: 1 });
   });
 
-  it("count what has started within the hour", () => {
+  it("count the starts of the last hour", () => {
     const gone = aDeparture(aNode("gone"), {
       status: { phase: "Ended", startedAt: instant(now - minutes(20)) },
     });
     const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
     const made = plan({ policy: { budgets }, nodes: [dueIn("n1", 30)], departures: [gone] });
-    // The hour since the last start is over at 00:40; the deadline is at 00:30.
+    // The hour since the last start ends at 00:40; the deadline is at 00:30.
     expect(made.forecast).toMatchObject({ feasible: false, late: ["n1"] });
   });
 
-  it("of a zone do not hold other zones back", () => {
+  it("for a zone do not delay other zones", () => {
     const budgets = [{ kind: "Nodes", scope: "Zone", nodes: { count: 1 } }] as const;
     const spacing = { mode: "Late", minMs: minutes(1) } as const;
     const nodes = [dueIn("n1", 60, inZone("a")), dueIn("n2", 61, inZone("b"))];
@@ -205,7 +205,7 @@ describe("budgets in a forecast", () => {
     expect(plan({ policy: { budgets, spacing }, nodes: same }).forecast.feasible).toBe(false);
   });
 
-  it("of the cluster are spent by the starts of every policy", () => {
+  it("for the cluster are used up by the starts of every policy", () => {
     const pool = (name: string) => ({
       matchFields: [],
       matchExpressions: [{ key: "pool", operator: "In", values: [name] } as const],
@@ -220,7 +220,7 @@ describe("budgets in a forecast", () => {
     expect(made.policies.map(({ forecast }) => forecast.late)).toEqual([[], ["n-b"]]);
   });
 
-  it("are spent by departures that a person has asked for", () => {
+  it("are used up by requested departures", () => {
     const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
     const nodes = [dueIn("n1", 60), dueIn("n2", 600), dueIn("n3", 600)];
     const asked = (node: NodeFacts, minutesAhead: number) =>
@@ -228,10 +228,10 @@ describe("budgets in a forecast", () => {
     const spacing = { mode: "Late", minMs: minutes(1) } as const;
     const late = (departures: readonly Departure[]) =>
       plan({ policy: { spacing, budgets }, nodes, departures }).forecast.late;
-    // One that starts at 00:54 is out until 00:59, one that starts at 00:56 past 01:00.
+    // One that starts at 00:54 is out until 00:59; one that starts at 00:56 is out past 01:00.
     expect(late([asked(nodes[1] as NodeFacts, 54)])).toEqual([]);
     expect(late([asked(nodes[1] as NodeFacts, 56)])).toEqual(["n1"]);
-    // Two at once take turns: 00:54 to 00:59 and on to 01:04.
+    // Two at the same time take turns: 00:54 to 00:59, then until 01:04.
     expect(late(nodes.slice(1).map((node) => asked(node, 54)))).toEqual(["n1"]);
   });
 });
@@ -251,7 +251,7 @@ describe("waves in a forecast", () => {
     planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] }).policies[0]
       ?.forecast.explain;
 
-  it("hold each start back until the wave before may have left, as long as drain.timeout", () => {
+  it("delay each start until the previous wave may have left, assuming drain.timeout", () => {
     // Five overdue nodes, planned for 00:00 to 00:04: one, then two, then the others.
     const nodes = ["n1", "n2", "n3", "n4", "n5"].map((name) => born(name, 3000));
     const made = plan({ policy: of(1, 2), nodes });
@@ -261,7 +261,7 @@ describe("waves in a forecast", () => {
     );
   });
 
-  it("make late whoever cannot wait for the wave before", () => {
+  it("make a node late that cannot wait for the previous wave", () => {
     // At 01:00, 01:01, 01:02 and 02:00, their deadlines; the canary is out until 01:05.
     const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62), dueIn("n4", 120)];
     const made = plan({ policy: of(1, 2), nodes });
@@ -271,7 +271,7 @@ describe("waves in a forecast", () => {
     });
   });
 
-  it("begin where they stand: behind the canary that has left, with the one that is under way", () => {
+  it("continue after a canary that has left, with another departure under way", () => {
     const canary = aDeparture(aNode("gone"), {
       status: { phase: "Ended", outcome: "Planned", startedAt: instant(now - hours(5)) },
     });
@@ -280,12 +280,12 @@ describe("waves in a forecast", () => {
     });
     const nodes = ["n1", "n2", "n3"].map((name) => born(name, 3000));
     const made = plan({ policy: of(1, 2), nodes, departures: [canary, underWay] });
-    // Planned a minute apart from 00:00 on. The first fills the second wave, which is out until
+    // Planned one minute apart from 00:00 on. The first fills the second wave, which is out until
     // 00:05.
     expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05"]);
   });
 
-  it("do not count what the cloud takes", () => {
+  it("do not count machines that the cloud takes", () => {
     const taken = aDeparture(aNode("taken"), {
       cause: "SpotInterruption",
       status: { phase: "Draining", startedAt: instant(now - minutes(2)) },
@@ -294,13 +294,13 @@ describe("waves in a forecast", () => {
     expect(startsOf(made)).toEqual(["00:00"]);
   });
 
-  it("that are wide enough hold nothing back", () => {
+  it("delay nothing if they are large enough", () => {
     const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62)];
     const made = plan({ policy: of(3), nodes });
     expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0, tight: [] });
   });
 
-  it("that are halted are said, not reckoned with: when a person goes on is not known", () => {
+  it("are reported as halted but delay nothing, because a restart cannot be predicted", () => {
     const failed = aDeparture(aNode("bad"), {
       status: { phase: "Ended", outcome: "RolledBack", startedAt: instant(now - hours(5)) },
     });

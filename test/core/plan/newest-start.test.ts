@@ -5,10 +5,10 @@ import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 
-it("in Even nobody moves up to the newest start who can keep spacing.min from it", () => {
+it("in Even no departure that can keep spacing.min from the newest start moves towards it", () => {
   const policy = aPolicy({ spacing: { mode: "Even", minMs: minutes(15) } });
-  // Two have 72 minutes from now: n1 leaves at once and n2 at its deadline. n3 has 21 hours. Once
-  // n1 has begun, n2 could leave right behind it, and be further from n3 than it was from n1.
+  // Two have about 72 minutes: n1 leaves now and n2 at its deadline. n3 has 21 hours. Once n1 has
+  // started, n2 could leave right behind it, and be further from n3 than it was from n1.
   const leftMinutes = (name: string, count: number) =>
     aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
   const [n1, n2, n3] = [leftMinutes("n1", 71), leftMinutes("n2", 72), leftMinutes("n3", 1260)];

@@ -10,7 +10,7 @@ function bornHours(hoursAgo: number, zone: string) {
     aNode(name, { createdAt: instant(now - hours(hoursAgo)), ...inZone(zone) });
 }
 
-it("overdue nodes alternate zones where one is as old as the other", () => {
+it("overdue nodes of the same age alternate zones", () => {
   const nodes = [
     bornHours(41, "a")("n0"),
     ...["n1", "n2", "n3"].map(bornHours(40, "a")),
@@ -23,15 +23,15 @@ it("overdue nodes alternate zones where one is as old as the other", () => {
   const order = made?.departures.map(
     ({ node, departAt }) => `${formatInstant(departAt).slice(11, 16)} ${node.name}`,
   );
-  // The oldest, of zone a, is the first and the youngest the last. Those between go from zone to
-  // zone, out of the one with most of them left: a b a b a c a c.
+  // The oldest, in zone a, is first and the youngest last. The others alternate zones, each time
+  // from the zone with the most nodes left: a b a b a c a c.
   expect(order).toEqual([
     ...["00:00 n0", "00:15 n4", "00:30 n1", "00:45 n5"],
     ...["01:00 n2", "01:15 n6", "01:30 n3", "01:45 n7"],
   ]);
 });
 
-it("plans an overdue node that is on hold for thousands of years without looking at all their windows", () => {
+it("an overdue node on hold until the year 9999 is planned without computing every window", () => {
   const annotations = { "lastcall.dev/hold": "9999-12-31T23:59:59Z" };
   const old = { createdAt: instant(now - hours(30)) };
   const nodes = [aNode("held", { ...old, annotations }), aNode("free", old)];

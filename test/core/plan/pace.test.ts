@@ -16,7 +16,7 @@ function started(plannedAgo: number, lateBy: number): NewestStart {
   return { plannedAt, at: plus(plannedAt, seconds(lateBy)) };
 }
 
-describe("a moment, by which a start may lag", () => {
+describe("the time by which a start may lag", () => {
   it.each([
     ["is a minute between departures a quarter of an hour apart", [-10, 890], 60],
     ["is a minute at most", [-10, 7190], 60],
@@ -35,12 +35,12 @@ describe("the newest start", () => {
   // The next departure is planned for six seconds after it.
   const pace = (newestStart: NewestStart) => paceOf(jobsAt(2), { at: now, newestStart });
 
-  it("that lagged by a moment counts as its planned instant", () => {
+  it("counts at its planned instant if it lagged within that time", () => {
     const { leftAt, late } = pace(started(4, 0.9));
     expect([leftAt, late]).toEqual([now - 4000, undefined]);
   });
 
-  it("that was late counts when it was, and is what the others make room for", () => {
+  it("counts at its actual time if it was late, and the others make room for it", () => {
     const { leftAt, late } = pace(started(4, 1));
     expect(leftAt).toBe(now - 3000);
     expect(late).toEqual({ at: now - 3000, plannedAt: now - 4000 });
@@ -49,12 +49,12 @@ describe("the newest start", () => {
   it.each([
     ["before its time", started(4, -3)],
     ["that nobody had planned", { at: instant(now - 4000), plannedAt: undefined }],
-  ])("%s counts when it was, and is not late", (_, newestStart) => {
+  ])("%s counts at its actual time, and is not late", (_, newestStart) => {
     const { leftAt, isOnTime, late } = pace(newestStart);
     expect([leftAt, isOnTime, late]).toEqual([newestStart.at, false, undefined]);
   });
 
-  it("a quarter of an hour before the next may lag by up to a minute", () => {
+  it("may lag by up to a minute if the next departure is a quarter of an hour later", () => {
     const next = jobsAt(900);
     const lagging = { plannedAt: now, at: plus(now, minutes(1)) };
     const onTime = { plannedAt: now, at: instant(lagging.at - 1) };

@@ -14,7 +14,7 @@ import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.
 
 const now = at("2026-10-24T00:00:00Z");
 
-/** A fleet of everything at once: windows over a change of the clock, holds, budgets, old plans. */
+/** A fleet with everything at once: windows across a clock change, holds, budgets, old plans. */
 function anyFleet(seed: number): PlanInput {
   const rng = seededRng(seed);
   const upTo = (most: number): number => Math.floor(rng() * (most + 1));
@@ -96,8 +96,8 @@ function check(plan: PolicyPlan, { departures: before }: PlanInput): void {
     }
     if (reason === "DeadlineBeatsWindow") expect(departAt).toBe(deadlineAt);
     if (reason === "Overdue") {
-      // What was planned past its deadline and is due keeps its instant; nobody else goes back in
-      // time.
+      // A due departure that was planned past its deadline keeps its instant; no other instant is
+      // in the past.
       const isKept = before.some((one) => one.node.uid === node.uid && one.departAt === departAt);
       expect(deadlineAt < departAt && (!due || departAt === now || isKept), node.name).toBe(true);
     }
@@ -109,9 +109,9 @@ function check(plan: PolicyPlan, { departures: before }: PlanInput): void {
   }
 }
 
-describe("any fleet", () => {
+describe("the plan of any fleet", () => {
   it.each(Array.from({ length: 10 }, (_, block) => [block]))(
-    "keeps what a plan promises: block %i of 50 seeds",
+    "keeps its guarantees: block %i of 50 seeds",
     (block) => {
       for (let seed = block * 50; seed < block * 50 + 50; seed += 1) {
         const input = anyFleet(seed);
@@ -145,7 +145,7 @@ describe("any fleet", () => {
 });
 
 describe("overdue nodes", () => {
-  it("take the instants that a search millisecond by millisecond gives them", () => {
+  it("get the instants that a search millisecond by millisecond finds", () => {
     for (let seed = 0; seed < 300; seed += 1) {
       const rng = seededRng(seed);
       const upTo = (most: number): number => Math.floor(rng() * (most + 1));
@@ -186,7 +186,7 @@ describe("overdue nodes", () => {
 });
 
 describe("a set of ranks", () => {
-  it("finds neighbours as a plain sorted list does", () => {
+  it("finds neighbors as a plain sorted list does", () => {
     const rng = seededRng(3);
     const set = new RankSet(3000);
     const list = new Set<number>();

@@ -22,7 +22,7 @@ function plan(over: Partial<PlanInput>): ReturnType<typeof planFleet> {
   });
 }
 
-/** `n1 05:45` and so on: who leaves when, on the day of the test. */
+/** `n1 05:45 Spaced` and so on: which node leaves when, on the day of the test, and why. */
 function times(over: Partial<PlanInput>): readonly string[] {
   const [first] = plan(over).policies;
   return (first?.departures ?? []).map(
@@ -34,7 +34,7 @@ function bornHours(name: string, hoursAgo: number, over: Partial<NodeFacts> = {}
   return aNode(name, { createdAt: instant(now - hours(hoursAgo)), ...over });
 }
 
-describe("a plan in Late", () => {
+describe("a plan in Late mode", () => {
   it("lets nodes of one launch time leave before their deadline, spacing.min apart", () => {
     // Deadline: launch time at midnight + 24 h - 30 min = 23:30.
     const nodes = [aNode("n1"), aNode("n2"), aNode("n3")];
@@ -52,7 +52,7 @@ describe("a plan in Late", () => {
   });
 
   it.each([
-    // The last slot is the youngest's deadline, which the older ones do not live to see.
+    // The last slot is the youngest node's deadline, when the older ones are past theirs.
     ["alternates zones among nodes born in the same minute", 10, ["n1", "n3", "n2", "n4"]],
     ["lets the older go first where minutes lie between", 120, ["n1", "n2", "n3", "n4"]],
   ])("%s", (_, secondsApart, expected) => {
@@ -65,8 +65,8 @@ describe("a plan in Late", () => {
     expect(times({ nodes }).map((line) => line.slice(0, 2))).toEqual(expected);
   });
 
-  it("reaches only the best gap where the wanted one has no room", () => {
-    // All three are 22:30 old: one hour is left, 30 minutes between each two.
+  it("reaches only the best gap if the wanted one does not fit", () => {
+    // All three are 22:30 old: one hour is left, 30 minutes between two departures.
     const nodes = [bornHours("n1", 22.5), bornHours("n2", 22.5), bornHours("n3", 22.5)];
     const policies = [aPolicy({ spacing: { mode: "Late", minMs: minutes(45) } })];
     const [first] = plan({ nodes, policies }).policies;
@@ -78,7 +78,7 @@ describe("a plan in Late", () => {
   });
 });
 
-describe("the fleet that docs/planning.md draws", () => {
+describe("the fleet drawn in docs/planning.md", () => {
   const nodes = [
     bornHours("n1", 13, inZone("a")),
     bornHours("n2", 13, inZone("a")),
@@ -93,7 +93,7 @@ describe("the fleet that docs/planning.md draws", () => {
     // The last open instant is a millisecond before 06:00.
     ["Late", "n5 03:59, n7 04:29, n1 04:59, n3 05:29, n2 05:59, n4 22:30"],
     ["Even", "n5 00:00, n7 01:29, n1 02:59, n3 04:29, n2 05:59, n4 22:30"],
-  ] as const)("leaves in %s as it is drawn", (mode, expected) => {
+  ] as const)("leaves as drawn in mode %s", (mode, expected) => {
     const policies = [aPolicy({ windows, spacing: { mode, minMs: minutes(30) } })];
     const drawn = times({ nodes, policies }).map((line) => line.replace(" Spaced", ""));
     expect(drawn.join(", ")).toBe(expected);
@@ -101,8 +101,8 @@ describe("the fleet that docs/planning.md draws", () => {
 });
 
 describe("windows in a plan", () => {
-  it("hold every node that has an open instant before its deadline", () => {
-    // Deadlines at 10:30 and 22:30: the first leaves at the end of the night, the second in the
+  it("are kept for every node that has an open instant before its deadline", () => {
+    // Deadlines at 10:30 and 22:30: the first leaves at the end of this night, the second in the
     // next.
     const nodes = [bornHours("n1", 13), bornHours("n2", 1)];
     const policies = [aPolicy({ windows: [daily("22:00-06:00")] })];
@@ -113,8 +113,8 @@ describe("windows in a plan", () => {
     ]);
   });
 
-  it("lose to the deadline of a node that has none, which still counts in every gap", () => {
-    // n1 must leave at 01:00 while everything is shut until 02:00; n2 keeps 15 minutes from it.
+  it("give way to the deadline of a node without an open instant, which counts in gaps", () => {
+    // n1 must leave at 01:00, when the windows are closed until 02:00; n2 keeps 15 minutes from it.
     const nodes = [bornHours("n1", 22.5), bornHours("n2", 1)];
     const windows = [daily("02:00-03:00")];
     const [first] = plan({ nodes, policies: [aPolicy({ windows })] }).policies;
@@ -123,11 +123,11 @@ describe("windows in a plan", () => {
       ["n2", "Spaced", "02:00-03:00"],
     ]);
     expect(formatInstant(first?.departures[0]?.departAt ?? now)).toBe("2026-11-20T01:00:00.000Z");
-    // The open instant that is furthest from 01:00 is 02:59:59.999.
+    // The open instant furthest from 01:00 is 02:59:59.999.
     expect(first?.spacing.bestMs).toBe(2 * 3_600_000 - 1);
   });
 
-  it("that never open make an infeasible forecast, not a crash", () => {
+  it("that never open make the forecast infeasible, and do not crash", () => {
     const never = { ...daily("02:00-03:00"), kind: "Cron", cron: "0 0 31 2 *" };
     const windows = [{ ...never, durationMs: hours(1) } as Window];
     const nodes = [bornHours("n1", 1), bornHours("n2", 30)];
@@ -151,14 +151,14 @@ describe("holds in a plan", () => {
     expect(formatInstant(only?.earliestAt ?? now)).toBe(earliest);
   });
 
-  it("past the deadline lose to it", () => {
+  it("past the deadline give way to it", () => {
     const hold = { annotations: { "lastcall.dev/hold": "2026-11-22T00:00:00Z" } };
     expect(times({ nodes: [bornHours("n1", 20, hold)] })).toEqual(["n1 03:30 DeadlineBeatsWindow"]);
   });
 });
 
 describe("overdue nodes", () => {
-  it("leave one by one, oldest first, around those that are not", () => {
+  it("leave one by one, oldest first, around the others", () => {
     // n3 has its deadline at 00:20. The overdue ones keep 15 minutes from it and from each other.
     const nodes = [
       bornHours("n1", 40),
@@ -174,8 +174,8 @@ describe("overdue nodes", () => {
     ]);
   });
 
-  it("wait for windows, as far ahead as it takes", () => {
-    // The window of Sundays only opens two days later, and has room for two at 40 minutes.
+  it("wait for windows, however far ahead", () => {
+    // The Sunday window opens two days later, and fits two departures 40 minutes apart.
     const windows = [daily("10:00-11:00", { days: ["Sun"] } as Partial<Window>)];
     const policies = [aPolicy({ windows, spacing: { mode: "Late", minMs: minutes(40) } })];
     const nodes = [bornHours("n1", 50), bornHours("n2", 40), bornHours("n3", 30)];
@@ -194,7 +194,7 @@ describe("overdue nodes", () => {
     expect(first?.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 0 });
   });
 
-  it("a node at the very instant of its deadline is not one", () => {
+  it("do not include a node exactly at its deadline", () => {
     expect(times({ nodes: [bornHours("n1", 23.5)] })).toEqual(["n1 00:00 Spaced"]);
   });
 });
@@ -233,14 +233,14 @@ describe("nodes without a planned departure", () => {
     expect(made.policies[0]?.departures).toEqual([]);
   });
 
-  it("are all that a policy might own which cannot be read", () => {
+  it("include all nodes that an unreadable policy might own", () => {
     const badPolicies = [{ name: "broken", problem: "windows[0].cron: 61 is no minute" }];
     const made = planReport(plan({ nodes: [aNode("n1")], badPolicies }));
     expect(made.notPlanned[0]).toMatchObject({ reason: "PolicyInvalid", policy: "spot" });
     expect(made.notPlanned[0]?.explain).toContain("windows[0].cron: 61 is no minute");
   });
 
-  it("a policy of an unknown time zone is one that cannot be read", () => {
+  it("include those of a policy with an unknown time zone, which counts as unreadable", () => {
     const windows = [daily("01:00-02:00", { timeZone: "Mars/Base" })];
     const made = plan({ nodes: [aNode("n1")], policies: [aPolicy({ windows })] });
     expect(made.notPlanned[0]?.reason).toBe("PolicyInvalid");
@@ -248,8 +248,8 @@ describe("nodes without a planned departure", () => {
   });
 });
 
-describe("which policy", () => {
-  it("the highest weight, then the first by name, with a warning that names the other", () => {
+describe("the policy of a node", () => {
+  it("has the highest weight, then the first name, with a warning that names the other", () => {
     const policies = [
       aPolicy({ name: "b" }),
       aPolicy({ name: "a" }),
@@ -267,8 +267,8 @@ describe("which policy", () => {
   });
 });
 
-describe("the report", () => {
-  it("has the shape of the contract, with milliseconds and seconds", () => {
+describe("the plan report", () => {
+  it("has the documented shape, with times in milliseconds and spans in seconds", () => {
     const nodes = [
       bornHours("n1", 22.5, inZone("z1")),
       bornHours("n2", 22.5),
@@ -296,7 +296,7 @@ describe("the report", () => {
     expect(report.notPlanned[0]).toMatchObject({ node: "n3", policy: null, reason: "NoPolicy" });
   });
 
-  it("is the same bytes for the same fleet in any order", () => {
+  it("is byte for byte the same for the same fleet in any order", () => {
     const rng = seededRng(7);
     const nodes = Array.from({ length: 60 }, (_, i) =>
       bornHours(`n${i}`, Math.floor(rng() * 30), inZone("abc"[i % 3] ?? "")),
@@ -312,8 +312,8 @@ describe("the report", () => {
 });
 
 /**
- * Whole fleets on a scale of milliseconds, where an oracle can try everything: the lifetime is a
- * few dozen milliseconds, and a cron window opens for a few at the full minute.
+ * Whole fleets on a scale of milliseconds, for which an oracle can try everything: the lifetime is
+ * a few dozen milliseconds, and a cron window opens for a few at the full minute.
  */
 interface SmallFleet {
   readonly input: PlanInput;
@@ -363,10 +363,10 @@ function smallFleet(seed: number, mode: "Late" | "Even"): SmallFleet {
   return { input: { policies: [policy], nodes, ...common }, choices };
 }
 
-describe("small fleets against an oracle that tries everything", () => {
+describe("plans of small fleets, compared with an oracle that tries everything", () => {
   const blocks = Array.from({ length: 12 }, (_, block) => [block]);
 
-  it.each(blocks)("Even reaches the best gap there is: block %i of 50", (block) => {
+  it.each(blocks)("reach the best gap in Even: block %i of 50", (block) => {
     for (let seed = block * 50; seed < block * 50 + 50; seed += 1) {
       const { input, choices } = smallFleet(seed, "Even");
       const [made] = planFleet(input).policies;
@@ -379,7 +379,7 @@ describe("small fleets against an oracle that tries everything", () => {
     }
   });
 
-  it.each(blocks)("Late has the largest sum with its gap: block %i of 50", (block) => {
+  it.each(blocks)("have the largest sum for their gap in Late: block %i of 50", (block) => {
     for (let seed = block * 50; seed < block * 50 + 50; seed += 1) {
       const { input, choices } = smallFleet(seed, "Late");
       const [made] = planFleet(input).policies;

@@ -36,7 +36,7 @@ function statuses(world: {
   }));
 }
 
-it("a status is one object's: a policy that is made again under its name has none yet", () => {
+it("a status belongs to one object: a policy recreated under the same name has none yet", () => {
   const badPolicies = [{ name: "odd", problem, uid: "second" }];
   const uids = statuses({ policies: [aPolicy({ uid: "first" })], badPolicies }).map(
     ({ uid }) => uid,
@@ -47,7 +47,7 @@ it("a status is one object's: a policy that is made again under its name has non
 describe("a policy that cannot be read", () => {
   const bad = { name: "odd", problem, weight: 5, nodeSelector: selects("a"), generation: 2 };
 
-  it("says so in its own status, and in that of the policy whose nodes it holds back", () => {
+  it("is reported in its own status, and in that of the policy whose nodes it holds back", () => {
     const [spot, odd] = statuses({ badPolicies: [bad] });
     expect(odd).toMatchObject({
       ...{ name: "odd", generation: 2, matchedNodes: 2, forecast: { feasible: false } },
@@ -68,13 +68,13 @@ describe("a policy that cannot be read", () => {
     );
   });
 
-  it("holds back nobody else", () => {
+  it("does not affect the status of others if it holds back no nodes", () => {
     const [spot, odd] = statuses({ badPolicies: [{ ...bad, nodeSelector: selects("c") }] });
     expect(odd).toMatchObject({ matchedNodes: 0, conditions: { Ready: { status: "False" } } });
     expect(spot).toMatchObject({ conditions: { Feasible: { status: "True", reason: "InTime" } } });
   });
 
-  it("counts its departures that are on record", () => {
+  it("still counts its recorded departures", () => {
     const departures = [aDeparture(nodes[0] as (typeof nodes)[number], { policy: "odd" })];
     const [, odd] = statuses({ badPolicies: [bad], departures });
     expect(odd?.departures).toEqual({ scheduled: 1, underWay: 0, done24h: 0 });
@@ -82,7 +82,7 @@ describe("a policy that cannot be read", () => {
 });
 
 describe("a paused policy", () => {
-  it("says so, and is not called feasible for it", () => {
+  it("is reported as paused, and its feasibility as unknown", () => {
     const [spot] = statuses({ policies: [aPolicy({ paused: true })] });
     expect(spot).toMatchObject({
       ...{ paused: true, matchedNodes: 3, forecast: { feasible: false } },
@@ -97,7 +97,7 @@ describe("a paused policy", () => {
     });
   });
 
-  it("counts the nodes that it takes over, and the other counts them no more", () => {
+  it("counts the nodes that it selects, which no longer count for the other policy", () => {
     const heavy = aPolicy({ name: "heavy", weight: 1, paused: true, nodeSelector: selects("a") });
     const counts = statuses({ policies: [aPolicy(), heavy] }).map((one) => one.matchedNodes);
     expect(counts).toEqual([2, 1]);

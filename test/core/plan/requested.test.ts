@@ -18,7 +18,7 @@ interface Fleet {
   readonly minMinutes?: number;
 }
 
-/** `n1 05:45` and so on, and whether the gap is the wanted one. */
+/** `n1 05:45` and so on, with the spacing and the number of moves. */
 function plan({ nodes, departures, minMinutes = 15 }: Fleet) {
   const policies = [aPolicy({ spacing: { mode: "Late", minMs: minutes(minMinutes) } })];
   const all = { policies, badPolicies: [], nodes: [...nodes, byHand], departures, at: now };
@@ -33,16 +33,16 @@ function asked(time: string, over: Partial<Departure> = {}): Departure {
   return aDeparture(byHand, { cause: "Manual", departAt: at(`2026-11-20T${time}:00Z`), ...over });
 }
 
-describe("planned departures and one that a person has asked for", () => {
-  // Three of one launch time leave by 23:30.
+describe("planned departures beside a requested one", () => {
+  // Three with one launch time leave by 23:30.
   const nodes = [aNode("n1"), aNode("n2"), aNode("n3")];
 
-  it("are the gap apart from each other", () => {
+  it("keep the gap from it and from each other", () => {
     const { times } = plan({ nodes, departures: [asked("23:10")] });
     expect(times).toEqual(["n1 22:40", "n2 22:55", "n3 23:30"]);
   });
 
-  it("stand where they stood where the person's one is far off, or held", () => {
+  it("do not move if it is far away or held", () => {
     const undisturbed = ["n1 23:00", "n2 23:15", "n3 23:30"];
     expect(plan({ nodes, departures: [asked("22:45")] }).times).toEqual(undisturbed);
     expect(plan({ nodes, departures: [asked("23:10", { hold: true })] }).times).toEqual(
@@ -50,7 +50,7 @@ describe("planned departures and one that a person has asked for", () => {
     );
   });
 
-  it("are planned for its own node as well where it comes after the deadline of that", () => {
+  it("include one for its own node if it was requested for after that node's deadline", () => {
     const times = (departAt: string) => {
       const request = asked("00:00", { departAt: at(departAt) });
       return plan({ nodes: [], departures: [request] }).times;
@@ -59,7 +59,7 @@ describe("planned departures and one that a person has asked for", () => {
     expect(times("2026-11-20T23:30:01Z")).toEqual(["byhand 23:30"]);
   });
 
-  it("are none for an overdue node that is to leave now in any case", () => {
+  it("include none for an overdue node that is requested to leave now", () => {
     const old = aNode("byhand", { createdAt: instant(now - hours(30)) });
     const request = aDeparture(old, { cause: "Manual", departAt: now, createdAt: now });
     const all = { policies: [aPolicy()], badPolicies: [], nodes: [old], at: now };
@@ -78,9 +78,9 @@ describe("planned departures and one that a person has asked for", () => {
     expect(made.times).toEqual(["n1 00:05"]);
   });
 
-  it("are as far from it as can be where the gap has no room beside it, and keep their own gap", () => {
-    // Two nodes have an hour left and are to be 45 minutes apart: from 00:15 neither can be 45
-    // away.
+  it("are as far from it as possible if the gap does not fit, but keep their own gap", () => {
+    // Two nodes have an hour left and should be 45 minutes apart: neither can be 45 minutes away
+    // from 00:15.
     const old = ["n1", "n2"].map((name) => aNode(name, { createdAt: instant(now - hours(22.5)) }));
     const made = plan({ nodes: old, departures: [asked("00:15")], minMinutes: 45 });
     expect(made.times).toEqual(["n1 00:00", "n2 01:00"]);
@@ -91,7 +91,7 @@ describe("planned departures and one that a person has asked for", () => {
     });
   });
 
-  it("move away from it when it comes, and the others stay", () => {
+  it("move away from a new one, and the others stay", () => {
     const old = nodes.map((node, i) =>
       aDeparture(node, { departAt: at(`2026-11-20T2${i + 1}:00:00Z`) }),
     );
@@ -100,7 +100,7 @@ describe("planned departures and one that a person has asked for", () => {
     expect(made.times).toEqual(["n1 21:00", "n3 23:00", "n2 23:30"]);
   });
 
-  it("keep overdue ones away from it too", () => {
+  it("keep away from it even if overdue", () => {
     const overdue = [aNode("n1", { createdAt: instant(now - hours(30)) })];
     const { times } = plan({ nodes: overdue, departures: [asked("00:05")] });
     expect(times).toEqual(["n1 00:20"]);
@@ -108,7 +108,7 @@ describe("planned departures and one that a person has asked for", () => {
 });
 
 describe("the distance from requested departures", () => {
-  it("is the largest that leaves the planned ones their gap, as a search through all finds it", () => {
+  it("is the largest that keeps the planned gap, as an exhaustive search confirms", () => {
     for (let seed = 0; seed < 600; seed += 1) {
       const rng = seededRng(seed);
       const upTo = (most: number): number => Math.floor(rng() * (most + 1));

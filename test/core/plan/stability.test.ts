@@ -39,7 +39,7 @@ function plan({ nodes, policy = aPolicy(), departures = [], atInstant = now }: F
   return made;
 }
 
-/** The plan as the cluster keeps it: one Departure a node. */
+/** The plan as the cluster stores it: one Departure per node. */
 function kept(made: ReturnType<typeof plan>): readonly Departure[] {
   return made.departures.map(({ node, departAt }) => aDeparture(node, { departAt }));
 }
@@ -65,11 +65,11 @@ function randomNodes(count: number): readonly NodeFacts[] {
 const late = aPolicy();
 const even = aPolicy({ spacing: { mode: "Even", minMs: minutes(15) } });
 
-describe("a plan that is kept", () => {
+describe("a stored plan", () => {
   it.each([
     ["Late", late],
     ["Even", even],
-  ])("is the same after a restart in %s: nothing moves", (_, policy) => {
+  ])("stays the same after a restart in mode %s", (_, policy) => {
     const nodes = randomNodes(40);
     const first = plan({ nodes, policy });
     const again = plan({ nodes, policy, departures: kept(first) });
@@ -80,10 +80,10 @@ describe("a plan that is kept", () => {
   it.each([
     ["Late", late],
     ["Even", even],
-  ])("is the same minutes later in %s, while no departure is due", (_, policy) => {
+  ])("stays the same minutes later in mode %s, while no departure is due", (_, policy) => {
     const nodes = randomNodes(10).filter((node) => (node.createdAt ?? 0) > now - hours(12));
     const first = plan({ nodes, policy });
-    // In Even the first leaves at once; it is under way when the plan is looked at again.
+    // In Even the first leaves at once, so it is under way at the next pass.
     const departures = kept(first).map((one) =>
       one.departAt === now
         ? aDeparture(nodes.find(({ uid }) => uid === one.node.uid) as NodeFacts, {
@@ -99,8 +99,8 @@ describe("a plan that is kept", () => {
   it.each([
     ["Late", aPolicy({ spacing: { mode: "Late", minMs: hours(2) } })],
     ["Even", even],
-  ])("is the same in %s while its first departure is due and has not begun", (_, policy) => {
-    // Two have to leave within 50 minutes: no plan has them further apart.
+  ])("stays the same in mode %s while its first departure is due", (_, policy) => {
+    // Two have to leave within 50 minutes, so no plan has them further apart.
     const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 50), leftMinutes("n3", 1260)];
     const whole = plan({ nodes, policy });
     expect(whole.spacing.bestMs).toBe(minutes(50));
@@ -111,8 +111,8 @@ describe("a plan that is kept", () => {
     }
   });
 
-  it("says of a departure that is due what it said before", () => {
-    // The window opens for nobody in time; one is past its deadline, one leaves at it now.
+  it("keeps the reason of a due departure", () => {
+    // The window never opens; one node is past its deadline, and one reaches it now.
     const policy = aPolicy({
       windows: [daily("00:00-00:01"), daily("00:00-00:01", { type: "Deny" })],
     });
@@ -136,7 +136,7 @@ describe("a plan that is kept", () => {
     }
   });
 
-  it("takes a new node in without moving anybody where there is room", () => {
+  it("accepts a new node without moving the others if there is room", () => {
     const nodes = randomNodes(30).filter((node) => (node.createdAt ?? 0) < now - hours(1));
     const first = plan({ nodes });
     const born = aNode("new", { createdAt: plus(now, minutes(1)) });
@@ -146,20 +146,20 @@ describe("a plan that is kept", () => {
     expect(again.departures.at(-1)?.node.name).toBe("new");
   });
 
-  it("moves only neighbours of a node that needs room among them", () => {
-    // Twenty of one launch time fill 18:45 to 23:30 at 15 minutes; a hold of one ends at 23:20.
+  it("moves only neighbors of a new node that needs room among them", () => {
+    // Twenty with one launch time fill 18:45 to 23:30, 15 minutes apart; the hold ends at 23:20.
     const nodes = Array.from({ length: 20 }, (_, i) => aNode(`n${i}`));
     const first = plan({ nodes });
     const held = aNode("held", { annotations: { "lastcall.dev/hold": "2026-11-20T23:20:00Z" } });
     const again = plan({ nodes: [...nodes, held], departures: kept(first) });
     expect(again.spacing.reachedMs).toBe(minutes(15));
     expect(again.moved).toBeGreaterThan(0);
-    // Whoever has the last place gives it up and goes before all the others: one move is enough.
+    // The node with the last place gives it up and leaves before all others: one move is enough.
     expect(again.moved).toBe(1);
   });
 
-  it("gives the room of a node that is gone to its neighbours where they stood too close", () => {
-    // Five share the last 40 minutes: 10 apart. With four of them left 13:20 is possible.
+  it("gives the room of a removed node to its neighbors if they were too close", () => {
+    // Five share the last 40 minutes: 10 apart. With four nodes 13:20 is possible.
     const nodes = Array.from({ length: 5 }, (_, i) =>
       aNode(`n${i}`, { createdAt: instant(now - hours(23.5) + minutes(40)) }),
     );
@@ -181,7 +181,7 @@ describe("a plan that is kept", () => {
     }
   });
 
-  it("does not let all those leave at once that a gate has held back", () => {
+  it("does not let all departures start at once that a gate has held back", () => {
     const nodes = Array.from({ length: 6 }, (_, i) =>
       aNode(`n${i}`, { createdAt: instant(now - hours(10)) }),
     );
@@ -193,7 +193,7 @@ describe("a plan that is kept", () => {
     expect(again.spacing.reachedMs).toBeGreaterThanOrEqual(minutes(15));
   });
 
-  it("leaves those that are held where they are until the first of them has left", () => {
+  it("keeps the instants of held departures until the first of them has left", () => {
     const nodes = Array.from({ length: 4 }, (_, i) =>
       aNode(`n${i}`, { createdAt: instant(now - hours(10)) }),
     );
@@ -203,7 +203,7 @@ describe("a plan that is kept", () => {
       aDeparture(node, { departAt: instant(now - ago(node)), status: { phase: "Held" } });
     for (const policy of [late, even]) {
       expect(plan({ nodes, policy, departures: nodes.map(held) }).moved).toBe(0);
-      // The gate has opened for n0; n1, n2 and n3 do not follow on its heels.
+      // The gate has opened for n0; n1, n2 and n3 do not follow immediately.
       const status = { phase: "Draining", startedAt: instant(now - 1000) } as const;
       const left = aDeparture(n0, { departAt: instant(now - ago(n0)), status });
       const again = plan({ nodes, policy, departures: [left, ...others.map(held)] });
@@ -212,8 +212,8 @@ describe("a plan that is kept", () => {
     }
   });
 
-  it("counts in its report those that had another instant before", () => {
-    // Past its deadline of 23:30 nobody can stay; the other one keeps its place.
+  it("reports the departures that had another instant before", () => {
+    // The first is past its deadline of 23:30 and has to move; the other keeps its instant.
     const nodes = [aNode("n1"), aNode("n2")];
     const [n1, n2] = nodes as [NodeFacts, NodeFacts];
     const departures = [
@@ -230,7 +230,7 @@ describe("a plan that is kept", () => {
     ]);
   });
 
-  it("puts a departure off that is due as one leaves that was held until now", () => {
+  it("postpones a due departure when one that was held starts just before it", () => {
     const [n0, n1] = [aNode("n0"), aNode("n1")];
     const policy = aPolicy({ lifetime: { ...late.lifetime, maxMs: hours(10) } });
     const startedAt = instant(now - 1000);
@@ -241,17 +241,17 @@ describe("a plan that is kept", () => {
     const n1Departs = (first: Departure) =>
       plan({ nodes: [n0, n1], policy, departures: [first, due] }).departures[0]?.departAt;
     expect(n1Departs(held)).toBeGreaterThanOrEqual(plus(startedAt, minutes(15)));
-    // One that left on time is as near as the plan wanted it, and nobody is put off.
+    // One that started on time is as near as planned, so nothing is postponed.
     expect(n1Departs(onTime)).toBe(startedAt);
   });
 
-  it("puts nobody off a second time where a crowd leaves no room behind a late start", () => {
+  it("postpones nothing a second time if a crowd leaves no room after a late start", () => {
     const startedAt = instant(now - 1000);
     const late = aDeparture(aNode("n0"), {
       departAt: instant(now - minutes(10)),
       status: { phase: "Draining", startedAt },
     });
-    // Three share the four minutes up to their deadline, two minutes apart.
+    // Three share the four minutes until their deadline, two minutes apart.
     const nodes = [1, 2, 3].map((number) =>
       aNode(`n${number}`, { createdAt: instant(now - minutes(23 * 60 + 26)) }),
     );
@@ -261,7 +261,7 @@ describe("a plan that is kept", () => {
     expect(plan({ nodes, departures: [late, ...departures] }).moved).toBe(0);
   });
 
-  it("plans a recreated machine behind an old Node object anew", () => {
+  it("plans a recreated machine under an old Node object again", () => {
     const node = aNode("n1", { bootID: "new", instanceBornAt: now });
     const old = aDeparture(node, { departAt: plus(now, minutes(5)) });
     const departures = [{ ...old, node: { ...old.node, bootID: "old" } }];
@@ -270,7 +270,7 @@ describe("a plan that is kept", () => {
     expect(only?.bornFrom).toBe("Instance");
   });
 
-  it("leaves nodes under notice, on their way out or leaving by request out of it", () => {
+  it("excludes nodes under notice, nodes on their way out and requested departures", () => {
     const nodes = [aNode("n1"), aNode("n2"), aNode("n3"), aNode("n4")];
     const [n1, n2, n3] = nodes as [NodeFacts, NodeFacts, NodeFacts];
     const departures = [
@@ -294,7 +294,7 @@ describe("a plan that is kept", () => {
       status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
     });
     const other = aNode("n3", { createdAt: instant(now - hours(10)) });
-    // 13:30 h from now are left, and one node left 5 minutes ago: 13:35 h for two gaps.
+    // 13:30 h are left, and one node left 5 minutes ago: 13:35 h for two gaps.
     const made = plan({ nodes: [node, other], policy: even, departures: [gone] });
     expect(made.departures.map((one) => formatInstant(one.departAt))).toEqual([
       "2026-11-20T06:42:30.000Z",
@@ -303,13 +303,13 @@ describe("a plan that is kept", () => {
   });
 });
 
-describe("in Even the newest start", () => {
+describe("the newest start in Even", () => {
   const gone = aDeparture(aNode("n0"), {
     status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
   });
 
-  it("is a neighbour like any other", () => {
-    // From 23:55 on three gaps of 4:45 h reach the first two deadlines; the third has room.
+  it("is a neighbor like any other", () => {
+    // Three gaps of 4:45 h from 23:55 on reach the first two deadlines; the third has room.
     const nodes = [leftMinutes("n1", 280), leftMinutes("n2", 565), leftMinutes("n3", 1260)];
     expect(departs(plan({ nodes, policy: even, departures: [gone] }))).toEqual({
       n1: "2026-11-20T04:40:00.000Z",
@@ -318,15 +318,15 @@ describe("in Even the newest start", () => {
     });
   });
 
-  it("does not press the others together for a node that cannot keep spacing.min from it", () => {
+  it("does not crowd the others for a node that cannot keep spacing.min from it", () => {
     const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 1260)];
     const made = plan({ nodes, policy: even, departures: [gone] });
     expect(made.spacing.bestMs).toBe(minutes(1260));
   });
 });
 
-describe("in a crowded Late the newest start", () => {
-  it("is a neighbour like any other, although the crowd ahead would be wider without it", () => {
+describe("the newest start in a crowded Late plan", () => {
+  it("is a neighbor like any other, although the gaps would be wider without it", () => {
     const gone = aDeparture(aNode("n0"), {
       ...{ departAt: now, status: { phase: "Ended", startedAt: now } },
     });
@@ -352,7 +352,7 @@ describe("a node whose departure was rolled back", () => {
   } as const;
 
   it.each([
-    // Four share 40 minutes, 13:20 apart. The oldest would be the first, but it rests until 00:07.
+    // Four share 40 minutes, 13:20 apart. The oldest would be first, but it rests until 00:07.
     ["rests for ten minutes, and another takes its place", [38, 40, 40, 40], "00:13:20"],
     ["rests for as long as its deadline lets it", [4, 40, 40, 40], "00:04:00"],
     ["rests past its deadline too", [-1], "00:07:00"],
@@ -368,18 +368,18 @@ describe("a node whose departure was rolled back", () => {
   });
 });
 
-describe("a fleet that lives on", () => {
+describe("a fleet over two days", () => {
   it.each([
     ["Late", late],
     ["Even", even],
-  ])("moves few departures as nodes leave and return in %s", (_, policy) => {
+  ])("has few departures moved as nodes leave and are replaced in mode %s", (_, policy) => {
     let nodes = [...randomNodes(24)];
     let made = plan({ nodes, policy });
     let clock = now;
     let moves = 0;
     let left = 0;
     const past: Departure[] = [];
-    // For two days: the next to leave leaves, and its replacement is born three minutes later.
+    // The next to leave leaves, and its replacement is created three minutes later.
     while (clock < plus(now, hours(48))) {
       const next = made.departures[0];
       if (next === undefined) break;

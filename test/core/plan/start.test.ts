@@ -15,7 +15,7 @@ interface Question {
   readonly policy?: Partial<Policy>;
   readonly node?: Partial<NodeFacts>;
   readonly departure?: Partial<Omit<Departure, "status">>;
-  /** Others. */
+  /** Other departures. */
   readonly departures?: readonly Departure[];
 }
 
@@ -57,7 +57,7 @@ describe("the deadline of a departure", () => {
       "Allowed DeadlineForces",
     ],
     ["a cordon of others", { node: { unschedulable: true } }, "Allowed DeadlineForces"],
-  ])("goes past %s", (_, question, expected) => {
+  ])("overrides %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });
 
@@ -71,18 +71,18 @@ describe("the deadline of a departure", () => {
       "Held LeftToOthers",
     ],
     ["the node's own end", { node: { deletionAt: now } }, "Held NodeTerminating"],
-  ])("does not go past %s", (_, question, expected) => {
+  ])("does not override %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });
 
-  it("forces nothing a millisecond before", () => {
+  it("forces nothing a millisecond early", () => {
     const planned = { deadlineAt: at("2026-11-20T12:00:00.001Z") };
     const policy = { windows: [daily("01:00-02:00")] };
     expect(verdictAtDeadline({ policy, planned })).toBe("Held OutsideWindow");
   });
 });
 
-describe("a budget that is spent", () => {
+describe("a used-up budget", () => {
   const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
   const anHourLess = plus(now, minutes(-59));
   const lately = aDeparture(aNode("n0"), { status: { phase: "Ended", startedAt: anHourLess } });
@@ -106,7 +106,7 @@ describe("a budget that is spent", () => {
     expect(verdict(planned)).toBe(expected);
   });
 
-  it("holds also where a gate would be gone past", () => {
+  it("holds a departure even if the deadline overrides a gate", () => {
     const gates = { freezeUntil: plus(now, minutes(1)), blockingPods: [] };
     const policy = { budgets, gates };
     expect(verdictAtDeadline({ policy, departures: [lately] })).toBe("Held BudgetSpent");

@@ -17,7 +17,7 @@ import { type ErrorCode, LastcallError } from "../../../src/errors.ts";
 import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
 
 const n1 = aNode("n1", { createdAt: at("2026-11-20T00:00:00Z") });
-/** Of the policy's 24 hours less its reserve of 30 minutes; a lone node leaves at its deadline. */
+/** The policy's 24 hours less its reserve of 30 minutes; a lone node leaves at its deadline. */
 const deadlineAt = at("2026-11-20T23:30:00Z");
 const refused = impossible("the permission is missing, grant it");
 const away: ReleaseAnswer = { kind: "Problem", reason: "CloudUnreachable", detail: "no token" };
@@ -44,7 +44,7 @@ function inShort(snapshot: Snapshot, now: Instant): readonly string[] {
 
 const afterDeadline = plus(deadlineAt, minutes(5));
 
-describe("a departure whose instant has come", () => {
+describe("a departure that is due", () => {
   it.each<[string, ReleaseAnswer | undefined, readonly string[]]>([
     ["begins where its machine can be released", possible, ["Begin Spaced"]],
     ["is held where it cannot", refused, ["Note ReleaseImpossible"]],
@@ -60,20 +60,20 @@ describe("a departure whose instant has come", () => {
     ["not by a machine that cannot be released", refused, ["Note ReleaseImpossible"]],
     ["not by a cloud that cannot be asked", away, ["Note CloudUnreachable"]],
     ["not while the cloud was not asked", undefined, []],
-  ])("is forced by its deadline, but %s", (_, answer, decisions) => {
+  ])("is forced at its deadline, but %s", (_, answer, decisions) => {
     const gates = { blockingPods: [], freezeUntil: plus(deadlineAt, hours(1)) };
     const frozen = { policies: [aPolicy({ gates })] };
     expect(inShort(world(possible, frozen), afterDeadline)).toEqual(["Begin DeadlineForces"]);
     expect(inShort(world(answer, frozen), afterDeadline)).toEqual(decisions);
   });
 
-  it("needs no answer where the policy releases nothing", () => {
+  it("needs no release check if the policy releases nothing", () => {
     const policies = [aPolicy({ instance: { ...aPolicy().instance, release: "None" } })];
     expect(inShort(world(refused, { policies }), deadlineAt)).toEqual(["Begin Spaced"]);
     expect(decide(world(undefined, { policies }), deadlineAt).asks).toEqual([]);
   });
 
-  it("says anew what is missing when that is something else", () => {
+  it("is noted again if the message changes", () => {
     const status = { phase: "Held", reason: "ReleaseImpossible", message: "another sentence" };
     const held = aDeparture(n1, { departAt: deadlineAt, deadlineAt, status } as never);
     const { decisions } = decide(world(refused, { departures: [held] }), deadlineAt);
@@ -81,7 +81,7 @@ describe("a departure whose instant has come", () => {
   });
 });
 
-describe("a departure that a person asked for", () => {
+describe("a departure that a person requested", () => {
   it.each<[string, ReleaseAnswer | undefined, readonly string[]]>([
     ["begins where its machine can be released", possible, ["Begin Requested"]],
     ["is held where it cannot", refused, ["Note ReleaseImpossible"]],
@@ -92,7 +92,7 @@ describe("a departure that a person asked for", () => {
   });
 });
 
-describe("the machines to ask about", () => {
+describe("the machines to check", () => {
   const asked = (snapshot: Snapshot, now: Instant) =>
     decide(snapshot, now).asks.map(({ node, mode }) => `${node.name} ${mode}`);
 
@@ -101,13 +101,13 @@ describe("the machines to ask about", () => {
     expect(asked(world(undefined), minus(deadlineAt, seconds(15)))).toEqual(["n1 Recreate"]);
   });
 
-  it("are asked about in time for the instant", () => {
+  it("are checked in time before the departure", () => {
     const now = minus(deadlineAt, hours(2));
     expect(decide(world(undefined), now).askAgainAt).toBe(minus(deadlineAt, seconds(15)));
     expect(decide(world(possible), now).askAgainAt).toBe(deadlineAt);
   });
 
-  it("are not those that something else holds back", () => {
+  it("do not include those that something else holds back", () => {
     const gates = { blockingPods: [], freezeUntil: plus(deadlineAt, hours(1)) };
     const overdue = aDeparture(n1, {
       departAt: deadlineAt,
@@ -118,7 +118,7 @@ describe("the machines to ask about", () => {
   });
 });
 
-describe("a machine of Karpenter's", () => {
+describe("a Karpenter machine", () => {
   const labels = { "cloud.google.com/gke-spot": "true", "karpenter.sh/nodepool": "spot" };
   const k1 = aNode("k1", { labels, providerID: "kwok://k1" });
 
@@ -127,7 +127,7 @@ describe("a machine of Karpenter's", () => {
     return releaseVerdict({ policy, node: k1, answer, at: deadlineAt });
   }
 
-  it("is asked about by its NodeClaim, and a good answer of that counts", () => {
+  it("is checked through its NodeClaim, and only that answer counts", () => {
     expect(verdict("Recreate")).toEqual({ kind: "NotAsked", mode: "NodeClaim" });
     expect(verdict("Recreate", { kind: "Possible", mode: "Recreate" })).toMatchObject({
       kind: "NotAsked",
@@ -138,7 +138,7 @@ describe("a machine of Karpenter's", () => {
   });
 
   it.each(["Delete", "DeleteInstance"] as const)(
-    "is held in the mode %s, whatever a cloud says, and told what to write",
+    "is held in mode %s whatever the cloud says, with the value to set instead",
     (release) => {
       expect(verdict(release, { kind: "Possible" })).toMatchObject({
         kind: "Held",
@@ -148,14 +148,14 @@ describe("a machine of Karpenter's", () => {
     },
   );
 
-  it("is planned although no cloud of ours is behind its providerID", () => {
+  it("is planned even if its providerID belongs to no known cloud", () => {
     const found = { nodes: [k1], policies: [aPolicy()], badPolicies: [], departures: [] };
     const plan = planFleet({ ...found, releaseAnswers: new Map(), at: at("2026-11-20T01:00:00Z") });
     expect(plan.policies.flatMap(({ departures }) => departures)).toHaveLength(1);
   });
 });
 
-describe("what a policy says of it", () => {
+describe("the Feasible condition of a policy", () => {
   const nodes = [n1, aNode("n2"), aNode("n3")];
 
   function condition(releaseAnswers: ReleaseAnswers, fleet = nodes) {
@@ -167,21 +167,21 @@ describe("what a policy says of it", () => {
     return status?.conditions.find(({ type }) => type === "Feasible");
   }
 
-  it("is the reason and how many nodes are concerned", () => {
+  it("states the reason and how many nodes are affected", () => {
     expect(condition(new Map([["uid-n2", away]]))).toMatchObject({
       ...{ status: "False", reason: "CloudUnreachable" },
       message: expect.stringMatching(/^1 of 3 departures cannot begin \(n2\): no token/),
     });
   });
 
-  it("names the nodes, the first three of many", () => {
+  it("names the nodes, at most three of them", () => {
     const answers = new Map(["n1", "n2", "n3", "n4"].map((name) => [`uid-${name}`, away]));
     expect(condition(answers, [...nodes, aNode("n4"), aNode("n5")])?.message).toMatch(
       /^4 of 5 departures cannot begin \(n1, n2, n3 and 1 more\): no token/,
     );
   });
 
-  it("is what a person has to change, before what may pass", () => {
+  it("prefers a problem that a person has to fix to one that may pass", () => {
     const answers = new Map([
       ["uid-n1", away],
       ["uid-n2", refused],
@@ -189,13 +189,13 @@ describe("what a policy says of it", () => {
     expect(condition(answers)).toMatchObject({ status: "False", reason: "ReleaseImpossible" });
   });
 
-  it("is nothing where all is well", () => {
+  it("is True if every machine can be released", () => {
     expect(condition(new Map([["uid-n1", possible]]))).toMatchObject({ status: "True" });
   });
 });
 
-describe("what is known without asking", () => {
-  it("is that a machine has no name, or nobody to release it", () => {
+describe("without asking the cloud", () => {
+  it("machines without a providerID or without a releaser are known to be unreleasable", () => {
     const nameless = aNode("n2", { providerID: undefined });
     const foreign = aNode("n3", { providerID: "aws:///eu-west-1a/i-0abc" });
     const found = answersByName(
@@ -208,14 +208,14 @@ describe("what is known without asking", () => {
   });
 });
 
-describe("a fault of the cloud", () => {
+describe("a cloud error", () => {
   it.each<[ErrorCode, string]>([
     ["CLOUD_UNREACHABLE", "CloudUnreachable"],
     ["CLOUD_RATE_LIMITED", "CloudUnreachable"],
     ["CLOUD_RIGHT_MISSING", "ReleaseImpossible"],
     ["CLOUD_CREDENTIALS", "ReleaseImpossible"],
     ["CLOUD_REFUSED", "ReleaseImpossible"],
-  ])("of the code %s is %s", (code, reason) => {
+  ])("with code %s is reported as %s", (code, reason) => {
     expect(problemOfFault(new LastcallError(code, "Cannot ask: no")).reason).toBe(reason);
   });
 });

@@ -5,14 +5,14 @@ import { ownerProblem, releaseModeOf } from "../../../src/core/policy/release-an
 const karpenters = { labels: { "karpenter.sh/nodepool": "spot" } };
 const groups = { labels: { "eks.amazonaws.com/nodegroup": "spot" } };
 
-describe("how the machine of a node is let go", () => {
+describe("the release mode of a node's machine", () => {
   it.each<[ReleaseMode, ReleaseMode, ReleaseMode]>([
     ["Recreate", "NodeClaim", "Recreate"],
     ["NodeClaim", "NodeClaim", "NodeClaim"],
     ["Delete", "Delete", "Delete"],
     ["DeleteInstance", "DeleteInstance", "DeleteInstance"],
     ["None", "None", "None"],
-  ])("%s is %s on a node of Karpenter's and %s on any other", (release, onKarpenter, elsewhere) => {
+  ])("for %s is %s on a Karpenter node and %s on any other", (release, onKarpenter, elsewhere) => {
     expect(releaseModeOf(karpenters, { release })).toBe(onKarpenter);
     expect(releaseModeOf(groups, { release })).toBe(elsewhere);
   });
@@ -23,7 +23,7 @@ describe("how the machine of a node is let go", () => {
     ["None", false],
     ["Delete", true],
     ["DeleteInstance", true],
-  ])("%s past Karpenter is refused: %s, and names NodeClaim", (mode, isRefused) => {
+  ])("%s on a Karpenter node is refused, naming NodeClaim: %s", (mode, isRefused) => {
     const told = isRefused
       ? expect.stringContaining("set instance.release to NodeClaim")
       : undefined;

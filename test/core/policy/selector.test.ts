@@ -34,12 +34,12 @@ describe("the default selector", () => {
     ["kubernetes.azure.com/scalesetpriority", "spot", true],
     ["node.kubernetes.io/lifecycle", "spot", true],
     ["node.kubernetes.io/lifecycle", "normal", false],
-  ])("on %s=%s answers %s", (key, value, expected) => {
+  ])("for a node with %s=%s returns %s", (key, value, expected) => {
     expect(matchesNodeSelector(labelled({ [key]: value }), defaultNodeSelector)).toBe(expected);
   });
 });
 
-describe("a requirement", () => {
+describe("a label requirement", () => {
   it.each<[string, LabelRequirement, boolean]>([
     ["In holds for one of the values", requirement("pool", "In", "a", "b"), true],
     ["In fails without the label", requirement("none", "In", "a"), false],
@@ -65,18 +65,18 @@ describe("a node selector", () => {
     matchFields: [],
   });
 
-  it("takes a node that any of its terms takes", () => {
+  it("selects a node that matches any of its terms", () => {
     const selector = { nodeSelectorTerms: [inPool("x"), inPool("a")] };
     expect(matchesNodeSelector(labelled({ pool: "a" }), selector)).toBe(true);
   });
 
-  it("without terms, and a term without requirements, take nothing", () => {
+  it("selects nothing without terms, or with a term without requirements", () => {
     expect(matchesNodeSelector(labelled({}), { nodeSelectorTerms: [] })).toBe(false);
     const empty = { nodeSelectorTerms: [{ matchExpressions: [], matchFields: [] }] };
     expect(matchesNodeSelector(labelled({}), empty)).toBe(false);
   });
 
-  it("takes nodes by their name, and by no other field", () => {
+  it("selects nodes by name, and by no other field", () => {
     const byField = (key: string) => ({
       nodeSelectorTerms: [{ matchExpressions: [], matchFields: [requirement(key, "In", "n1")] }],
     });
@@ -100,7 +100,7 @@ describe("the policy of a node", () => {
     expect([choice?.policy.name, choice?.tiedWith]).toEqual([name, tiedWith]);
   });
 
-  it("is none where none selects it", () => {
+  it("is none if no policy selects it", () => {
     expect(selectPolicy(labelled({}), [policy("a")])).toBeUndefined();
   });
 });

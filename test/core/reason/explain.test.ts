@@ -11,20 +11,20 @@ const facts = {
   detail: "shop/web-0",
 };
 
-describe("the sentence for a reason", () => {
-  it.each(reasons)("%s speaks of the node and leaves nothing open", (reason) => {
+describe("the sentence for the reason", () => {
+  it.each(reasons)("%s names the node and has no gaps", (reason) => {
     const sentence = explain(reason, facts);
     expect(sentence).toMatch(/^n1 [a-z].*[^.]\.$/);
     expect(sentence).not.toMatch(/undefined|unknown|\?|\[object|NaN/);
   });
 
-  it.each(reasons)("%s is one, too, where nothing more is known", (reason) => {
+  it.each(reasons)("%s is complete even without any facts", (reason) => {
     const sentence = explain(reason);
     expect(sentence).toMatch(/^the node [a-z].*[^.]\.$/);
     expect(sentence).not.toMatch(/undefined|\[object|NaN/);
   });
 
-  it("names what was found", () => {
+  it("names the facts", () => {
     expect(explain("AlertsFiring", { node: "n1", detail: "ClusterDown" })).toBe(
       "n1 waits, because alerts are firing: ClusterDown.",
     );

@@ -14,7 +14,7 @@ describe("an instant", () => {
     ["1970-01-01T00:00:01.5Z", 1500],
     ["1970-01-01T01:00:00+01:00", 0],
     ["2000-03-01T00:00:00Z", 951_868_800_000],
-  ])("is read from %s", (text, epochMs) => {
+  ])("is parsed from %s", (text, epochMs) => {
     expect(parseInstant(text)).toBe(epochMs);
   });
 
@@ -25,11 +25,11 @@ describe("an instant", () => {
     "2026-11-20T00:00:00",
     "2026-02-30T00:00:00Z",
     "1700000000",
-  ])("is not read from %j", (text) => {
+  ])("is not parsed from %j", (text) => {
     expect(parseInstant(text)).toBeUndefined();
   });
 
-  it("is written in UTC with milliseconds", () => {
+  it("is formatted in UTC with milliseconds", () => {
     expect(formatInstant(instant(1500))).toBe("1970-01-01T00:00:01.500Z");
   });
 });
@@ -43,16 +43,16 @@ describe("a duration", () => {
     ["12h30m", 45_000_000],
     ["1.5h", 5_400_000],
     ["1h0m0.5s", 3_600_500],
-  ])("is read from %s as Go reads it", (text, spanMs) => {
+  ])("is parsed from %s as Go parses it", (text, spanMs) => {
     expect(parseDuration(text)).toBe(spanMs);
   });
 
-  it("is read up to the longest that Go knows", () => {
+  it("is parsed up to Go's maximum", () => {
     expect(parseDuration("2562047h47m16s")).toBe(9_223_372_036_000);
   });
 
   it.each(["", "5", "1d", "h", "-5m", "1h 30m", "5 m", "1e3s", "2562048h", `${"9".repeat(400)}h`])(
-    "is not read from %j",
+    "is not parsed from %j",
     (text) => {
       expect(parseDuration(text)).toBeUndefined();
     },
@@ -64,7 +64,7 @@ describe("a duration", () => {
     [45_000_000, "12h30m"],
     [65_000, "1m5s"],
     [250, "250ms"],
-  ])("of %i ms is written as %s", (spanMs, text) => {
+  ])("of %i ms is formatted as %s", (spanMs, text) => {
     expect(formatDuration(millis(spanMs))).toBe(text);
   });
 });

@@ -1,15 +1,15 @@
 /**
  * An oracle that shares nothing with the planner: it tries everything. Time is a small grid of
- * whole numbers, a job is the list of instants at which it may start, and a schedule takes the jobs
- * in the order of time, so that trying every set of jobs already gone covers every order.
+ * whole numbers, a job is the list of instants at which it may start, and a schedule adds jobs in
+ * order of time, so trying every set of scheduled jobs covers every order.
  */
 export type Choices = readonly (readonly number[])[];
 
 /** Whether every job can have one of its instants with `gap` between any two. */
 export function canKeepGap(choices: Choices, gap: number): boolean {
   const everyone = (1 << choices.length) - 1;
-  // The earliest last start with which exactly these jobs can have gone; an earlier one is never
-  // worse.
+  // The earliest possible last start of exactly these jobs; a later one is never
+  // better.
   const lastStart = new Float64Array(everyone + 1).fill(Number.POSITIVE_INFINITY);
   lastStart[0] = Number.NEGATIVE_INFINITY;
   for (let gone = 0; gone < everyone; gone += 1) {
@@ -25,7 +25,7 @@ export function canKeepGap(choices: Choices, gap: number): boolean {
   return (lastStart[everyone] ?? Number.POSITIVE_INFINITY) < Number.POSITIVE_INFINITY;
 }
 
-/** The largest whole gap that can be kept, tried one after the other. */
+/** The largest whole gap that can be kept, found by trying one after another. */
 export function widestGap(choices: Choices): number {
   let gap = 0;
   while (canKeepGap(choices, gap + 1)) gap += 1;
@@ -33,7 +33,7 @@ export function widestGap(choices: Choices): number {
 }
 
 /**
- * The largest sum of instants with `gap` between any two; -Infinity where the gap cannot be kept.
+ * The largest sum of instants with `gap` between any two; -Infinity if the gap cannot be kept.
  */
 export function largestSum(choices: Choices, gap: number): number {
   const everyone = (1 << choices.length) - 1;

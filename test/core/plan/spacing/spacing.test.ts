@@ -58,26 +58,26 @@ describe("the best gap", () => {
 });
 
 describe("late instants", () => {
-  it("lay every departure against its deadline, a gap apart", () => {
+  it("place every departure as late as possible, a gap apart", () => {
     const jobs = ranges([0, 100], [0, 100], [0, 95], [0, 30]);
     const slots = lateInstants(spacingOf({ jobs, open: always, fixed: [] }), 10);
     expect([...(slots ?? [])]).toEqual([30, 80, 90, 100]);
   });
 
-  it("step over a closed time and around a fixed departure", () => {
+  it("skip a closed time and keep away from a fixed departure", () => {
     const jobs = ranges([0, 100], [0, 100], [0, 100]);
     const open = { lows: [0, 90], highs: [50, 99] };
-    // 99 and 92 are in the second window; 92 is 6 from the fixed one, which is not enough.
+    // 99 and 92 are in the second window; 92 is only 6 from the fixed one.
     const slots = lateInstants(spacingOf({ jobs, open, fixed: [86] }), 7);
     expect([...(slots ?? [])]).toEqual([43, 50, 99]);
   });
 });
 
 describe("even instants", () => {
-  it("spread the rest widely although one crowded hour holds the smallest gap down", () => {
+  it("spread the rest widely even if one crowded hour keeps the smallest gap small", () => {
     const jobs = ranges([0, 10], [0, 10], [0, 10], [0, 1000], [0, 1000]);
     const slots = evenInstants(spacingOf({ jobs, open: always, fixed: [] }), 0);
-    // Three share [0, 10]: 5 apart. The other two could then be 495 apart from 10 to 1000.
+    // Three share [0, 10]: 5 apart. The other two can then be 495 apart from 10 to 1000.
     expect([...slots]).toEqual([0, 5, 10, 505, 1000]);
   });
 });
@@ -124,7 +124,7 @@ function openOf(closed: readonly boolean[]): OpenTime {
   return { lows, highs };
 }
 
-/** Whether the jobs can take these slots: each one inside its range, with the gap kept to all. */
+/** Whether the jobs can take these slots: each one inside its range, and all a gap apart. */
 function holds(problem: SpacingProblem, slots: Float64Array, gap: number): boolean {
   const jobs = problem.jobs.map((job, rank) => ({ ...job, zone: "", rank }));
   const taken = assignSlots(slots, jobs);
@@ -145,15 +145,15 @@ function sum(instants: Iterable<number>): number {
 
 const seeds = Array.from({ length: 40 }, (_, block) => [block]);
 
-describe("against an oracle that tries everything", () => {
-  it.each(seeds)("the best gap is the widest there is: block %i of 100 fleets", (block) => {
+describe("compared with an oracle that tries everything", () => {
+  it.each(seeds)("the best gap is the largest possible: block %i of 100 fleets", (block) => {
     for (let seed = block * 100; seed < block * 100 + 100; seed += 1) {
       const { problem, choices } = randomCase(seed, { nodes: 8, grid: 40 });
       expect(bestGapMs(spacingOf(problem)), `seed ${seed}`).toBe(widestGap(choices));
     }
   });
 
-  it.each(seeds)("Even reaches it: block %i of 100 fleets", (block) => {
+  it.each(seeds)("Even reaches the best gap: block %i of 100 fleets", (block) => {
     for (let seed = block * 100; seed < block * 100 + 100; seed += 1) {
       const { problem } = randomCase(seed, { nodes: 8, grid: 40 });
       if (problem.jobs.length === 0) continue;
@@ -173,7 +173,7 @@ describe("against an oracle that tries everything", () => {
     }
   });
 
-  it("Early and Late exist for a gap if and only if it can be kept", () => {
+  it("Early and Late find a schedule if and only if the gap can be kept", () => {
     for (let seed = 0; seed < 1000; seed += 1) {
       const { problem, choices } = randomCase(seed, { nodes: 6, grid: 30 });
       const gap = 1 + (seed % 9);
