@@ -20,8 +20,8 @@ function read(spec: unknown) {
 
 const local = [{ timeZone: "Local", start: "22:00", end: "06:00" }];
 
-describe("a policy of the cluster that cannot be read", () => {
-  it("is told with the field and the value", () => {
+describe("an unreadable policy in the cluster", () => {
+  it("is reported with the field and the value", () => {
     expect(read({ windows: local })).toMatchObject({
       ...{ name: "odd", generation: 4, uid: "uid-4" },
       problem:
@@ -68,6 +68,6 @@ describe("a policy of the cluster that cannot be read", () => {
   });
 });
 
-it("a policy of the cluster is read although it has a field of a newer version", () => {
+it("a policy in the cluster is read even if it has a field of a newer version", () => {
   expect(read({ weight: 3, fairness: "Total" })).toMatchObject({ policy: { weight: 3 } });
 });

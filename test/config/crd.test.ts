@@ -17,8 +17,8 @@ import { readCorpus } from "../support/policy-corpus.ts";
 
 const generated = [...generateCrds(), ...generateResourceDocs(), ...generateOptionDocs()];
 
-describe("a generated file", () => {
-  it.each(generated)("%s is what the schema says today", (path, content) => {
+describe("the generated file", () => {
+  it.each(generated)("%s is up to date with the schema", (path, content) => {
     expect(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")).toBe(content);
   });
 });
@@ -51,7 +51,7 @@ describe("the schema", () => {
     expect(allFields.filter(({ field }) => field.description.length < 3)).toEqual([]);
   });
 
-  it("gives a default only where it passes itself", () => {
+  it("gives no default that it would refuse", () => {
     const wrong = allFields.filter(
       ({ field }) =>
         "default" in field &&
@@ -61,7 +61,7 @@ describe("the schema", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("checks each rule here and in the API server, or says why only here", () => {
+  it("enforces each rule locally and in the API server, or says why only locally", () => {
     const isSilent = ({ cel, localOnly, holds }: SchemaRule) =>
       cel === undefined ? localOnly === undefined : holds === undefined && !cel.includes("oldSelf");
     const silent = allRules.filter(
@@ -70,7 +70,7 @@ describe("the schema", () => {
     expect(silent).toEqual([]);
   });
 
-  it("blames only fields that exist", () => {
+  it("reports problems only at fields that exist", () => {
     const lost = allRules.filter(
       ({ field, rule }) =>
         rule.at !== undefined &&
@@ -79,7 +79,7 @@ describe("the schema", () => {
     expect(lost).toEqual([]);
   });
 
-  it("bounds every list, map and text of a policy that rules range over, so that CEL stays cheap", () => {
+  it("bounds every list and string of a policy, so that CEL stays cheap", () => {
     const unbounded = fieldsUnder("spec", policyDefinition.spec).filter(
       ({ field }) =>
         (field.type === "list" && field.maxItems === undefined) ||
@@ -92,7 +92,7 @@ describe("the schema", () => {
 describe("the CRD of Departure", () => {
   const departures = resourceDefinitions.find(({ kind }) => kind === "Departure");
 
-  it("has the columns and the short name that others script against", () => {
+  it("has the columns and the short name that scripts rely on", () => {
     const crd = crdOf(departures ?? policyDefinition) as {
       spec: {
         scope: string;
@@ -111,7 +111,7 @@ describe("the CRD of Departure", () => {
       version?.additionalPrinterColumns
         .filter(({ priority = 0 }) => priority > 0 === isWide)
         .map(({ name }) => name.toUpperCase());
-    // What it waits for: `kubectl get departures -o wide`.
+    // What the departure waits for: `kubectl get departures -o wide`.
     expect(shown(true)).toEqual(["POLICY", "REASON", "MESSAGE"]);
     expect(shown(false)).toEqual([
       "NODE",
@@ -141,7 +141,7 @@ describe("the JSON schema for editors", () => {
   const document = documentField(policyDefinition);
   const validate = ajv.compile(jsonSchemaOf(document));
 
-  it.each(readCorpus("good"))("takes $file", ({ text }) => {
+  it.each(readCorpus("good"))("accepts $file", ({ text }) => {
     const isPolicy = (value: unknown) => JSON.stringify(value).includes("DeparturePolicy");
     const written: unknown[] = parseAllDocuments(text, { merge: true }).map((one) => one.toJS());
     for (const value of written.filter((one) => isPolicy(one) && !isList(one))) {
@@ -149,7 +149,7 @@ describe("the JSON schema for editors", () => {
     }
   });
 
-  it("agrees with our own check on ten thousand policies with something changed at random", () => {
+  it("agrees with the built-in check on ten thousand randomly changed policies", () => {
     const text = readCorpus("good").find(({ file }) => file === "contract.yaml")?.text ?? "";
     const example: unknown = parse(text);
     const rng = seededRng(20261121);
@@ -163,7 +163,7 @@ describe("the JSON schema for editors", () => {
       counts[taken ? "taken" : "refused"]++;
     }
     expect(disagreements).toEqual([]);
-    // Both kinds must have been met, or the agreement says nothing.
+    // Both kinds must occur often, or the agreement proves nothing.
     expect(Math.min(counts.taken, counts.refused)).toBeGreaterThan(500);
   });
 });
@@ -184,7 +184,7 @@ const oddValues: readonly unknown[] = [
   ...["In", "2026-12-01T00:00:00Z", "x".repeat(400), [], ["Mon"], ["Mon", "Mon"], {}, { a: "b" }],
 ];
 
-/** Sets or drops one field, anywhere, to one of the odd values. */
+/** Sets any one field to one of the odd values, or removes it. */
 function changeOne(root: unknown, rng: () => number): void {
   const places: [object, string][] = [];
   const visit = (value: unknown): void => {

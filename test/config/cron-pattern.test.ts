@@ -18,7 +18,7 @@ describe("the cron grammar", () => {
     "0 0 * * 5#1",
     "0 0 * * FRI#L",
     "0   0  * * *",
-  ])("takes %s", (expression) => {
+  ])("accepts %s", (expression) => {
     expect(grammar.test(expression)).toBe(true);
   });
 
@@ -47,7 +47,7 @@ describe("the cron grammar", () => {
     expect(grammar.test(expression)).toBe(false);
   });
 
-  it("with no range that runs backwards, takes nothing that the cron library refuses", () => {
+  it("accepts nothing that the cron library rejects, apart from backward ranges", () => {
     const rng = seededRng(7);
     const pieces = "* 1 07 23 59 60 0 - - , / /5 L #2 mon JAN ?".split(" ");
     const pick = () => pieces[Math.floor(rng() * pieces.length)] ?? "";
@@ -64,8 +64,8 @@ describe("the cron grammar", () => {
   });
 });
 
-describe("a range that runs backwards", () => {
-  // All there are, in the field that they belong to: 60 minutes in two spellings, and so on.
+describe("a backward range", () => {
+  // All possible values in their field: 60 minutes in two spellings, and so on.
   const number = (value: number) => [`${value}`, ...(value < 10 ? [`0${value}`] : [])];
   const upTo = (last: number, first = 0) =>
     Array.from({ length: last - first + 1 }, (_, place) => number(first + place)).flat();
@@ -77,7 +77,7 @@ describe("a range that runs backwards", () => {
     { field: 2, values: upTo(31, 1) },
     { field: 3, values: [...upTo(12, 1), ...months] },
     { field: 4, values: ["0", "1", "2", "3", "4", "5", "6", "7", ...weekdays] },
-  ])("is what the cron library refuses of all ranges in field $field", ({ field, values }) => {
+  ])("in field $field is found where the cron library rejects it", ({ field, values }) => {
     for (const first of values) {
       for (const last of values) {
         const fields = ["*", "*", "*", "*", "*"];
@@ -90,7 +90,7 @@ describe("a range that runs backwards", () => {
   });
 
   it.each(["1,5-3 * * * *", "* * * * 5-1/2", "0 0 * dec-JAN,3 *", "* 3-4,2-1,5 * * *"])(
-    "is found in %s",
+    "is detected in %s",
     (expression) => {
       expect(backwards.test(expression)).toBe(true);
     },

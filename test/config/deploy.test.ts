@@ -35,7 +35,7 @@ function podSpec(file: string, kind: string): PodSpec {
 const controller = podSpec("base/controller.yaml", "Deployment");
 const agent = podSpec("agent/daemonset.yaml", "DaemonSet");
 
-/** A node for each label by which a policy without a selector takes nodes. */
+/** A node for each label by which a policy without a selector selects nodes. */
 const spotNodes = defaultNodeSelector.nodeSelectorTerms.flatMap(({ matchExpressions = [] }) =>
   matchExpressions.flatMap(({ key, values = [] }) => values.map((value) => ({ [key]: value }))),
 );
@@ -47,13 +47,13 @@ function mayRun(spec: PodSpec, labels: Readonly<Record<string, string>>): boolea
   );
 }
 
-describe("what deploy installs", () => {
-  it.each(spotNodes)("keeps the controller off a node that it takes away, %j", (labels) => {
+describe("the manifests in deploy", () => {
+  it.each(spotNodes)("keep the controller off a node that it may remove, %j", (labels) => {
     expect(mayRun(controller, labels)).toBe(false);
     expect(mayRun(agent, labels)).toBe(true);
   });
 
-  it("keeps one controller standing by on another machine, whoever drains", () => {
+  it("keep two controllers on different machines, and one of them up during any drain", () => {
     const [deployment, budget] = documentsOf("base/controller.yaml");
     expect(deployment.spec.replicas).toBe(2);
     const [rule] =
@@ -70,7 +70,7 @@ describe("what deploy installs", () => {
     });
   });
 
-  it("runs the controller on any other node, and no agent there", () => {
+  it("run the controller on any other node, and no agent there", () => {
     const ordinary = { "cloud.google.com/gke-provisioning": "standard" };
     for (const labels of [{}, ordinary]) {
       expect(mayRun(controller, labels)).toBe(true);
@@ -78,7 +78,7 @@ describe("what deploy installs", () => {
     }
   });
 
-  it.each(defaultPlatformNames)("gives our own audit no error to find on %s", (name) => {
+  it.each(defaultPlatformNames)("cause no audit errors on %s", (name) => {
     const sources = ["base/controller.yaml", "agent/daemonset.yaml"]
       .flatMap(documentsOf)
       .map((json) => ({ json, origin: "Recorded" }) as const);
@@ -89,7 +89,7 @@ describe("what deploy installs", () => {
   it.each([
     ["controller", controller],
     ["agent", agent],
-  ])("lets the %s gain no privilege, and names its image's version", (_, spec) => {
+  ])("give the %s no privileges, and an image with a version", (_, spec) => {
     expect(spec.securityContext).toMatchObject({
       runAsNonRoot: true,
       seccompProfile: { type: "RuntimeDefault" },

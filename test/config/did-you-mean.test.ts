@@ -13,10 +13,10 @@ it.each([
   ["pasued", "paused"],
   ["x", undefined],
   ["lifetime", undefined],
-])("for %s the nearest name is %s", (word, meant) => {
+])("for %s the suggestion is %s", (word, meant) => {
   expect(didYouMean(word, fields)).toBe(meant);
 });
 
-it("takes the first of two names that are equally near", () => {
+it("the suggestion is the first of two equally similar names", () => {
   expect(didYouMean("bat", ["cat", "hat"])).toBe("cat");
 });

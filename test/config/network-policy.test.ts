@@ -25,7 +25,7 @@ interface Policy {
   };
 }
 
-/** Somebody: a pod by its namespace, or whatever else by its address. */
+/** A peer: a pod by its namespace, or anything else by its address. */
 type Party = { readonly namespace: string } | { readonly ip: string };
 type Port = `${"TCP" | "UDP"} ${number | string}`;
 
@@ -34,8 +34,8 @@ function documentsOf(file: string): readonly Policy[] {
 }
 
 /**
- * As networking.k8s.io/v1 says it: a rule without peers is for everybody, one without ports for
- * all.
+ * As defined by networking.k8s.io/v1: a rule without peers applies to all peers. A rule without
+ * ports, which would allow all of them, counts as none here.
  */
 function allows(rules: readonly Rule[], party: Party, port: Port): boolean {
   return rules.some(({ from, to, ports }) => {
@@ -91,7 +91,7 @@ describe("the controller's network policy", () => {
     expect(allows(controller?.spec.egress ?? [], party, port)).toBe(false);
   });
 
-  it("lets pods of the cluster scrape, and nobody outside of it", () => {
+  it("lets pods in the cluster scrape metrics, and nothing outside it", () => {
     const rules = controller?.spec.ingress ?? [];
     expect(allows(rules, { namespace: "monitoring" }, "TCP metrics")).toBe(true);
     expect(allows(rules, internet, "TCP metrics")).toBe(false);
@@ -116,12 +116,12 @@ describe("the agent's network policy", () => {
   });
 });
 
-it("A placeholder talks to nobody, and nobody to it", () => {
+it("the placeholder's network policy allows no traffic", () => {
   expect(placeholder?.spec).toMatchObject({ policyTypes: ["Ingress", "Egress"] });
   expect([placeholder?.spec.ingress, placeholder?.spec.egress]).toEqual([undefined, undefined]);
 });
 
-it("Each policy selects the pods that are installed, and names a port that they have", () => {
+it("each network policy selects the installed pods, which have a metrics port", () => {
   const [deployment] = documentsOf("base/controller.yaml") as unknown as readonly Workload[];
   const [daemonSet] = documentsOf("agent/daemonset.yaml") as unknown as readonly Workload[];
   for (const [policy, workload] of [

@@ -11,8 +11,8 @@ function object(spec: unknown) {
   return { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata, spec };
 }
 
-describe("an object from the cluster", () => {
-  it("keeps its uid and generation, and has the defaults that a file has", () => {
+describe("a policy object", () => {
+  it("keeps its uid and generation, and gets the same defaults as a file", () => {
     const parsed = parsePolicyObject(object({}), inCluster);
     expect(parsed).toMatchObject({
       policy: {
@@ -25,7 +25,7 @@ describe("an object from the cluster", () => {
     });
   });
 
-  it("with a field of a newer CRD is understood without it, and says so", () => {
+  it("from the cluster with a field of a newer CRD is read without it, with a warning", () => {
     const parsed = parsePolicyObject(object({ weight: 3, drain: { speed: "fast" } }), inCluster);
     expect(parsed).toMatchObject({ policy: { weight: 3 } });
     expect("warnings" in parsed && parsed.warnings.map(({ text }) => text)).toEqual([
@@ -33,14 +33,14 @@ describe("an object from the cluster", () => {
     ]);
   });
 
-  it("is refused for the same field when it is read from a file", () => {
+  it("from a file is refused for the same field", () => {
     const parsed = parsePolicyObject(object({ drain: { speed: "fast" } }), inFile);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
       "spec.drain.speed: found an unknown field, expected timeout, onTimeout, podRules, onSingleReplica or budgetShare",
     ]);
   });
 
-  it("with an action of a newer CRD's type has it all the same, as one that nobody can carry out", () => {
+  it("from the cluster keeps an action of an unknown type, as one that cannot be run", () => {
     const actions = [
       { name: "new", at: "AtEnd", carrierPigeon: { to: "home" } },
       { name: "old", at: "AtEnd", slack: { url: "https://a.example/x" } },
@@ -55,7 +55,7 @@ describe("an object from the cluster", () => {
     ]);
   });
 
-  it("is refused for such an action when it is read from a file", () => {
+  it("from a file is refused for such an action", () => {
     const actions = [{ name: "new", at: "AtEnd", slak: { url: "https://a.example/x" } }];
     const parsed = parsePolicyObject(object({ actions }), inFile);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
@@ -63,14 +63,14 @@ describe("an object from the cluster", () => {
     ]);
   });
 
-  it("is left as it was", () => {
+  it("is not modified", () => {
     const written = object({ windows: [{ start: "09:00", end: "17:00" }], gates: null });
     const before = structuredClone(written);
     parsePolicyObject(written, inCluster);
     expect(written).toEqual(before);
   });
 
-  it("counts null as not written, and an empty place in a list as a mistake", () => {
+  it("treats null as not set, but an empty list item as a mistake", () => {
     expect(parsePolicyObject(object({ lifetime: { max: null } }), inCluster)).toMatchObject({
       policy: { lifetime: { minMs: 0, reserveMs: 1_800_000 } },
     });
@@ -91,7 +91,7 @@ describe("an object from the cluster", () => {
     expect("problems" in parsed && sentenceOf(parsed.problems[0] ?? never())).toBe(sentence);
   });
 
-  it("cannot reach the prototype of anything by its field names", () => {
+  it("cannot change a prototype through its field names", () => {
     const spec: unknown = JSON.parse('{"__proto__": {"paused": true}, "constructor": {}}');
     const parsed = parsePolicyObject(object(spec), inCluster);
     expect(parsed).toMatchObject({ policy: { paused: false } });

@@ -6,7 +6,7 @@ import { hours, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../src/errors.ts";
 import { readCorpus } from "../support/policy-corpus.ts";
 
-/** The cron library itself, so that the corpus is held against what will run. */
+/** The cron library itself, so that the corpus is checked against what runs. */
 function cronProblem(expression: string): string | undefined {
   try {
     new Cron(expression, { mode: "5-part", paused: true });
@@ -37,7 +37,7 @@ function policy(spec: string, name = "spot"): string {
 
 describe("a bad policy file", () => {
   it.each(readCorpus("bad"))(
-    "$file is refused for its one mistake",
+    "$file is refused for its only mistake",
     ({ file, text, expect: wanted }) => {
       const sources = [{ file, text }];
       expect(() => readPolicies(sources, { cronProblem })).toThrow(
@@ -48,11 +48,11 @@ describe("a bad policy file", () => {
     },
   );
 
-  it("ends the command with exit code 2", () => {
+  it("makes the command exit with code 2", () => {
     expect(refusalOf("").exitCode).toBe(2);
   });
 
-  it("gives all mistakes of all files in the order of files and lines, the first in the message", () => {
+  it("reports all mistakes in the order of files and lines, the first in the message", () => {
     const error = refusalOf(
       policy("{paused: maybe}\n---\n{"),
       policy(
@@ -69,30 +69,30 @@ describe("a bad policy file", () => {
     expect(error.message).toBe(`Cannot read the policy: ${error.details[0]} (and 4 more mistakes)`);
   });
 
-  it("says once what is wrong twice over: a duration that is none breaks no rule beside", () => {
+  it("reports a mistake once: an unreadable duration violates no rule as well", () => {
     expect(refusalOf(policy("{lifetime: {min: long, max: 1h}}")).details).toHaveLength(1);
   });
 
-  it("of another kind is told by its kind alone", () => {
+  it("of another kind is reported only for its kind", () => {
     expect(refusalOf("apiVersion: v1\nkind: Namespace\n").message).toBe(
       'Cannot read the policy: a.yaml:2: kind: found "Namespace", expected DeparturePolicy',
     );
   });
 
-  it("may not use a name that another file has", () => {
+  it("may not use a name from another file", () => {
     expect(refusalOf(policy("{}"), policy("{}")).message).toBe(
       'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, expected a name of its own (a.yaml:4 has it)',
     );
   });
 
-  it("of many megabytes is refused before it is parsed", () => {
+  it("of several megabytes is refused before it is parsed", () => {
     expect(refusalOf(`# ${"x".repeat(5 * 1024 * 1024)}`).message).toBe(
       "Cannot read the policy: a.yaml:1: found a file of 6 MiB, expected at most 4 MiB of YAML",
     );
   });
 });
 
-describe("a policy of the pages", () => {
+describe("a policy in the docs", () => {
   const pages = ["README.md", ...readdirSync("docs", { recursive: true, encoding: "utf8" })]
     .filter((path) => path.endsWith(".md"))
     .map((path) => (path === "README.md" ? path : `docs/${path}`));
@@ -102,11 +102,11 @@ describe("a policy of the pages", () => {
       .filter(({ text }) => text.includes("kind: DeparturePolicy")),
   );
 
-  it.each(shown)("is taken as it stands in $page", ({ page, text }) => {
+  it.each(shown)("is valid as it stands in $page", ({ page, text }) => {
     expect(() => readPolicies([{ file: page, text }], { cronProblem })).not.toThrow();
   });
 
-  it("is the same where a reader goes on from README to the first steps", () => {
+  it("is the same in README and in the first steps", () => {
     const [readme, steps] = ["README.md", "docs/getting-started.md"].map(
       (page) => shown.find((one) => one.page === page)?.text,
     );
@@ -116,7 +116,7 @@ describe("a policy of the pages", () => {
 });
 
 describe("a good policy file", () => {
-  it.each(readCorpus("good"))("$file is taken", ({ file, text }) => {
+  it.each(readCorpus("good"))("$file is accepted", ({ file, text }) => {
     expect(() => readPolicies([{ file, text }], { cronProblem })).not.toThrow();
   });
 
@@ -126,7 +126,7 @@ describe("a good policy file", () => {
     expect(policies.map(({ name }) => name)).toEqual(["web", "batch", "data"]);
   });
 
-  it("with nothing in its spec has every default", () => {
+  it("with an empty spec has every default", () => {
     expect(read(policy("{}")).policies).toEqual([
       {
         name: "spot",
@@ -158,7 +158,7 @@ describe("a good policy file", () => {
     ]);
   });
 
-  it("with every field becomes the policy that core reads", () => {
+  it("with every field becomes the policy that the core reads", () => {
     const contract = readCorpus("good").find(({ file }) => file === "contract.yaml");
     expect(read(contract?.text ?? "").policies[0]).toEqual({
       name: "spot",
@@ -272,11 +272,11 @@ describe("a good policy file", () => {
     ["{nodes: 2}", { kind: "Nodes", scope: "Policy", nodes: { count: 2 } }],
     ["{nodes: 100%, scope: Zone}", { kind: "Nodes", scope: "Zone", nodes: { percent: 100 } }],
     ["{perHour: 1}", { kind: "PerHour", perHour: 1 }],
-  ])("has the budget %s in one of its two forms", (written, budget) => {
+  ])("reads the budget %s as one of the two kinds", (written, budget) => {
     expect(read(policy(`{budgets: [${written}]}`)).policies[0]?.budgets).toEqual([budget]);
   });
 
-  it("has the rules for pods with their spans", () => {
+  it("has pod rules with their timeouts", () => {
     const rule = "{selector: {}, namespaces: [ml], action: WaitCompleted, timeout: 1.5h}";
     expect(read(policy(`{drain: {podRules: [${rule}]}}`)).policies[0]?.drain.podRules).toEqual([
       { selector: {}, namespaces: ["ml"], action: "WaitCompleted", timeoutMs: millis(5_400_000) },
@@ -308,7 +308,7 @@ describe("a warning", () => {
       "\nspec:\n  actions: [{name: mute, at: AtNotice, alertmanagerSilence: {url: 'http://am', matchers: ['job=web']}}]",
       "spec.actions[0].alertmanagerSilence.matchers names no machine",
     ],
-  ])("says the line of %s", (_, rest, beginning) => {
+  ])("has the line of %s", (_, rest, beginning) => {
     const text = `apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata:\n  name: spot${rest}\n`;
     const line = rest.includes("namespace") ? 5 : 6;
     expect(read(text).warnings).toEqual([
@@ -318,7 +318,7 @@ describe("a warning", () => {
     ]);
   });
 
-  it("is not given for what is meant", () => {
+  it("is not given for an ordinary policy", () => {
     const silence = `{url: 'http://am', matchers: [job=web, 'instance=~"{{ node }}:.*"']}`;
     const { warnings } = read(
       policy(

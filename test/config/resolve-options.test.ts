@@ -13,26 +13,26 @@ function file(text: string) {
 }
 
 describe("the list of options", () => {
-  it.each(commands)("names no flag of %s twice", (command) => {
+  it.each(commands)("has no flag of %s twice", (command) => {
     const names = optionsFor(command).map(({ name }) => name);
     const letters = optionsFor(command).flatMap(({ short }) => short ?? []);
     expect(new Set(names).size).toBe(names.length);
     expect(new Set(letters).size).toBe(letters.length);
   });
 
-  it.each(commands)("has defaults for %s that it would take from a user", (command) => {
+  it.each(commands)("has valid defaults for %s", (command) => {
     const env = command === "agent" ? { LASTCALL_NODE_NAME: "n1" } : {};
     expect(() => resolveOptions(command, { flags: {}, env })).not.toThrow();
   });
 
   // A Service named lastcall, or lastcall-something, puts such variables into every pod beside it.
-  it("keeps clear of the variables that Kubernetes makes of Services", () => {
+  it("avoids the variables that Kubernetes creates for Services", () => {
     const taken = /(^|_)(PORT|SERVICE_HOST|SERVICE_PORT|PORT_\d+_TCP(_\w+)?)$/;
     const clashes = options.map(({ name }) => variableOf(name)).filter((name) => taken.test(name));
     expect(clashes).toEqual([]);
   });
 
-  it("calls no option by the name of a command, which is a section of the config file", () => {
+  it("has no option named like a command, which is a section of the config file", () => {
     expect(options.filter(({ name }) => commands.includes(name as never))).toEqual([]);
   });
 
@@ -46,7 +46,7 @@ describe("the list of options", () => {
     }
   });
 
-  it("has the flags of run and agent that others script against", () => {
+  it("has the flags of run and agent that scripts rely on", () => {
     const { healthAddress, metricsAddress, leaderElect, dryRun } = resolveOptions("run", nothing);
     expect({ healthAddress, metricsAddress, leaderElect, dryRun }).toEqual({
       healthAddress: ":8080",
@@ -61,7 +61,7 @@ describe("the list of options", () => {
   it.each([
     ["leader-elect", "leaderElect", "LASTCALL_LEADER_ELECT"],
     ["from", "from", "LASTCALL_FROM"],
-  ])("knows %s as %s and %s", (name, field, variable) => {
+  ])("maps %s to %s and %s", (name, field, variable) => {
     expect([fieldNameOf(name), variableOf(name)]).toEqual([field, variable]);
   });
 });
@@ -91,7 +91,7 @@ describe("the value of an option", () => {
     expect(resolveOptions("demo", sources).nodes).toBe(nodes);
   });
 
-  it("is typed by its kind", () => {
+  it("has the type of its option", () => {
     const drainPlan = resolveOptions("drain-plan", {
       flags: { notice: "2m", filename: ["a.yaml", "b.yaml"] },
       env: { LASTCALL_AT: "2026-11-20T00:00:00Z", LASTCALL_FROM: "nodes.json, pods.json" },
@@ -109,19 +109,19 @@ describe("the value of an option", () => {
     ["1", true],
     ["false", false],
     ["0", false],
-  ])("of a switch may be spelled %s", (text, value) => {
+  ])("of a switch may be written as %s", (text, value) => {
     const env = { LASTCALL_LEADER_ELECT: text };
     expect(resolveOptions("run", { flags: {}, env }).leaderElect).toBe(value);
   });
 
-  it("from the file may be a list or a truth value", () => {
+  it("in the file may be a list or a boolean", () => {
     const text = "platform: [gke, aks]\nquiet: true\n";
     const { platform, quiet } = resolveOptions("audit", { ...nothing, file: file(text) });
     expect({ platform, quiet }).toEqual({ platform: ["gke", "aks"], quiet: true });
   });
 });
 
-describe("a wrong value of an option is refused with one sentence", () => {
+describe("a wrong option value is refused with one sentence", () => {
   const run = (flags: Record<string, string>) => resolveOptions("run", { flags, env: {} });
   const demo = (flags: Record<string, string>) => resolveOptions("demo", { flags, env: {} });
   it.each([
@@ -185,7 +185,7 @@ describe("a wrong value of an option is refused with one sentence", () => {
     expect(resolve).toThrow(new LastcallError("USAGE", `Cannot read ${sentence}`));
   });
 
-  it("when it is missing and cannot be", () => {
+  it("if it is required but missing", () => {
     expect(() => resolveOptions("agent", nothing)).toThrow(
       new LastcallError(
         "USAGE",
@@ -217,12 +217,12 @@ describe("a wrong value of an option is refused with one sentence", () => {
     expect(resolve).toThrow(new LastcallError("CONFIG_INVALID", `Cannot read ${sentence}`));
   });
 
-  it("but an empty config file is no mistake", () => {
+  it("but an empty config file is valid", () => {
     expect(resolveOptions("demo", { ...nothing, file: file("# nothing\n") }).nodes).toBe(18);
   });
 });
 
-describe("a flag that would do nothing is refused", () => {
+describe("a flag without an effect is refused", () => {
   it.each([
     [
       "demo",
@@ -288,7 +288,7 @@ describe("a flag that would do nothing is refused", () => {
     expect(resolveOptions("demo", sources).hours).toBe(3);
   });
 
-  it("but not a switch that is turned off", () => {
+  it("but not a switch that is off", () => {
     const flags = { kubeletInsecureTls: false };
     expect(resolveOptions("audit", { flags, env: {} }).kubeletInsecureTls).toBe(false);
   });
@@ -298,13 +298,13 @@ describe("standard input", () => {
   it.each([
     [{ filename: ["-"], from: ["-"] }, "--filename - and --from - both name it, expected one"],
     [{ filename: ["-", "-"] }, "--filename - and --filename - both name it, expected one"],
-  ])("is refused a second time: %j", (flags, sentence) => {
+  ])("is refused if it is named twice: %j", (flags, sentence) => {
     expect(() => resolveOptions("plan", { flags, env: {} })).toThrow(
       new LastcallError("USAGE", `Cannot read standard input twice: ${sentence}`),
     );
   });
 
-  it("is read once beside files", () => {
+  it("is read once along with files", () => {
     const flags = { filename: ["policy.yaml"], from: ["-", "more.json"] };
     expect(resolveOptions("plan", { flags, env: {} }).from).toEqual(["-", "more.json"]);
   });
@@ -327,18 +327,18 @@ describe("a switch on the command line", () => {
       ["--", "--dry-run=false"],
       ["--", "--dry-run=false"],
     ],
-    // As kubectl takes them.
+    // The same forms that kubectl accepts.
     [
       ["-n=lastcall", "-f=a=b"],
       ["-nlastcall", "-fa=b"],
     ],
     [["-f="], ["-f="]],
     [["-z=1"], ["-z=1"]],
-  ])("%j is spelled %j", (args, spelled) => {
+  ])("%j becomes %j", (args, spelled) => {
     expect(spellSwitches("run", args)).toEqual(spelled);
   });
 
-  it.each(["maybe", ""])("refuses %j of a switch", (value) => {
+  it.each(["maybe", ""])("refuses the value %j", (value) => {
     expect(() => spellSwitches("run", [`--dry-run=${value}`])).toThrow(
       `Cannot read --dry-run: found "${value}", expected true or false`,
     );
