@@ -23,7 +23,7 @@ function objects(changes: Partial<Parameters<typeof admissionManifests>[0]> = {}
 }
 
 describe("the admission policy", () => {
-  it("is a budget, and a policy with its binding for each shape of object", () => {
+  it("consists of a budget, and a policy with its binding for each shape of object", () => {
     const kinds = objects().map((object) => object.kind);
 
     expect(kinds[0]).toBe("ConfigMap");
@@ -31,7 +31,7 @@ describe("the admission policy", () => {
     expect(kinds.filter((kind) => kind === "ValidatingAdmissionPolicyBinding")).toHaveLength(3);
   });
 
-  it("carries the budget as parameters, so that it can be changed without the policy", () => {
+  it("takes the budget as parameters, so that it can change without the policy", () => {
     expect(objects()[0]).toMatchObject({
       metadata: { name: "lastcall-grace-budget", namespace: "lastcall" },
       data: { regularSeconds: "15", criticalSeconds: "5" },
@@ -43,7 +43,7 @@ describe("the admission policy", () => {
     }
   });
 
-  it.each(["Warn", "Deny", "Audit"] as const)("does %s, and nothing else", (action) => {
+  it.each(["Warn", "Deny", "Audit"] as const)("only has the validation action %s", (action) => {
     const bindings = objects({ action }).filter((one) => one.kind.endsWith("Binding"));
 
     for (const binding of bindings) {
@@ -51,7 +51,7 @@ describe("the admission policy", () => {
     }
   });
 
-  it("covers every kind that makes pods", () => {
+  it("covers every kind that creates pods", () => {
     const text = admissionManifests(options);
     for (const kind of "deployments statefulsets daemonsets replicasets replicationcontrollers jobs cronjobs pods".split(
       " ",
@@ -69,7 +69,7 @@ describe("the admission policy", () => {
     expect(admissionBudget(platform(name))).toEqual(budget);
   });
 
-  it("takes of many groups those of a regular and of a critical pod", () => {
+  it("takes the seconds of a regular and of a critical pod from groups by priority", () => {
     const groups = [
       { priority: 100_000, seconds: 10 },
       { priority: 0, seconds: 120 },
@@ -81,7 +81,7 @@ describe("the admission policy", () => {
     expect(admissionBudget(many)).toEqual({ regularSeconds: 120, criticalSeconds: 20 });
   });
 
-  it.each([-1, 1.5, Number.NaN])("a budget of %d s is refused", (regularSeconds) => {
+  it.each([-1, 1.5, Number.NaN])("refuses a budget of %d s", (regularSeconds) => {
     expect(() => admissionManifests({ ...options, regularSeconds })).toThrow(
       "expected whole seconds from 0 on",
     );

@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { generateAuditDocs } from "../../tools/docs/audit-docs.ts";
 
-it("the pages of docs/audit are those that the rules generate", () => {
+it("the pages in docs/audit are up to date with the rules", () => {
   for (const [path, text] of generateAuditDocs()) expect(readFileSync(path, "utf8")).toBe(text);
 });
 
-it("there is a page for every rule, and none for a rule that is gone", () => {
+it("there is exactly one page per rule", () => {
   const pages = readdirSync("docs/audit").filter(
     (name) => !["README.md", "wild.md"].includes(name),
   );

@@ -15,8 +15,8 @@ const selector: fc.Arbitrary<LabelSelector | undefined> = fc.option(
   { nil: undefined },
 ) as fc.Arbitrary<LabelSelector | undefined>;
 
-describe("an index of labels", () => {
-  it("finds what trying everything finds, in the same order", () => {
+describe("a label index", () => {
+  it("finds the same objects as a full scan, in the same order", () => {
     fc.assert(
       fc.property(fc.array(labels, { maxLength: 8 }), selector, (all, asked) => {
         const items = all.map((own, at) => ({ at, own }));
@@ -29,7 +29,7 @@ describe("an index of labels", () => {
     );
   });
 
-  it("finds the selectors that trying everything finds, in the same order", () => {
+  it("finds the same selectors as a full scan, in the same order", () => {
     fc.assert(
       fc.property(fc.array(selector, { maxLength: 8 }), labels, (all, asked) => {
         const items = all.map((own, at) => ({ at, own }));

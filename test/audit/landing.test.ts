@@ -8,7 +8,7 @@ const affinity = (...terms: string[]) =>
 const selector = (key: string, value: string) => `nodeSelector: {${key}: "${value}"}`;
 const karpenter = "karpenter.sh/capacity-type";
 
-describe("whether a workload can land on Spot nodes, by its own word", () => {
+describe("whether a workload may run on Spot nodes, according to its own spec", () => {
   it.each([
     { why: "nothing is asked of the node", pod: "restartPolicy: Always", spot: "May" },
     { why: "something else is asked", pod: selector("disktype", "ssd"), spot: "May" },
@@ -114,20 +114,20 @@ describe("whether a workload can land on Spot nodes, by its own word", () => {
       pod: affinity("{key: cloud.google.com/gke-spot, operator: DoesNotExist}"),
       reaches: ["gke", "eks-al2023", "eks", "aks"],
     },
-  ])("where no platform is named, {$pod} is judged against $reaches", async ({ pod, reaches }) => {
+  ])("without a platform, {$pod} is judged against $reaches", async ({ pod, reaches }) => {
     const { workloads } = await auditYaml(deployment({ pod }));
 
     expect(Object.keys(workloads[0]?.granted ?? {})).toEqual(reaches);
   });
 
-  it("a platform that is named counts for every workload", async () => {
+  it("a named platform applies to every workload", async () => {
     const pod = selector("cloud.google.com/gke-spot", "true");
     const { workloads } = await auditYaml(deployment({ pod }), { platforms: ["eks", "gke"] });
 
     expect(workloads).toMatchObject([{ granted: { eks: 0, gke: 15 } }]);
   });
 
-  it("what is kept off Spot nodes has its numbers, and no findings", async () => {
+  it("a workload kept off Spot nodes has its numbers, but no findings", async () => {
     const pod = `${selector(karpenter, "on-demand")}, terminationGracePeriodSeconds: 60`;
     const report = await auditYaml(deployment({ pod, spec: "replicas: 1" }), {
       platforms: ["gke"],
@@ -174,14 +174,14 @@ describe("with nodes in the input", () => {
       platform: "aks",
     },
     { why: "a machine of one's own", yaml: node("n", {}), platform: "unknown" },
-  ])("the platform is told by provider, version and image: $why", async ({ yaml, platform }) => {
+  ])("the platform follows from provider, version and image: $why", async ({ yaml, platform }) => {
     const report = await auditYaml(yaml + deployment({}).replace(/^/, "---\n"));
 
     expect(report.platforms.map((one) => one.name)).toEqual([platform]);
     expect(report.platforms[0]?.source).toBe(platform === "unknown" ? "Unknown" : "Default");
   });
 
-  it("a workload is judged against the budgets of the nodes that it can land on", async () => {
+  it("a workload is judged against the budgets of the nodes that it may run on", async () => {
     const fleet =
       gkeSpot("old", "v1.22.1-gke.1", "pool: old") + gkeSpot("new", "v1.33.1-gke.1", "pool: new");
     const yaml = `${fleet}---\n${deployment({ name: "both" })}---\n${deployment({ name: "picky", pod: selector("pool", "old") })}`;
@@ -213,7 +213,7 @@ describe("with nodes in the input", () => {
     expect(workloads).toMatchObject([{ spot }]);
   });
 
-  it("a pod that its DaemonSet's controller has tied to a node may be on any", async () => {
+  it("a pod that its DaemonSet's controller has bound to a node may be on any node", async () => {
     const tie =
       "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}";
     const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: DaemonSet, name: d, controller: true}]}, spec: {${tie}, containers: []}}\n`;
@@ -222,7 +222,7 @@ describe("with nodes in the input", () => {
     expect(workloads).toMatchObject([{ kind: "DaemonSet", spot: "May", granted: { gke: 15 } }]);
   });
 
-  it("of GKE Autopilot it is said that the default was taken", async () => {
+  it("a note says that GKE's default was assumed for GKE Autopilot", async () => {
     const { platforms, notes } = await auditYaml(gkeSpot("gk3-a-pool-1", "v1.33.1-gke.1"));
 
     expect(platforms).toMatchObject([{ name: "gke", source: "Default" }]);
@@ -231,7 +231,7 @@ describe("with nodes in the input", () => {
     ]);
   });
 
-  it("on a budget that nobody knows, a cut is information only", async () => {
+  it("a cut against an unknown budget is only information", async () => {
     const pod = "terminationGracePeriodSeconds: 60";
     const { findings } = await auditYaml(`${node("n", {})}---\n${deployment({ pod })}`);
 

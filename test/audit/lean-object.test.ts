@@ -6,18 +6,18 @@ import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 import { fieldsOf } from "../../src/core/json/json-field.ts";
 import { platform } from "./support/audit-yaml.ts";
 
-/** What an API server adds to the first container of every example. */
+/** Fields that the API server adds to a container, or that the audit does not read. */
 const noise = {
   env: [{ name: "TOKEN", value: "x" }],
   resources: { requests: { cpu: "1" } },
   livenessProbe: { httpGet: { path: "/", port: 80 } },
 };
 
-describe.each(ruleList)("a lean object and the rule $id", ({ bad, good, id }) => {
+describe.each(ruleList)("a lean object under the rule $id", ({ bad, good, id }) => {
   it.each([
     ["bad", bad],
     ["good", good],
-  ])("the audit says of its %s example what it says of the whole", (_, { yaml, platforms }) => {
+  ])("gets the same result as the whole object in the %s example", (_, { yaml, platforms }) => {
     const { documents } = parseManifests({ file: "-", text: yaml });
     const objects = documents.map(({ value }) => fieldsOf(value));
     const report = (read: (object: ReturnType<typeof fieldsOf>) => unknown) =>
@@ -54,7 +54,7 @@ it("a lean object has no managedFields, no status and no environment", () => {
 it.each([
   ['{"spec":{"terminationGracePeriodSeconds":30}}', "Set"],
   ["{}", "Default"],
-])("a grace of 30 s that was applied as %s is %s, lean or not", (applied, graceSource) => {
+])("a grace of 30 s that was applied as %s is %s in a lean object", (applied, graceSource) => {
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": applied };
   const pod = {
     apiVersion: "v1",

@@ -9,7 +9,7 @@ import { isLastcallError } from "../../src/errors.ts";
 import { platform } from "./support/audit-yaml.ts";
 
 /**
- * Every field that the audit reads somewhere, so that anything can stand where it is not meant to.
+ * Every field that the audit reads somewhere, so that any value can appear in an unexpected place.
  */
 const fields =
   `metadata spec status template jobTemplate containers initContainers volumes name namespace
@@ -77,7 +77,7 @@ const object = fc
     ...{ apiVersion, kind, metadata, spec, status },
     value: spec,
   }));
-/** A workload of the right outline, so that the odd value is met further inside. */
+/** A workload with the right outline, so that the odd value is found further inside. */
 const workload = fc
   .tuple(fc.constantFrom(...kinds.slice(4, 8)), value, value)
   .map(([[apiVersion, kind], metadata, pod]) => ({
@@ -101,9 +101,9 @@ function judge(objects: readonly { kind: string | undefined }[], named: readonly
   }
 }
 
-describe("whatever an object holds", () => {
+describe("the audit of arbitrary objects", () => {
   it.each([[["gke", "aks"]], [[]]])(
-    "it is judged against %j and printed in every form, or refused in a sentence",
+    "judges them against %j and prints every format, or refuses them in a sentence",
     (named) => {
       const input = fc.array(fc.oneof(object, workload), { maxLength: 5 });
       fc.assert(
@@ -117,7 +117,7 @@ describe("whatever an object holds", () => {
     },
   );
 
-  it("a lean object is judged as the whole is", () => {
+  it("judges a lean object like the whole one", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(object, workload), { maxLength: 5 }), (objects) => {
         const lean = objects.map((one) => ({ ...leanObject({ ...one }), kind: one.kind }));

@@ -12,8 +12,8 @@ const annotated = web.replace(
   'metadata: {name: web, annotations: {lastcall.dev/audit-ignore: "single-replica: it is a batch reader"}}',
 );
 
-describe("the table", () => {
-  it("shows what each workload asks for and gets, the worst first", async () => {
+describe("the audit table", () => {
+  it("shows the grace that each workload wants and gets, worst first", async () => {
     const yaml = `${deployment({ name: "idle" })}---\n${web}`;
     const report = await auditYaml(yaml, { platforms: ["gke", "eks-al2023", "aks"] });
 
@@ -33,14 +33,14 @@ describe("the table", () => {
     );
   });
 
-  it("has no escape codes without colour, and some with it", async () => {
+  it("has escape codes only with color", async () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
 
     expect(auditTable(report, { colour: "Off" })).not.toContain("\u001b");
     expect(auditTable(report, { colour: "On" })).toContain("\u001b[31m15s cut");
   });
 
-  it("fits one screen where it has to, and says what it left out", async () => {
+  it("fits one screen if required, and says what it left out", async () => {
     const many = Array.from({ length: 200 }, (_, at) => deployment({ name: `web-${at}` }));
     const report = await auditYaml(many.join("---\n"), { platforms: ["gke"] });
     const lines = auditTable(report, { colour: "Off", rows: 18 }).split("\n");
@@ -49,7 +49,7 @@ describe("the table", () => {
     expect(lines).toContain("… and 182 more workloads (-o json has all)");
   });
 
-  it("names what was not judged by its kinds, and static pods apart", async () => {
+  it("lists the kinds that were not judged, and static pods separately", async () => {
     const made = (apiVersion: string, kind: string) =>
       `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: m}}\n---\n`;
     const fixed =
@@ -70,12 +70,12 @@ describe("the table", () => {
     ]);
   });
 
-  it("says so when there is nothing", async () => {
+  it("says so if there are no workloads", async () => {
     expect(auditTable(await auditYaml(""), { colour: "Off" })).toMatch(/^No workloads\.\n/);
   });
 });
 
-describe("what a stranger wrote into a manifest", () => {
+describe("hostile text in a manifest", () => {
   const hostile = JSON.stringify("x\n::error::pwned\u001b[2J\u009b31m\r\u2028");
   const yaml = `apiVersion: apps/v1
 kind: Deployment
@@ -97,7 +97,7 @@ spec:
 {apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: ${hostile}, name: ${hostile}, controller: true}]}, spec: {}}
 `;
 
-  it("neither draws on a terminal nor begins a line of its own", async () => {
+  it("neither controls a terminal nor starts a line of its own", async () => {
     const report = await auditYaml(yaml, { platforms: ["gke"] });
     const printed = [
       auditTable(report, { colour: "Off" }),
@@ -120,7 +120,7 @@ spec:
 });
 
 describe("GitHub annotations", () => {
-  it("are one workflow command a finding, with file and line", async () => {
+  it("have one workflow command per finding, with file and line", async () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
 
     expect(githubAnnotations(report).split("\n")[0]).toBe(
@@ -128,7 +128,7 @@ describe("GitHub annotations", () => {
     );
   });
 
-  it("escape what would end a property or the command", async () => {
+  it("escape characters that would end a property or the command", async () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
     const [finding] = report.findings;
     if (finding === undefined) throw new Error("no finding");
@@ -143,7 +143,7 @@ describe("GitHub annotations", () => {
     { file: "web.yaml", place: "file=web.yaml,line=1," },
     { file: "-", place: "line=1," },
     { file: null, place: "" },
-  ])("of $file name the place that there is", async ({ file, place }) => {
+  ])("for $file name the known place", async ({ file, place }) => {
     const report = await auditYaml(web, { platforms: ["aks"] });
     const findings = report.findings.map((one) => ({ ...one, file }));
     const line = githubAnnotations({ ...report, findings })
@@ -156,7 +156,7 @@ describe("GitHub annotations", () => {
   });
 });
 
-/** The OASIS schema is of draft 04, of which it uses nothing that is not in draft 07 but its id. */
+/** The OASIS schema is draft 04, but uses nothing that differs in draft 07 except `id`. */
 function sarifValidator() {
   const file = new URL("../data/sarif/sarif-schema-2.1.0.json", import.meta.url);
   const { $schema: _, id: _id, ...schema } = JSON.parse(readFileSync(file, "utf8"));
@@ -171,7 +171,7 @@ function faultsOf(log: unknown): unknown {
 }
 
 describe("the SARIF log", () => {
-  it("is accepted by the schema, whatever it holds", async () => {
+  it("is valid against the schema", async () => {
     const saved = await auditYaml(web, { platforms: ["gke"] });
     const baseline = readBaseline(saved, () => "saved.json");
     for (const yaml of ["", web, annotated, `${web}---\n${deployment({})}`]) {
@@ -185,7 +185,7 @@ describe("the SARIF log", () => {
     { field: "level", value: "fatal" },
     { field: "ruleIndex", value: -2 },
     { field: "colour", value: "red" },
-  ])("with the $field $value would not be", async ({ field, value }) => {
+  ])("with the $field $value would be invalid", async ({ field, value }) => {
     const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), "1.2.3") as {
       runs: [{ results: Record<string, unknown>[] }];
     };
@@ -194,7 +194,7 @@ describe("the SARIF log", () => {
     expect(faultsOf(log)).not.toBe(null);
   });
 
-  it("points at file and line, and names its rule", async () => {
+  it("refers to file and line, and names its rule", async () => {
     const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), "1.2.3");
 
     expect(log).toMatchObject({
@@ -226,9 +226,9 @@ describe("the SARIF log", () => {
   it.each([
     { file: "a b/web.yaml", uri: "a%20b/web.yaml" },
     { file: "./web.yaml", uri: "web.yaml" },
-    // Without a place code scanning takes none of the log, so standard input gets a name.
+    // Code scanning rejects the whole log without a location, so standard input gets a name.
     { file: "-", uri: "stdin" },
-  ])("points for $file at $uri", async ({ file, uri }) => {
+  ])("refers to $file as $uri", async ({ file, uri }) => {
     const report = await auditYaml(web, { platforms: ["gke"] });
     const findings = report.findings.map((one) => ({ ...one, file, line: 7 }));
     const log = sarifLog({ ...report, findings }, "1.2.3");
@@ -250,7 +250,7 @@ describe("the SARIF log", () => {
     });
   });
 
-  it("names the object alone where a live cluster was read", async () => {
+  it("names only the object if a live cluster was read", async () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
     const findings = report.findings.map((one) => ({ ...one, file: null, line: null }));
 
@@ -271,7 +271,7 @@ describe("the SARIF log", () => {
     });
   });
 
-  it("points of what holds for a whole platform at the first workload that it concerns", async () => {
+  it("refers to the first affected workload for a finding about a platform", async () => {
     const stable = deployment({
       name: "a",
       pod: "nodeSelector: {karpenter.sh/capacity-type: on-demand}",
@@ -300,7 +300,7 @@ describe("the SARIF log", () => {
     });
   });
 
-  it("shows what an annotation sets aside as suppressed in the source, with its reason", async () => {
+  it("shows a finding that an annotation ignores as suppressed, with the reason", async () => {
     const log = sarifLog(await auditYaml(annotated, { platforms: ["gke"] }), "1.2.3");
 
     expect(log).toMatchObject({
@@ -340,7 +340,7 @@ describe("the ignore annotation", () => {
     expect(findings.map((one) => one.rule)).toEqual(left);
   });
 
-  it("counts on the pod template too", async () => {
+  it("also works on the pod template", async () => {
     const yaml = web.replace(
       "template: {metadata: {",
       'template: {metadata: {annotations: {lastcall.dev/audit-ignore: "grace-cut: fine"}, ',
@@ -353,13 +353,13 @@ describe("the ignore annotation", () => {
   it.each([
     { text: "single-replica", says: "ignores single-replica without a reason" },
     { text: "no-such-rule: why not", says: 'names the unknown rule "no-such-rule"' },
-  ])("that ignores nothing is said: $text", async ({ text, says }) => {
+  ])("is reported in a note if it ignores nothing: $text", async ({ text, says }) => {
     const { notes } = await auditYaml(ignoring(text), { platforms: ["gke"] });
 
     expect(notes.join("\n")).toContain(`web.yaml:1 (Deployment default/web) ${says}`);
   });
 
-  it("that ignores nothing is said of what is no workload, too", async () => {
+  it("is reported in a note on other objects than workloads, too", async () => {
     const service =
       '{apiVersion: v1, kind: Service, metadata: {name: s, annotations: {lastcall.dev/audit-ignore: "lb-delay: fine"}}}\n';
     const { notes } = await auditYaml(service, { platforms: ["gke"] });

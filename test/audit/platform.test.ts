@@ -23,7 +23,7 @@ describe("a platform by name", () => {
     expect(platform(name).groups).toEqual([]);
   });
 
-  it("says that a known one is what the platform ships, and a typed one what somebody wrote", () => {
+  it("has the source Default if it is known, and File if it was typed", () => {
     for (const name of Object.keys(knownPlatforms)) expect(platform(name).source).toBe("Default");
     expect(platform("kubelet:30s/15s").source).toBe("File");
   });
@@ -44,7 +44,7 @@ describe("a platform by name", () => {
   });
 
   it.each(["conf/kubelet.yaml", "./1.yaml", "/etc/kubelet/2.yaml", "-"])(
-    "takes anything else behind kubelet: for a file: %s",
+    "takes any other text after kubelet: as a file: %s",
     (path) => {
       const name = `kubelet:${path}`;
 
@@ -104,7 +104,7 @@ describe("a KubeletConfiguration", () => {
     expect(groups.map((group) => group.seconds)).toEqual(seconds);
   });
 
-  it("by priority is taken as it is, low priority first", () => {
+  it("by priority is kept as it is, lowest priority first", () => {
     const shutdownGracePeriodByPodPriority = [
       { priority: 100_000, shutdownGracePeriodSeconds: 10 },
       { priority: 0, shutdownGracePeriodSeconds: 180 },
@@ -117,7 +117,7 @@ describe("a KubeletConfiguration", () => {
     ]);
   });
 
-  it("is also what a kubelet's configz answers, which names no kind", () => {
+  it("may also be the response of a kubelet's configz, which has no kind", () => {
     const configz = {
       kubeletconfig: { shutdownGracePeriod: "30s", shutdownGracePeriodCriticalPods: "15s" },
     };

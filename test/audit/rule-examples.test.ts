@@ -6,18 +6,18 @@ import { ruleList } from "../../src/audit/rule-list.ts";
 import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 
 describe.each(ruleList)("the rule $id", (rule) => {
-  it("flags its bad example, at the severity that it announces", () => {
+  it("flags its bad example with the declared severity", () => {
     const found = findingsOf(rule.bad).filter((finding) => finding.rule === rule.id);
 
     expect(found).not.toEqual([]);
     expect(found[0]?.severity).toBe(rule.severity);
   });
 
-  it("lets its good example pass", () => {
+  it("does not flag its good example", () => {
     expect(findingsOf(rule.good).filter((finding) => finding.rule === rule.id)).toEqual([]);
   });
 
-  it("says why, what to do, and when not to use it, in whole sentences", () => {
+  it("explains why, what to do, and when not to use it, in whole sentences", () => {
     for (const text of [rule.why, rule.fix, rule.whenNotToUse])
       expect(text).toMatch(/^[A-Z].+\.$/s);
     expect(rule.title).toMatch(/^[a-z].*[^.]$/);
@@ -25,7 +25,7 @@ describe.each(ruleList)("the rule $id", (rule) => {
   });
 });
 
-it("no two rules have one id", () => {
+it("no two rules have the same id", () => {
   expect(new Set(ruleList.map((rule) => rule.id)).size).toBe(ruleList.length);
 });
 

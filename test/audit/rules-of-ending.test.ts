@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sleepSecondsOf } from "../../src/audit/objects/pod-template.ts";
 import { remarks, withContainer } from "./support/rule-remarks.ts";
 
-describe("how long a preStop hook takes", () => {
+describe("the duration of a preStop hook", () => {
   it.each([
     { command: ["sleep", "15"], seconds: 15 },
     { command: ["/bin/sleep", "7.5"], seconds: 7.5 },
@@ -52,7 +52,7 @@ describe("a preStop hook", () => {
     expect(found.map((one) => one.replace(/ .*(leaves \d+ s).*/, " … $1"))).toEqual(says);
   });
 
-  it("without an end takes all of any grace", async () => {
+  it("without an end uses up any grace", async () => {
     const yaml = withContainer("lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}");
 
     expect(await remarks("prestop-over-grace", yaml)).toEqual([
@@ -60,7 +60,7 @@ describe("a preStop hook", () => {
     ]);
   });
 
-  it("of a sidecar counts, of a container that runs before does not", async () => {
+  it("counts in a sidecar, but not in an ordinary init container", async () => {
     const init = (policy: string) =>
       withContainer("ports: []", `initContainers: [{name: i, ${policy} ${hook(40)}}],`);
 
@@ -69,7 +69,7 @@ describe("a preStop hook", () => {
   });
 });
 
-describe("a shell before the process", () => {
+describe("a shell as the main process", () => {
   it.each([
     { command: '[sh, -c, "a && b"]', says: "warning" },
     { command: '[/bin/bash, -ec, "a\\nb"]', says: "info" },
@@ -118,7 +118,7 @@ describe("a shell before the process", () => {
     expect(await remarks("exec-sigterm-lost", preStop(action))).toHaveLength(says);
   });
 
-  it("of a pod that runs to its end is nobody's loss", async () => {
+  it("is not flagged in a pod that runs to completion", async () => {
     const pod =
       '{apiVersion: v1, kind: Pod, metadata: {name: t}, spec: {restartPolicy: Never, containers: [{name: m, command: [sh, -c, "a; b"]}]}}\n';
 
@@ -126,7 +126,7 @@ describe("a shell before the process", () => {
   });
 });
 
-describe("a readiness probe", () => {
+describe("a missing readiness probe", () => {
   const service = (ports: string) =>
     `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: web}, ports: [${ports}]}}\n---\n`;
 
@@ -149,14 +149,14 @@ describe("a readiness probe", () => {
     { service: "", container: "ports: [{containerPort: 1, name: http-healthz}]", missing: 0 },
     { service: "", container: "ports: [{containerPort: 1, name: http}]", missing: 1 },
     { service: "", container: "args: []", missing: 0 },
-    // Of these pods the input has a Service, and nobody's requests come by it.
+    // These pods have a Service in the input, but it gets no user requests.
     {
       service: service("{port: 8000, name: metrics-port}"),
       container: "ports: [{containerPort: 9443, name: https}]",
       missing: 0,
     },
   ])(
-    "behind $service with $container is missed: $missing",
+    "behind $service with $container is flagged: $missing",
     async ({ service, container, missing }) => {
       expect(await remarks("readiness-missing", service + withContainer(container))).toHaveLength(
         missing,

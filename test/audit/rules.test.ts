@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { deployment } from "./support/audit-yaml.ts";
 import { remarks, withContainer } from "./support/rule-remarks.ts";
 
-describe("what a PodDisruptionBudget lets go", () => {
+describe("what a PodDisruptionBudget allows", () => {
   it.each([
     { term: "maxUnavailable: 0", replicas: 5, blocks: true },
     { term: "maxUnavailable: 0%", replicas: 5, blocks: true },
@@ -17,7 +17,7 @@ describe("what a PodDisruptionBudget lets go", () => {
     { term: "minAvailable: 1", replicas: 0, blocks: false },
     { term: "unhealthyPodEvictionPolicy: AlwaysAllow", replicas: 5, blocks: true },
     { term: 'maxUnavailable: "some"', replicas: 5, blocks: false },
-  ])("$term of $replicas blocks for ever: $blocks", async ({ term, replicas, blocks }) => {
+  ])("$term of $replicas blocks forever: $blocks", async ({ term, replicas, blocks }) => {
     const pdb = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n---\n`;
     const yaml = pdb + deployment({ spec: `replicas: ${replicas}` });
 
@@ -34,7 +34,7 @@ describe("what a PodDisruptionBudget lets go", () => {
     expect(await remarks("pdb-blocks-forever", `${pdb}${one}---\n${two}`)).toHaveLength(0);
   });
 
-  it("follows an autoscaler's lower bound", async () => {
+  it("depends on an autoscaler's lower bound", async () => {
     const hpa =
       "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {minReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n";
 
@@ -48,7 +48,7 @@ describe("what a PodDisruptionBudget lets go", () => {
     { bound: "minReplicaCount: 3,", single: 0 },
     { bound: "minReplicaCount: 1,", single: 1 },
     { bound: "", single: 0 },
-  ])("follows a ScaledObject of KEDA with {$bound}", async ({ bound, single }) => {
+  ])("depends on a KEDA ScaledObject with {$bound}", async ({ bound, single }) => {
     const keda = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {${bound} scaleTargetRef: {name: web}}}\n---\n`;
 
     expect(
@@ -74,7 +74,7 @@ describe("what a PodDisruptionBudget lets go", () => {
     expect(found[0]?.split(" ")[0]).toBe(says);
   });
 
-  it("is nobody else's in another namespace", async () => {
+  it("does not apply to another namespace", async () => {
     const pdb = (namespace: string) =>
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ${namespace}}, spec: {maxUnavailable: 1, selector: {}}}\n---\n`;
 
@@ -99,13 +99,13 @@ describe("a single replica that a budget counts together with others", () => {
       why: "it is off",
     },
     { other: "", says: "warning", why: "there is no other" },
-  ])("is: $says, because $why", async ({ other, says }) => {
+  ])("is reported as $says, because $why", async ({ other, says }) => {
     const found = await remarks("single-replica", zone("zone-a") + other + budget);
 
     expect(found[0]?.split(" ")[0]).toBe(says);
   });
 
-  it("is named with the budget and the number of the others", async () => {
+  it("is reported with the budget and the number of other replicas", async () => {
     const yaml = zone("zone-a") + zone("zone-b") + zone("zone-c") + budget;
 
     expect((await remarks("single-replica", yaml))[0]).toBe(
@@ -146,7 +146,7 @@ it.each([
   expect(await remarks("two-pdbs", yaml)).toHaveLength(says);
 });
 
-describe("where data lives", () => {
+describe("local data", () => {
   const mount = (name: string, path: string, more = "") =>
     `volumeMounts: [{name: ${name}, mountPath: ${path}${more}}]`;
   const volume = (name: string, source: string) => `volumes: [{name: ${name}, ${source}}],`;
@@ -162,7 +162,7 @@ describe("where data lives", () => {
     { name: "logs", source: "hostPath: {path: /var/log/app.log}", path: "/x", says: undefined },
     { name: "socket", source: "hostPath: {path: /run/docker.sock}", path: "/x", says: undefined },
     { name: "claim", source: "persistentVolumeClaim: {claimName: c}", path: "/x", says: undefined },
-    // The API server makes an emptyDir of a volume without a source; null is no source.
+    // The API server makes a volume without a source an emptyDir; null is no source.
     { name: "data", source: "", path: "/x", says: "warning" },
     { name: "tmp", source: "", path: "/tmp", says: undefined },
     { name: "data", source: "emptyDir:", path: "/x", says: "warning" },
@@ -173,7 +173,7 @@ describe("where data lives", () => {
       path: "/x",
       says: undefined,
     },
-    // What this program does not know may be a source of a later Kubernetes.
+    // An unknown source may be one of a later Kubernetes version.
     { name: "data", source: "laterSource: {}", path: "/x", says: undefined },
   ])("$name from $source on $path: $says", async ({ name, source, path, says }) => {
     const found = await remarks(
@@ -189,7 +189,7 @@ describe("where data lives", () => {
     { kind: "ReplicaSet", says: "warning", why: "nothing else does" },
     { kind: "StatefulSet", says: "warning", why: "its pods are meant to keep something" },
     { kind: "DaemonSet", says: undefined, why: "it belongs to its node" },
-  ])("an emptyDir of data in a $kind is: $says, because $why", async ({ kind, says }) => {
+  ])("an emptyDir of data in a $kind is $says, because $why", async ({ kind, says }) => {
     const yaml = withContainer(mount("data", "/var/lib/x"), volume("data", "emptyDir: {}"), kind);
 
     expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe(says);
@@ -199,7 +199,7 @@ describe("where data lives", () => {
     { claim: "data", says: undefined, why: "its controller puts the claim in its place" },
     { claim: "other", says: "warning", why: "nothing takes its place" },
   ])(
-    "a volume beside the claim template $claim is: $says, because $why",
+    "a volume beside the claim template $claim is $says, because $why",
     async ({ claim, says }) => {
       const yaml = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web}, spec: {volumeClaimTemplates: [{metadata: {name: ${claim}}}], template: {spec: {volumes: [{name: data}], containers: [{name: m, image: m, volumeMounts: [{name: data, mountPath: /x}]}]}}}}\n`;
 
@@ -207,7 +207,7 @@ describe("where data lives", () => {
     },
   );
 
-  it("a host path that is only read is left alone", async () => {
+  it("a host path that is mounted read-only is not reported", async () => {
     const yaml = withContainer(
       mount("host", "/x", ", readOnly: true"),
       volume("host", "hostPath: {path: /srv/files}"),
@@ -227,12 +227,12 @@ describe("a job", () => {
     { spec: "activeDeadlineSeconds: 3600,", says: undefined },
     { spec: "activeDeadlineSeconds: 3601,", says: "warning" },
     { spec: "activeDeadlineSeconds: 600, backoffLimit: 0,", says: "warning" },
-  ])("with {$spec} is: $says", async ({ spec, says }) => {
+  ])("with {$spec} is reported as $says", async ({ spec, says }) => {
     expect((await remarks("long-job-on-spot", job(spec)))[0]?.split(" ")[0]).toBe(says);
   });
 });
 
-describe("what comes again by itself", () => {
+describe("a workload that is recreated anyway", () => {
   const hook = (key: string) =>
     `{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {"${key}": pre-install}}, spec: {template: {spec: {restartPolicy: Never}}}}\n`;
 
@@ -252,7 +252,7 @@ describe("what comes again by itself", () => {
     expect(await remarks("critical-on-spot", yaml)).toHaveLength(flagged);
   });
 
-  it("a critical job is not", async () => {
+  it("a critical job is not flagged", async () => {
     const yaml =
       "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {priorityClassName: system-cluster-critical, restartPolicy: Never}}}}\n";
 
@@ -299,7 +299,7 @@ describe("a load balancer's delay", () => {
   });
 });
 
-describe("keeping replicas apart", () => {
+describe("spreading replicas", () => {
   const apart = (labels: string, more = "") =>
     `affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {${labels}}}${more}}}]}}`;
 
@@ -324,7 +324,7 @@ describe("keeping replicas apart", () => {
     { label: "job-name: j", nothing: 0 },
     { label: "batch.kubernetes.io/job-name: j", nothing: 0 },
     { label: "job-name: k", nothing: 1 },
-  ])("pods of the Job j by {$label} selects nothing: $nothing", async ({ label, nothing }) => {
+  ])("for the Job j by {$label} selects nothing: $nothing", async ({ label, nothing }) => {
     const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 3, template: {spec: {restartPolicy: Never, containers: [{name: m}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {${label}}}}]}}}}\n`;
 
     expect(await remarks("spread-selects-nothing", job)).toHaveLength(nothing);
@@ -342,7 +342,7 @@ describe("keeping replicas apart", () => {
     { pod: spread("kubernetes.io/hostname", zone), says: undefined },
     { pod: apart("app: web").replace("kubernetes.io/hostname", zone), says: undefined },
     { pod: apart("app: gone"), says: undefined },
-  ])("by {$pod} leaves: $says", async ({ pod, says }) => {
+  ])("by {$pod} leaves $says", async ({ pod, says }) => {
     const [found] = await remarks("no-spread", deployment({ pod }));
 
     expect(found?.replace(/ .*(one \w+)$/, " … $1")).toBe(says);

@@ -13,8 +13,8 @@ async function sumOf(yaml: string, platforms: readonly string[] = ["gke"]) {
   return sumUp(await auditYaml(yaml, { platforms }));
 }
 
-describe("what a live audit comes to", () => {
-  it("with errors and warnings is False: what is cut, what was found, and an example", async () => {
+describe("Spot readiness from a live audit", () => {
+  it("is False with errors and warnings: what is cut, what was found, and an example", async () => {
     expect(spotReadiness(await sumOf(`${cut}---\n${job}`))).toEqual({
       status: "False",
       reason: "FindingsOpen",
@@ -24,7 +24,7 @@ describe("what a live audit comes to", () => {
     });
   });
 
-  it("without any is True", async () => {
+  it("is True without any", async () => {
     expect(spotReadiness(await sumOf(job))).toEqual({
       status: "True",
       reason: "NothingFound",
@@ -32,13 +32,13 @@ describe("what a live audit comes to", () => {
     });
   });
 
-  it("says of nodes without graceful shutdown that pods get no time", async () => {
+  it("says that pods get no time on nodes without graceful shutdown", async () => {
     const { message } = spotReadiness(await sumOf(job, ["aks"]));
 
     expect(message).toMatch(/^1 of 1 workloads get no time on aks; .*1 no-graceful-shutdown/);
   });
 
-  it("without workloads is Unknown", async () => {
+  it("is Unknown without workloads", async () => {
     expect(spotReadiness(await sumOf(""))).toMatchObject({
       status: "Unknown",
       reason: "NoWorkloads",
@@ -68,6 +68,6 @@ function gist({ rule, severity, count }: { rule: string; severity: string; count
   return `${rule} ${severity} ${count}`;
 }
 
-it.each(losses)("a pod that came off as %s has a rule that foretells it", (loss) => {
+it.each(losses)("the loss %s of a pod has a rule that predicts it", (loss) => {
   expect(ruleList.map((rule) => rule.id)).toContain(ruleOfLoss(loss));
 });

@@ -12,7 +12,7 @@ describe("--template-path", () => {
       text: "Sandbox=.spec.template",
       wanted: { kind: "Sandbox", group: undefined, path: ["spec", "template"] },
     },
-  ])("takes $text", ({ text, wanted }) => {
+  ])("accepts $text", ({ text, wanted }) => {
     expect(parseTemplatePath(text)).toEqual(wanted);
   });
 
@@ -36,7 +36,7 @@ spec:
       terminationGracePeriodSeconds: GRACE
 `;
 
-  it("has the audit judge a custom resource of a file", async () => {
+  it("makes the audit judge a custom resource in a file", async () => {
     const run = await auditRun(
       {
         files: ["box.yaml"],
@@ -54,7 +54,7 @@ spec:
     expect(run.exit).toBe(3);
   });
 
-  it("names the line of a grace that is none", async () => {
+  it("names the line of an invalid grace", async () => {
     const run = await auditRun(
       { files: ["box.yaml"], templatePaths: ["Sandbox=spec.podTemplate"] },
       { "box.yaml": sandbox.replace("GRACE", "-1") },

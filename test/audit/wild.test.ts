@@ -4,8 +4,8 @@ import type { Finding } from "../../src/audit/report.ts";
 import { auditYaml } from "./support/audit-yaml.ts";
 
 /**
- * Found by reading the manifests: what is in them, and what is not. The cut of the default grace,
- * which every workload without a grace of its own has on GKE, is only counted.
+ * Found by reading the manifests: what is in them, and what is not. Cuts of the default grace,
+ * which affect every workload on GKE that sets no grace, are only counted.
  */
 const charts: readonly {
   readonly file: string;
@@ -19,7 +19,7 @@ const charts: readonly {
       "grace-cut Deployment ingress-nginx-ha-controller",
       "no-spread Deployment ingress-nginx-ha-controller",
     ],
-    // Readiness is there, the budget leaves one of two pods, the jobs are hooks of Helm.
+    // It has readiness probes, the budget allows one of two pods, and the jobs are Helm hooks.
     cutByDefault: 2,
   },
   {
@@ -43,7 +43,7 @@ const charts: readonly {
   },
   {
     file: "dapr-ha.yaml",
-    // Three replicas each, kept from sharing a zone, under budgets; its Configuration makes no
+    // Three replicas each, spread over zones, with budgets; its Configuration creates no
     // pods.
     found: [],
     cutByDefault: 5,
@@ -61,7 +61,7 @@ const charts: readonly {
       "single-replica Deployment external-secrets-cert-controller",
       "single-replica Deployment external-secrets-webhook",
     ],
-    // The two that serve have readiness probes.
+    // The two that serve requests have readiness probes.
     cutByDefault: 3,
   },
   {
@@ -73,14 +73,14 @@ const charts: readonly {
       "grace-cut Deployment gatekeeper-controller-manager",
       "single-replica Deployment gatekeeper-audit",
     ],
-    // Three replicas prefer different nodes, whatever their zones; a budget keeps one.
+    // Three replicas prefer different nodes, in any zone; a budget keeps one.
     information: ["no-spread Deployment gatekeeper-controller-manager"],
-    // Hooks of Helm.
+    // Helm hooks.
     cutByDefault: 2,
   },
   {
     file: "istio-gateway.yaml",
-    // Its readiness probe comes by injection, and its autoscaler begins at one.
+    // Its readiness probe is injected, and its autoscaler starts at one.
     found: ["grace-cut Deployment istio-gateway", "single-replica Deployment istio-gateway"],
     cutByDefault: 0,
   },
@@ -125,17 +125,17 @@ const charts: readonly {
       "no-spread Deployment loki-query-frontend",
       "no-spread Deployment loki-query-scheduler",
       "no-spread StatefulSet loki-index-gateway",
-      // One ingester a zone, and a budget over all three.
+      // One ingester per zone, with a budget for all three.
       "single-replica StatefulSet loki-ingester-zone-a",
       "single-replica StatefulSet loki-ingester-zone-b",
       "single-replica StatefulSet loki-ingester-zone-c",
     ],
-    // A DaemonSet, and a pod that only tests.
+    // A DaemonSet, and a test pod.
     cutByDefault: 2,
   },
 ];
 
-describe("charts that nobody here wrote", () => {
+describe("third-party charts have exactly these findings", () => {
   it.each(charts)("$file", async ({ file, found, information = [], cutByDefault }) => {
     const text = readFileSync(new URL(`../data/charts/${file}`, import.meta.url), "utf8");
     const { findings, notJudged } = await auditYaml(text, { platforms: ["gke"] });

@@ -4,7 +4,7 @@ import { auditYaml, deployment } from "./support/audit-yaml.ts";
 const podSpec = "terminationGracePeriodSeconds: 60, containers: [{name: main, image: main}]";
 const template = `template: {spec: {${podSpec}}}`;
 
-describe("every kind that makes pods is judged", () => {
+describe("the audit of each kind that creates pods", () => {
   it.each([
     { kind: "Deployment", apiVersion: "apps/v1", spec: template },
     { kind: "StatefulSet", apiVersion: "apps/v1", spec: template },
@@ -15,7 +15,7 @@ describe("every kind that makes pods is judged", () => {
     { kind: "Job", apiVersion: "batch/v1", spec: template },
     { kind: "CronJob", apiVersion: "batch/v1", spec: `jobTemplate: {spec: {${template}}}` },
     { kind: "Pod", apiVersion: "v1", spec: podSpec },
-  ])("$kind of $apiVersion", async ({ kind, apiVersion, spec }) => {
+  ])("judges $kind of $apiVersion", async ({ kind, apiVersion, spec }) => {
     const yaml = `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: x, namespace: shop}, spec: {${spec}}}`;
     const report = await auditYaml(yaml, { platforms: ["gke"] });
 
@@ -37,7 +37,7 @@ describe("every kind that makes pods is judged", () => {
     expect(report.summary.cut).toEqual({ gke: 1 });
   });
 
-  it("a Rollout of Argo by its template, and not where it points to a Deployment", async () => {
+  it("judges an Argo Rollout by its template, if it does not refer to a Deployment", async () => {
     const rollout = (name: string, spec: string) =>
       `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: ${name}}, spec: {${spec}}}\n`;
     const yaml = `${rollout("api", template)}---\n${rollout("web", "workloadRef: {kind: Deployment, name: web}")}`;
@@ -49,7 +49,7 @@ describe("every kind that makes pods is judged", () => {
     expect(report.notJudged).toMatchObject([{ name: "web", reason: "CustomResource" }]);
   });
 
-  it("a custom resource is named as not judged: its pods do not show", async () => {
+  it("lists a custom resource as not judged, because its pods are not visible", async () => {
     const report = await auditYaml(
       "{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: k8s}}\n",
     );
@@ -65,20 +65,17 @@ describe("every kind that makes pods is judged", () => {
     { apiVersion: "apps/v1", kind: "Job" },
     { apiVersion: "apps/v1", kind: "deployment" },
     { apiVersion: "batch/v1", kind: "Cronjob" },
-  ])(
-    "$kind of $apiVersion, which no API server knows, is not passed over in silence",
-    async (head) => {
-      const yaml = `{apiVersion: ${head.apiVersion}, kind: ${head.kind}, metadata: {name: a}}\n`;
-      const { notes, workloads } = await auditYaml(yaml, { platforms: ["gke"] });
+  ])("notes that no API server has a $kind of $apiVersion", async (head) => {
+    const yaml = `{apiVersion: ${head.apiVersion}, kind: ${head.kind}, metadata: {name: a}}\n`;
+    const { notes, workloads } = await auditYaml(yaml, { platforms: ["gke"] });
 
-      expect(workloads).toEqual([]);
-      expect(notes).toEqual([
-        `web.yaml:1 (${head.kind} default/a) was not judged: Kubernetes has no ${head.kind} in ${head.apiVersion}`,
-      ]);
-    },
-  );
+    expect(workloads).toEqual([]);
+    expect(notes).toEqual([
+      `web.yaml:1 (${head.kind} default/a) was not judged: Kubernetes has no ${head.kind} in ${head.apiVersion}`,
+    ]);
+  });
 
-  it("a version that would speak to a CI system says nothing on a line of its own", async () => {
+  it("keeps a hostile apiVersion from starting a line of its own in a note", async () => {
     const yaml = '{apiVersion: "apps/v1\\n::error::x", kind: Job, metadata: {name: a}}\n';
 
     expect((await auditYaml(yaml, { platforms: ["gke"] })).notes).toEqual([
@@ -86,7 +83,7 @@ describe("every kind that makes pods is judged", () => {
     ]);
   });
 
-  it("a kind of the same name in another API group is a custom resource", async () => {
+  it("treats a kind of the same name in another API group as a custom resource", async () => {
     const report = await auditYaml(
       "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: x}}\n",
     );
@@ -96,14 +93,14 @@ describe("every kind that makes pods is judged", () => {
   });
 });
 
-describe("the grace that a workload asks for", () => {
+describe("the grace that a workload wants", () => {
   it.each([
     { why: "a number", pod: "terminationGracePeriodSeconds: 45", wanted: 45, source: "Set" },
     { why: "zero", pod: "terminationGracePeriodSeconds: 0", wanted: 0, source: "Set" },
     { why: "30 on purpose", pod: "terminationGracePeriodSeconds: 30", wanted: 30, source: "Set" },
     { why: "nothing", pod: "restartPolicy: Always", wanted: 30, source: "Default" },
     { why: "null", pod: "terminationGracePeriodSeconds: null", wanted: 30, source: "Default" },
-  ])("$why: $wanted s, $source", async ({ pod, wanted, source }) => {
+  ])("for $why is $wanted s, $source", async ({ pod, wanted, source }) => {
     const { workloads } = await auditYaml(deployment({ pod }));
 
     expect(workloads).toMatchObject([{ wantedGraceSeconds: wanted, graceSource: source }]);
@@ -112,13 +109,13 @@ describe("the grace that a workload asks for", () => {
   it.each([
     { origin: "Written", source: "Set" },
     { origin: "Recorded", source: "Default" },
-  ] as const)("of 30 s on an object that is $origin is: $source", async ({ origin, source }) => {
+  ] as const)("of 30 s with the origin $origin is: $source", async ({ origin, source }) => {
     const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
 
     expect((await auditYaml(yaml, { origin })).workloads).toMatchObject([{ graceSource: source }]);
   });
 
-  it("of 30 s that a server gave back, told by its uid, is the default, whatever read it", async () => {
+  it("of 30 s on an object with a uid, which comes from a server, is the default", async () => {
     const pod = (uid: string) =>
       `{apiVersion: v1, kind: Pod, metadata: {name: p${uid}}, spec: {terminationGracePeriodSeconds: 30}}\n`;
     const { workloads } = await auditYaml(`${pod("")}---\n${pod(", uid: a-b")}`);
@@ -126,7 +123,7 @@ describe("the grace that a workload asks for", () => {
     expect(workloads.map(({ graceSource }) => graceSource)).toEqual(["Set", "Default"]);
   });
 
-  it("of 30 s on a recorded object is set where the text that was applied names it", async () => {
+  it("of 30 s on a recorded object is set if the last applied configuration has it", async () => {
     const applied = `{"spec":{"terminationGracePeriodSeconds":30}}`;
     const annotations = `annotations: {kubectl.kubernetes.io/last-applied-configuration: '${applied}'}`;
     const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
@@ -144,7 +141,7 @@ describe("the grace that a workload asks for", () => {
     { grace: "1.5", says: "is 1.5," },
     { grace: "60s", says: 'is the text "60s",' },
     { grace: "[60]", says: "is a list," },
-  ])("$grace is refused with file, line, object and field", async ({ grace, says }) => {
+  ])("of $grace is refused with file, line, object and field", async ({ grace, says }) => {
     const audited = auditYaml(deployment({ pod: `terminationGracePeriodSeconds: ${grace}` }));
 
     await expect(audited).rejects.toThrow(
@@ -170,13 +167,13 @@ value: 1000
     { why: "built in", pod: "priorityClassName: system-node-critical", priority: 2_000_001_000 },
     { why: "a number", pod: "priority: 7, priorityClassName: high", priority: 7 },
     { why: "an unknown class", pod: "priorityClassName: lost", priority: 0 },
-  ])("$why ($pod) is $priority", async ({ pod, priority }) => {
+  ])("with $why ($pod) is $priority", async ({ pod, priority }) => {
     const { workloads } = await auditYaml(classes + deployment({ pod }));
 
     expect(workloads).toMatchObject([{ priority }]);
   });
 
-  it("of a class that the input lacks is 0, and a note says so", async () => {
+  it("of a class that the input lacks is 0, with a note", async () => {
     const { notes } = await auditYaml(deployment({ pod: "priorityClassName: lost" }), {
       platforms: ["gke"],
     });
@@ -186,7 +183,7 @@ value: 1000
     ]);
   });
 
-  it("decides the group: a critical pod has the critical seconds", async () => {
+  it("decides the group: a critical pod gets the critical seconds", async () => {
     const pod = "terminationGracePeriodSeconds: 60, priorityClassName: system-node-critical";
     const { workloads } = await auditYaml(deployment({ pod }), { platforms: ["gke-25"] });
 
@@ -200,7 +197,7 @@ value: 1000
   });
 });
 
-describe("what owns what", () => {
+describe("the owners of pods", () => {
   const owned = (kind: string, name: string) =>
     `ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u1, controller: true}]`;
   const pod = (name: string, owner: string, phase = "Running") =>
@@ -208,7 +205,7 @@ describe("what owns what", () => {
 {apiVersion: v1, kind: Pod, metadata: {name: ${name}, labels: {app: web, pod-template-hash: 5d9}, ${owner}}, spec: {${podSpec}}, status: {phase: ${phase}}}
 `;
 
-  it("what an object of the input owns is not listed again", async () => {
+  it("in the input hide the objects that they own", async () => {
     const replicaSet = `---
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-5d9, ${owned("Deployment", "web")}}, spec: {${template}}}
 `;
@@ -218,13 +215,13 @@ describe("what owns what", () => {
     expect(workloads.map((one) => `${one.kind} ${one.name}`)).toEqual(["Deployment web"]);
   });
 
-  it("pods of a Deployment that is there do not count again, even without the ReplicaSet between", async () => {
+  it("in the input hide their pods even without the ReplicaSet in between", async () => {
     const yaml = deployment({}) + pod("web-5d9-1", owned("ReplicaSet", "web-5d9"));
 
     expect((await auditYaml(yaml)).workloads).toHaveLength(1);
   });
 
-  it("pods alone count as their owner's, with as many replicas", async () => {
+  it("are inferred from pods alone, with as many replicas", async () => {
     const owner = owned("ReplicaSet", "web-5d9");
     const report = await auditYaml(pod("web-5d9-1", owner) + pod("web-5d9-2", owner));
 
@@ -232,7 +229,7 @@ describe("what owns what", () => {
     expect(report.findings.map((one) => one.rule)).not.toContain("single-replica");
   });
 
-  it("what an operator owns is a workload of its own", async () => {
+  it("that are operators do not hide the workloads that they own", async () => {
     const metadata = `metadata: {name: brokers, ${owned("Kafka", "events")}}`;
     const { workloads } = await auditYaml(
       deployment({}).replace("metadata: {name: web}", metadata),
@@ -241,7 +238,7 @@ describe("what owns what", () => {
     expect(workloads).toMatchObject([{ kind: "Deployment", name: "brokers" }]);
   });
 
-  it("finished pods ask for nothing, and static pods cannot be judged", async () => {
+  it("are not listed for finished pods, and static pods cannot be judged", async () => {
     const yaml =
       pod("done", owned("Job", "nightly"), "Succeeded") + pod("proxy-n1", owned("Node", "n1"));
     const { workloads, notJudged } = await auditYaml(yaml);

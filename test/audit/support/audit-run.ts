@@ -1,7 +1,7 @@
 import { type AuditCommand, runAudit } from "../../../src/cli/commands/audit.ts";
 import { tableOfFiles } from "./audit-yaml.ts";
 
-/** Runs the command on a table of files, and shows what it printed and how it ended. */
+/** Runs the command on a table of files, and returns its output and exit code. */
 export async function auditRun(
   command: Partial<AuditCommand>,
   texts: Readonly<Record<string, string>>,

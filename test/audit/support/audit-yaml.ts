@@ -10,7 +10,7 @@ export function platform(name: string): Platform {
   return request.platform;
 }
 
-/** Files that live in a table: a path ending in a slash does not exist here. */
+/** Files that exist only in a table: a path ending in a slash does not exist here. */
 export function tableOfFiles(texts: Readonly<Record<string, string>>): ManifestFiles {
   const read = async (path: string, limitBytes: number) => {
     const text = texts[path];
@@ -37,7 +37,7 @@ function entriesBelow(path: string, files: readonly string[]) {
   return [...names].map(([name, kind]) => ({ name, kind }));
 }
 
-/** Audits one file of YAML; fails where it cannot be read. */
+/** Audits one YAML file; fails if it cannot be read. */
 export async function auditYaml(
   yaml: string,
   options: {
@@ -54,7 +54,7 @@ export async function auditYaml(
   return audit({ sources: placed, platforms, baseline: options.baseline });
 }
 
-/** A Deployment in one line of flow YAML; `pod` and `spec` are what stands in those maps. */
+/** A Deployment in one line of flow YAML; `pod` and `spec` are the contents of those maps. */
 export function deployment(options: {
   readonly name?: string;
   readonly spec?: string;

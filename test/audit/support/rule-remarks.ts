@@ -1,6 +1,6 @@
 import { auditYaml } from "./audit-yaml.ts";
 
-/** What a rule says of the input, as `severity message` lines. */
+/** The findings of a rule for the input, as `severity message` lines. */
 export async function remarks(rule: string, yaml: string, platform = "gke") {
   const { findings } = await auditYaml(yaml, { platforms: [platform] });
   const own = findings.filter((finding) => finding.rule === rule);
