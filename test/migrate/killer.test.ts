@@ -23,7 +23,7 @@ function ofContainer(container: object, pod: object = {}, others: readonly objec
   return translateKiller(setup);
 }
 
-/** The spec of the one policy, which is a valid one. */
+/** The spec of the only policy, which is valid. */
 function specOf({ policies }: ReturnType<typeof ofValues>) {
   expect(policies).toHaveLength(1);
   const [policy] = policies;
@@ -35,7 +35,7 @@ function specOf({ policies }: ReturnType<typeof ofValues>) {
 const preemptible = { key: "cloud.google.com/gke-preemptible", operator: "In", values: ["true"] };
 
 describe("the killer's settings", () => {
-  test("without any are what it promises: 12 to 24 hours, spread, 300 s for a drain", () => {
+  test("by default are the killer's own: 12 to 24 hours, spread out, 300 s for a drain", () => {
     expect(specOf(ofValues({}))).toEqual({
       nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [preemptible] }] },
       lifetime: { min: "12h", max: "24h", reserve: "1800s" },
@@ -50,7 +50,7 @@ describe("the killer's settings", () => {
     ["22:00 - 06:00", ["22:00 06:00"]],
     ["22:00-00:00", ["22:00 00:00"]],
     ["00:00 - 12:00, 12:00 - 00:00", ["00:00 12:00", "12:00 00:00"]],
-  ])("take the hours %s as windows in UTC", (hours, wanted) => {
+  ])("with the hours %s become windows in UTC", (hours, wanted) => {
     const { windows } = specOf(ofValues({ extraEnv: { WHITELIST_HOURS: hours } }));
     const expected = wanted.map((span, at) => {
       const [start, end] = span.split(" ");
@@ -59,12 +59,12 @@ describe("the killer's settings", () => {
     expect(windows).toEqual(expected);
   });
 
-  test("take forbidden hours as Deny windows", () => {
+  test("with blacklisted hours become Deny windows", () => {
     const { windows } = specOf(ofValues({ extraEnv: { BLACKLIST_HOURS: "09:00 - 17:00" } }));
     expect(windows).toMatchObject([{ type: "Deny", start: "09:00", end: "17:00" }]);
   });
 
-  test("take filters as terms of the selector", () => {
+  test("with filters become terms of the selector", () => {
     const FILTERS = "example.com/pool: a, b; zone:x";
     const { nodeSelector } = specOf(ofValues({ extraEnv: { FILTERS } }));
     const expressions = [
@@ -75,7 +75,7 @@ describe("the killer's settings", () => {
     expect(nodeSelector).toEqual({ nodeSelectorTerms: [{ matchExpressions: expressions }] });
   });
 
-  test("leave room for a long drain before the limit", () => {
+  test("with a long drain timeout get a longer reserve", () => {
     expect(specOf(ofValues({ drainTimeout: 3600 }))).toMatchObject({
       lifetime: { reserve: "4500s" },
       drain: { timeout: "3600s" },
@@ -103,7 +103,7 @@ describe("the killer's settings", () => {
     expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
   });
 
-  test("are refused with hours in a flag, and where a limit comes from elsewhere", () => {
+  test("are refused with bad hours in a flag, or with a limit from a reference", () => {
     const extraArgs = ["--blacklist-hours", "noon"];
     expect(() => ofValues({ extraArgs })).toThrow("the flag --blacklist-hours: found");
     const valueFrom = { configMapKeyRef: { name: "c", key: "k" } };
@@ -116,7 +116,7 @@ describe("the killer's settings", () => {
     }
   });
 
-  test("are read of variables that a flag or another variable names", () => {
+  test("are resolved from variables that a flag or another variable refers to", () => {
     const env = [
       { name: "HOURS", value: "01:00-02:00" },
       { name: "BLACKLIST_HOURS", value: "$(HOURS)" },
@@ -131,7 +131,7 @@ describe("the killer's settings", () => {
       ],
       drain: { timeout: "90s" },
     });
-    // Kubernetes leaves what it does not know, and a dollar that is doubled.
+    // Kubernetes leaves unknown references as they are, and a doubled dollar.
     for (const odd of ["$(NONE)", "$$(HOURS)"]) {
       const translate = () => ofContainer({ env, args: [`--whitelist-hours=${odd}`] });
       expect(translate).toThrow(`found "${odd.replace("$$", "$")}", expected hours`);
@@ -157,13 +157,13 @@ describe("the killer's settings", () => {
       "--blacklist-hours: found nothing",
     ],
     ["a script in the arguments", { args: ["bash", "-c", "/killer -w 1"] }, "command: found"],
-  ])("are refused where a limit may be hidden in %s", (_, container, found) => {
+  ])("are refused if a limit may be hidden in %s", (_, container, found) => {
     const translate = () => ofContainer(container);
     expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
     expect(translate).toThrow(found);
   });
 
-  test("count as the killer counts them: flags before variables, the last variable", () => {
+  test("take precedence as in the killer: flags over variables, the last variable wins", () => {
     const values = {
       drainTimeout: 100,
       extraEnv: { DRAIN_TIMEOUT: 200, WHITELIST_HOURS: "01:00-02:00" },
@@ -175,7 +175,7 @@ describe("the killer's settings", () => {
     });
   });
 
-  test("without an equal are noted in a sentence each, and the rest goes on", () => {
+  test("without an equivalent get one note each, and the rest is translated", () => {
     const made = ofValues({
       interval: 300,
       extraArgs: ["--metrics-path=/m", "--new-flag", "x", "--other"],
@@ -203,7 +203,7 @@ describe("the killer's settings", () => {
     expect(made.notes).toHaveLength(wanted.length);
   });
 
-  test("that say nothing are not noted", () => {
+  test("that are empty get no note", () => {
     const made = ofValues({
       ...{ extraArgs: [], extraEnv: {}, nodeSelector: {}, nameOverride: "", image: { tag: null } },
       secret: {
@@ -215,14 +215,14 @@ describe("the killer's settings", () => {
     expect(made.values).toEqual({});
   });
 
-  test("never hand a key file on", () => {
+  test("never include a key file in the result", () => {
     const key = '{"type": "service_account", "private_key": "TOP-SECRET"}';
     const made = ofValues({ secret: { googleServiceAccountKeyfileJson: key } });
     expect(JSON.stringify(made)).not.toContain("TOP-SECRET");
     expect(made.notes.join()).toContain("--set-file secret.googleServiceAccountKeyfileJson");
   });
 
-  test("become values of the chart", () => {
+  test("become chart values", () => {
     const made = ofValues({
       replicaCount: 2,
       logFormat: "stackdriver",
@@ -245,13 +245,13 @@ describe("the killer's settings", () => {
     ]);
   });
 
-  test.each([["2"], [2]])("give the controller as many replicas: %j", (replicaCount) => {
+  test.each([["2"], [2]])("set the controller's replicas: %j", (replicaCount) => {
     expect(ofValues({ replicaCount }).values).toEqual({ controller: { replicas: 2 } });
   });
 });
 
 describe("the killer's manifest", () => {
-  test("gives settings, account, key and place", () => {
+  test("sets the settings, service account, key and node selector", () => {
     const made = ofContainer(
       {
         command: ["/killer", "--drain-timeout=600"],
@@ -276,7 +276,7 @@ describe("the killer's manifest", () => {
     expect(made.notes).toEqual([]);
   });
 
-  test("gives the Google identity of its account", () => {
+  test("sets the Google identity of its service account", () => {
     const annotations = { "iam.gke.io/gcp-service-account": "k@p.iam" };
     const account = { kind: "ServiceAccount", metadata: { name: "killer", annotations } };
     const made = ofContainer({}, { serviceAccountName: "killer" }, [account]);

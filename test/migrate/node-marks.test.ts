@@ -47,23 +47,23 @@ describe("the killer's cordon", () => {
     ]);
   });
 
-  test("stays on the node on which the killer runs", () => {
+  test("stays on the node that runs the killer", () => {
     const marks = { annotations: state(stamp("08:00")), unschedulable: true, hasToolPod: true };
     expect(killerMarks(node(marks), running, now)).toMatchObject([{ kind: "Left" }]);
   });
 
-  test("is not what a node without its annotation has", () => {
+  test("is not assumed on a node without its annotation", () => {
     expect(killerMarks(node({ unschedulable: true }), gone, now)).toEqual([]);
   });
 
-  test("is not what a node has that leaves by Lastcall; its annotation goes", () => {
+  test("is not assumed on a node that Lastcall removes, but its annotation goes", () => {
     const annotations = { ...state(stamp("11:00")), "lastcall.dev/departure": "n1-1" };
     expect(killerMarks(node({ annotations, unschedulable: true }), gone, now)).toMatchObject([
       { leftover: { uncordon: false, annotations: [killerAnnotation] } },
     ]);
   });
 
-  test("keeps its annotation while a killer runs that would write another", () => {
+  test("is removed while a killer runs, but not the annotation, which it would add again", () => {
     const annotations = state(stamp("11:00"));
     expect(killerMarks(node({ annotations }), running, now)).toEqual([]);
     expect(killerMarks(node({ annotations, unschedulable: true }), running, now)).toMatchObject([
@@ -77,7 +77,7 @@ describe("NTH's marks", () => {
   const taintKeys = [taint, "node.kubernetes.io/unschedulable", "mine"];
   const balancers = "node.kubernetes.io/exclude-from-external-load-balancers";
 
-  test("are taken off a node without its pod, with the cordon and the label", () => {
+  test("are removed from a node without an NTH pod, with the cordon and the labels", () => {
     const labels = {
       "aws-node-termination-handler/action": "UncordonAfterReboot",
       [balancers]: "aws-node-termination-handler",
@@ -101,13 +101,13 @@ describe("NTH's marks", () => {
     expect(handlerMarks(node(marks))).toMatchObject([{ kind: "Left" }]);
   });
 
-  test("are none on a node that somebody cordoned, or keeps off load balancers", () => {
+  test("are not assumed on a node that was cordoned or excluded by other means", () => {
     const marks = { unschedulable: true, labels: { [balancers]: "true" }, taintKeys: ["mine"] };
     expect(handlerMarks(node(marks))).toEqual([]);
   });
 });
 
-describe("the killer's instant", () => {
+describe("the killer's planned instant", () => {
   function policyOf(hours: string) {
     const setup = killerValuesSetup({ extraEnv: { WHITELIST_HOURS: hours } }, "values.yaml");
     const [document] = translateKiller(setup).policies;
@@ -116,7 +116,7 @@ describe("the killer's instant", () => {
     return parsed.policy;
   }
 
-  // Born at midnight: from 12:00 on, at the latest at 23:30; it is 12:00.
+  // Created at midnight, so allowed from 12:00 to 23:30; it is 12:00.
   test.each([
     ["is taken over where it is allowed", "15:00", ""],
     ["is taken over at the earliest", "12:00", ""],
@@ -134,18 +134,18 @@ describe("the killer's instant", () => {
     ["outside of every window", stamp("21:59"), "22:00-23:00", "in no open window"],
     ["when the window has closed", stamp("23:00"), "22:00-23:00", "in no open window"],
     ["where it is none", "0001", "", '"0001", which is no instant'],
-  ])("gives way to the plan %s", (_, text, hours, said) => {
+  ])("is replaced by the plan %s", (_, text, hours, said) => {
     const found = takeOver(node({ annotations: state(text) }), policyOf(hours), now);
     expect(found).toMatchObject({ kind: "Planned", sentence: expect.stringContaining(said) });
   });
 
-  test("gives way to the plan before the least age", () => {
+  test("is replaced by the plan before the minimum age", () => {
     const young = node({ createdAt: at("06:00"), annotations: state(stamp("17:59")) });
     const found = takeOver(young, policyOf(""), now);
     expect(found).toMatchObject({ sentence: expect.stringContaining("before it is 12 hours old") });
   });
 
-  test("of a node without its annotation is none", () => {
+  test("does not exist on a node without the annotation", () => {
     expect(takeOver(node({}), policyOf(""), now)).toBeUndefined();
   });
 });

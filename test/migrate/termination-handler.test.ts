@@ -18,7 +18,7 @@ const specOf = (values: unknown) => ofValues(values).policies[0]?.spec;
 const queue = { enableSqsTerminationDraining: true, queueURL: "https://sqs.example/1/q" };
 
 describe("NTH's reactions", () => {
-  // In the order of interruptions, rebalance recommendations, maintenance.
+  // In this order: interruptions, rebalance recommendations, maintenance.
   test.each([
     ["by default", {}, "Drain Ignore Drain"],
     ["when it cordons only", { cordonOnly: true }, "Cordon Ignore Cordon"],
@@ -42,11 +42,11 @@ describe("NTH's reactions", () => {
     const spec = specOf(values);
     const [spotInterruption, rebalance, maintenance] = wanted.split(" ");
     expect(spec).toMatchObject({ onNotice: { spotInterruption, rebalance, maintenance } });
-    // It plans nothing.
+    // NTH plans nothing.
     expect(spec).not.toHaveProperty("lifetime");
   });
 
-  test("are only said in its dry run", () => {
+  test("with dryRun set become a policy with dryRun", () => {
     expect(specOf({ dryRun: true })).toMatchObject({ dryRun: true });
   });
 
@@ -65,7 +65,7 @@ describe("NTH's reactions", () => {
 });
 
 describe("NTH's values", () => {
-  test("for the metadata service become those of the agents", () => {
+  test("for the metadata service become agent values", () => {
     const made = ofValues({
       ...{ logLevel: "DEBUG", jsonLogging: true, nodeSelector: { lifecycle: "spot" } },
       instanceMetadataURL: "http://127.0.0.1:1338",
@@ -87,7 +87,7 @@ describe("NTH's values", () => {
     expect(made.notes).toEqual([]);
   });
 
-  test("for the queue become those of the controller", () => {
+  test("for the queue become controller values", () => {
     const annotations = { "eks.amazonaws.com/role-arn": "arn" };
     const made = ofValues({
       ...queue,
@@ -110,7 +110,7 @@ describe("NTH's values", () => {
       serviceAccount: { create: true, name: "nth", annotations },
       nodeSelector: { pool: "system" },
     });
-    // Where its own pod runs says nothing of the nodes that it acts on.
+    // Where NTH's own pod runs says nothing about the nodes that it handles.
     expect(made.policies[0]?.spec).not.toHaveProperty("nodeSelector");
   });
 
@@ -119,18 +119,18 @@ describe("NTH's values", () => {
     ["its older name", { managedAsgTag: "old" }, "old"],
     ["none", { checkTagBeforeDraining: false }, undefined],
     ["none by its older name", { checkASGTagBeforeDraining: false }, undefined],
-  ])("ask instances for %s", (_, values, wanted) => {
+  ])("restrict instances by tag: %s", (_, values, wanted) => {
     const { controller } = ofValues({ ...queue, ...values }).values as {
       controller: { options: Record<string, unknown> };
     };
     expect(controller.options["aws-managed-tag"]).toBe(wanted);
   });
 
-  test("without an equal are noted in a sentence each, by their names alone", () => {
+  test("without an equivalent get one note each, with the name only", () => {
     const made = ofValues({
       ...{ webhookURL: "https://hooks.example/TOKEN", workers: 20, taintNode: false },
       ...{ awsSecretAccessKey: "TOKEN", podTerminationGracePeriod: 30 },
-      // As usual here and there.
+      // These are the usual values, or have no meaning here.
       ...{ metadataTries: 3, useProviderId: true, ignoreDaemonSets: "" },
     });
     const noted = ["webhookURL", "workers", "taintNode", "awsSecretAccessKey"];
@@ -138,7 +138,7 @@ describe("NTH's values", () => {
       const about = made.notes.filter((note) => note.startsWith(`values.yaml: ${name} `));
       expect(about, name).toHaveLength(1);
     }
-    // The last says that it acts on any node.
+    // The last note says that the policy applies to any node.
     expect(made.notes).toHaveLength(noted.length + 2);
     expect(JSON.stringify(made)).not.toContain("TOKEN");
   });
@@ -147,7 +147,7 @@ describe("NTH's values", () => {
     { values: { webhookURL: "https://hooks.slack.com/services/TOKEN" }, hosts: "hooks.slack.com" },
     { values: { webhookURLSecretName: "nth-webhook" }, hosts: undefined },
     { values: { webhookURL: "$SECRET" }, hosts: undefined },
-  ])("of a webhook become an action whose address is in a Secret: $values", ({ values, hosts }) => {
+  ])("with a webhook become an action with its URL in a Secret: $values", ({ values, hosts }) => {
     const made = ofValues(values);
     const [action] = (made.policies[0]?.spec.actions ?? []) as Record<string, unknown>[];
     expect(action).toMatchObject({
@@ -162,13 +162,13 @@ describe("NTH's values", () => {
     expect(JSON.stringify(made)).not.toContain("TOKEN");
   });
 
-  test("missing the queue are noted", () => {
+  test("without a queue URL get a note", () => {
     const { notes } = ofValues({ enableSqsTerminationDraining: true });
     expect(notes.join()).toContain("QUEUE_URL is not given");
   });
 });
 
-/** What a DaemonSet of NTH with this container comes to. */
+/** The translation of an NTH DaemonSet with this container. */
 function ofContainer(container: object) {
   const image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6";
   const pod = { containers: [{ image, ...container }] };
@@ -190,7 +190,7 @@ describe("NTH's flags", () => {
       "behind the program's path",
       { command: ["/node-termination-handler", "--cordon-only=true", "--dry-run"] },
     ],
-  ])("count: %s", (_, container) => {
+  ])("are read: %s", (_, container) => {
     const [policy] = ofContainer(container).policies;
     expect(policy?.spec).toMatchObject({ onNotice: cordons, dryRun: true });
   });
@@ -204,14 +204,14 @@ describe("NTH's flags", () => {
     ],
     ["a script", { command: ["sh", "-c", "nth --cordon-only"] }, "command: found"],
     ["no value", { args: ["--managed-tag"] }, "the flag --managed-tag: found nothing"],
-  ])("are refused where a switch may be hidden in %s", (_, container, found) => {
+  ])("are refused if a switch may be hidden in %s", (_, container, found) => {
     const translate = () => ofContainer(container);
     expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
     expect(translate).toThrow(found);
   });
 });
 
-test("NTH's manifest gives settings by variables and flags, and the account's role", () => {
+test("NTH's manifest sets variables and flags, and the service account's role", () => {
   const hidden = { secretKeyRef: { name: "s", key: "webhookurl" } };
   const container = {
     image: "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6",
