@@ -343,21 +343,21 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
 const answerOf = (id: string, facts: DoctorFacts) =>
   doctorReport(facts).checks.find((check) => check.id === id);
 
-describe("the checks of doctor", () => {
-  it("all pass where nothing is amiss", () => {
+describe("the doctor's checks", () => {
+  it("all pass in a healthy cluster", () => {
     const { checks, summary } = doctorReport(green);
     expect(checks.filter(({ status, fix }) => status !== "Pass" || fix !== null)).toEqual([]);
     expect(summary).toEqual({ Pass: checkList.length, Warn: 0, Fail: 0, Skip: 0 });
   });
 
-  it.each(red)("%s says %s: %s", (id, status, part, change) => {
+  it.each(red)("%s reports %s: %s", (id, status, part, change) => {
     const answer = answerOf(id, { ...green, ...change });
     expect(answer).toMatchObject({ status, message: expect.stringContaining(part) });
     if (status === "Skip") expect(answer?.fix).toBeNull();
     else expect(answer?.fix).toMatch(/\S/);
   });
 
-  it("are at least twenty, each with an id of its own, and each of them can be red", () => {
+  it("are at least twenty, each with a unique id, and each of them can fail", () => {
     const ids = checkList.map(({ id }) => id);
     expect(ids.length).toBeGreaterThanOrEqual(20);
     expect(new Set(ids).size).toBe(ids.length);
@@ -365,14 +365,14 @@ describe("the checks of doctor", () => {
     expect(ids.filter((id) => !shown.has(id))).toEqual([]);
   });
 
-  it("can each be turned red on a real control plane, too, by a fault that is listed once", () => {
+  it("are each paired with faults for a real control plane, none of them listed twice", () => {
     const listed = new Set(doctorFaults.map(({ check }) => check));
     expect([...listed].toSorted()).toEqual(checkList.map(({ id }) => id).toSorted());
     const whats = doctorFaults.map(({ check, what }) => `${check}: ${what}`);
     expect(new Set(whats).size).toBe(whats.length);
   });
 
-  it("say why where nothing can be asked, and nothing else fails", () => {
+  it("say why if nothing can be queried, and only the API check fails", () => {
     const none = unknown("nobody answers");
     const facts = Object.entries(green).map(([name, fact]) =>
       (fact as { kind?: string }).kind === "Known" ? [name, none] : [name, fact],
@@ -385,14 +385,14 @@ describe("the checks of doctor", () => {
   });
 });
 
-describe("the answer of doctor", () => {
+describe("the doctor's exit code", () => {
   const warned = doctorReport({ ...green, grace: known({ errors: 1, worst: undefined }) });
   const failed = doctorReport({ ...green, definitions: known([]) });
   it.each([
     ["all passes", doctorReport(green), false, false],
     ["one warns", warned, true, false],
     ["one fails", failed, true, true],
-  ])("where %s", (_, report, onWarn, onFail) => {
+  ])("is right for both --fail-on values if %s", (_, report, onWarn, onFail) => {
     expect(isRefused(report, "warn")).toBe(onWarn);
     expect(isRefused(report, "fail")).toBe(onFail);
   });

@@ -14,7 +14,7 @@ interface Role {
   }[];
 }
 
-/** Each right that the roles of this name grant, with where it holds. */
+/** Each permission that the roles of this name grant, with its scope. */
 function granted(file: string, name: string): readonly string[] {
   const roles = parseAllDocuments(readFileSync(file, "utf8")).map((one) => one.toJS() as Role);
   return roles
@@ -45,7 +45,7 @@ it.each([
   ["the controller", controllerRights, "deploy/base/rbac.yaml", "lastcall"],
   ["an agent", agentRights, "deploy/agent/rbac.yaml", "lastcall-agent"],
 ])(
-  "the rights that doctor asks for %s are those that its manifest grants",
+  "the permissions that doctor checks for %s are those that its manifest grants",
   (_, rights, file, name) => {
     expect(rights.map(textOf).sort()).toEqual(granted(file, name));
   },

@@ -17,10 +17,10 @@ export function nodeOf(name: string, more: Partial<NodeFacts> = {}): NodeFacts {
   };
 }
 
-/** As the API server would give it, read as the command reads it. */
-/** One of a policy's actions. */
+/** An action of a policy. */
 export const acting = { name: "targets", at: "AtNotice", deregisterTargets: {} };
 
+/** A policy as the API server returns it, parsed as the command parses it. */
 export function policyOf(name: string, spec: object = {}): Policy {
   const object = {
     ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
@@ -65,7 +65,7 @@ const machine: Omit<MachineFacts, "node"> = {
   release: known({ kind: "Possible", permission: "Granted" }),
 };
 
-/** A cluster with which nothing is amiss, and in which nothing is left out. */
+/** A healthy cluster with every feature in use. */
 export const green: DoctorFacts = {
   ...{ at, version: "1.2.3", inPod: true, namespace: "lastcall" },
   api: known({ major: 1, minor: 34, name: "v1.34.0" }),
