@@ -20,7 +20,7 @@ describe("the pace of the heap", () => {
   const settled = ["--heap-growing-percent=15", "collect"];
   const thrifty = ["--optimize-for-size", "--heap-growing-percent=0", "collect"];
 
-  it("is hasty from the first sign of a rush on, and told to V8 once", () => {
+  it("is hasty from the first rush signal on, and tells V8 once", () => {
     const { did, pace } = paced();
     pace.rush();
     pace.rush();
@@ -31,20 +31,20 @@ describe("the pace of the heap", () => {
     [30, 100],
     [80, 50],
     [1000, 15],
-  ])("lets a heap of %d MiB grow by 40 MiB, its double or 15 %%: by %d %%", (usedMiB, percent) => {
+  ])("lets a heap of %d MiB grow by 40 MiB, within 15 to 100 %%: by %d %%", (usedMiB, percent) => {
     const { did, pace } = paced(usedMiB);
     pace.rush();
     expect(did).toEqual(["--no-optimize-for-size", `--heap-growing-percent=${percent}`]);
   });
 
-  it("does not stop for a large heap that has not grown by more", async () => {
+  it("does not collect a large heap that has not grown by more", async () => {
     const { clock, did, pace } = paced(1000);
     pace.rush();
     await clock.advance(seconds(3));
     expect(did).not.toContain("collect");
   });
 
-  it("stays hasty while the signs go on", async () => {
+  it("stays hasty while rush signals continue", async () => {
     const { clock, did, pace } = paced();
     pace.rush();
     for (let second = 0; second < 60; second += 1) {
@@ -54,7 +54,7 @@ describe("the pace of the heap", () => {
     expect(did).toEqual(hasty);
   });
 
-  it("gives back what it took within two seconds of the last sign, and all after 20", async () => {
+  it("settles within two seconds of the last rush signal, and is thrifty after 20", async () => {
     const { clock, did, pace } = paced();
     pace.rush();
     await clock.advance(millis(500));
@@ -69,7 +69,7 @@ describe("the pace of the heap", () => {
     expect(did).toEqual([...hasty, ...settled, ...thrifty]);
   });
 
-  it("gives back what was kept of its departures when these have ended", async () => {
+  it("collects once more when the departures of the rush have ended", async () => {
     const { clock, did, pace } = paced();
     pace.rush();
     await clock.advance(seconds(60));
@@ -85,7 +85,7 @@ describe("the pace of the heap", () => {
     ["has settled", seconds(2)],
     ["is thrifty", seconds(30)],
     ["is over", seconds(200)],
-  ])("is hasty again in a rush that comes when it %s", async (_, passed) => {
+  ])("is hasty again in a rush that starts when it %s", async (_, passed) => {
     const { clock, did, pace } = paced();
     pace.rush();
     await clock.advance(passed);
@@ -97,7 +97,7 @@ describe("the pace of the heap", () => {
     expect(did).toEqual([...hasty, ...settled, ...thrifty]);
   });
 
-  it("keeps no process from ending", async () => {
+  it("does not collect after it has been stopped", async () => {
     const { clock, did, pace, stop } = paced();
     pace.rush();
     stop.abort();
@@ -106,7 +106,7 @@ describe("the pace of the heap", () => {
   });
 });
 
-it("V8 takes the flags and collects while it runs", async () => {
+it("V8 accepts the flags, and garbage is collected", async () => {
   const clock = new ManualClock();
   const pace = new HeapPace({ clock, signal: new AbortController().signal });
   pace.rush();

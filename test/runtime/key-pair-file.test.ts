@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a certificate and its key", () => {
-  it("are read as they are", async () => {
+  it("are read unchanged", async () => {
     const pair = await readKeyPair({ certFile: cert, keyFile: key });
     expect(pair.cert).toMatch(/^-----BEGIN CERTIFICATE-----/);
     expect(pair.key).toMatch(/^-----BEGIN (EC )?PRIVATE KEY-----/);
@@ -30,13 +30,13 @@ describe("a certificate and its key", () => {
       "other-name.key",
     ],
     ["is no PEM", () => ({ certFile: cert, keyFile: write("junk") }), "junk"],
-  ])("are refused by a sentence that names the files where one %s", async (_, files, named) => {
+  ])("are refused with the names of the files if one %s", async (_, files, named) => {
     const reading = readKeyPair(files());
     await expect(reading).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     await expect(reading).rejects.toThrow(named);
   });
 
-  it("are never part of what is said of them", async () => {
+  it("never appear in error messages", async () => {
     const secret = "c2VjcmV0IGtleQ==";
     const text = `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----\n`;
     const keyFile = write("broken", text);

@@ -17,14 +17,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** In the place of what opens addresses on Linux. */
+/** Replaces the program that opens URLs on Linux. */
 function opener(script: string): void {
   writeFileSync(join(folder, "xdg-open"), `#!/bin/sh\n${script}\n`);
   chmodSync(join(folder, "xdg-open"), 0o755);
 }
 
-describe.runIf(process.platform === "linux")("A browser that is to be opened", () => {
-  it("is given the address, and nothing else", async () => {
+describe.runIf(process.platform === "linux")("opening a browser", () => {
+  it("passes it the URL and nothing else", async () => {
     opener(`printf '%s\\n' "$@" > ${folder}/opened`);
     expect(await openBrowser(url)).toBeUndefined();
     const opened = await waitUntil(async () => readFileSync(join(folder, "opened"), "utf8"), {
@@ -33,7 +33,7 @@ describe.runIf(process.platform === "linux")("A browser that is to be opened", (
     expect(opened).toBe(`${url}\n`);
   });
 
-  it("that runs on is not waited for", async () => {
+  it("does not wait for it to exit", async () => {
     opener("exec sleep 60");
     const before = performance.now();
     expect(await openBrowser(url)).toBeUndefined();
@@ -43,7 +43,7 @@ describe.runIf(process.platform === "linux")("A browser that is to be opened", (
   it.each([
     ["is not there", undefined, "xdg-open was not found"],
     ["finds no browser", "exit 3", "xdg-open ended with exit code 3"],
-  ])("that %s is told of", async (_, script, problem) => {
+  ])("with an opener that %s returns the problem", async (_, script, problem) => {
     vi.stubEnv("PATH", script === undefined ? folder : `${folder}:/usr/bin:/bin`);
     if (script !== undefined) opener(script);
     expect(await openBrowser(url)).toBe(problem);

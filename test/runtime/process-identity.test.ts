@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { holderIsDead, processIdentity } from "../../src/runtime/process-identity.ts";
 
 describe("the holder of a lease", () => {
-  it("is the pod where there is one", () => {
+  it("is the pod, if there is one", () => {
     expect(processIdentity("lastcall-7d9f-abcde")).toBe("lastcall-7d9f-abcde");
   });
 
-  it("is alive as long as its process runs", () => {
+  it("is alive while its process runs", () => {
     expect(holderIsDead(processIdentity(undefined))).toBe(false);
   });
 
@@ -22,13 +22,13 @@ describe("the holder of a lease", () => {
     expect(holderIsDead(childIdentity)).toBe(true);
   });
 
-  it("is dead when another process has taken its pid", () => {
+  it("is dead if another process has its pid", () => {
     const own = processIdentity(undefined).split("_");
     expect(holderIsDead([...own.slice(0, -1), "1"].join("_"))).toBe(true);
   });
 
   it.each(["lastcall-7d9f-abcde", "otherhost_1234abcd_4026531836_1_5", "", "_", "a_b_c_x_y"])(
-    "is left alone when %j says nothing certain of it",
+    "does not count as dead if %j is not conclusive",
     (identity) => {
       expect(holderIsDead(identity)).toBe(false);
     },

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** After how many seconds a sleep until 120 s from now is over, by the wall as it was at first. */
+/** Records after how long a sleep until 120 s from now ends, in monotonic time. */
 function slept(signal?: AbortSignal) {
   const seen = { endedAfterMs: undefined as number | undefined, reason: undefined as unknown };
   const beganMs = performance.now();
@@ -27,13 +27,13 @@ function slept(signal?: AbortSignal) {
   return seen;
 }
 
-/** Somebody sets the wall clock; nothing else goes on meanwhile. */
+/** Sets the wall clock, without any timer running. */
 function stepWall(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-describe("a sleep until an instant by the real clock", () => {
-  it("ends at it", async () => {
+describe("a sleep of the real clock until an instant", () => {
+  it("ends at that instant", async () => {
     const seen = slept();
     await vi.advanceTimersByTimeAsync(119_999);
     expect(seen.endedAfterMs).toBeUndefined();
@@ -42,7 +42,7 @@ describe("a sleep until an instant by the real clock", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("ends at once where it is over", async () => {
+  it("ends at once if the instant has passed", async () => {
     stepWall(120_000);
     const seen = slept();
     await vi.advanceTimersByTimeAsync(1);
@@ -52,7 +52,7 @@ describe("a sleep until an instant by the real clock", () => {
   it.each([
     ["to before it", 60_000, 60_000],
     ["past it", 600_000, 11_001],
-  ])("ends at most a second late where the wall clock steps %s", async (_, stepMs, endsMs) => {
+  ])("ends at most a second late if the wall clock steps %s", async (_, stepMs, endsMs) => {
     const seen = slept();
     await vi.advanceTimersByTimeAsync(10_000);
     stepWall(stepMs);
@@ -61,7 +61,7 @@ describe("a sleep until an instant by the real clock", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is not made longer by a wall clock that is set back: whoever woke looks again", async () => {
+  it("is not made longer by a wall clock that is set back", async () => {
     const seen = slept();
     await vi.advanceTimersByTimeAsync(10_000);
     stepWall(-3_600_000);
@@ -69,7 +69,7 @@ describe("a sleep until an instant by the real clock", () => {
     expect(seen.endedAfterMs).toBe(120_000);
   });
 
-  it("rejects with the signal's reason, and leaves no timer behind", async () => {
+  it("rejects with the signal's reason, and leaves no timer", async () => {
     const stop = new AbortController();
     const seen = slept(stop.signal);
     stop.abort("enough");
@@ -81,7 +81,7 @@ describe("a sleep until an instant by the real clock", () => {
     expect(later.reason).toBe("enough");
   });
 
-  it("lasts as long as a timer cannot", async () => {
+  it("may be longer than a timer can be", async () => {
     const month = 31 * 24 * 3_600_000;
     let over = false;
     void realClock.sleepUntil(instant(startMs + month)).then(() => {

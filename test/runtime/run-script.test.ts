@@ -22,30 +22,30 @@ function run(
   return { said, end: runScript(script, io) };
 }
 
-describe("a script run by bash", () => {
-  it("ends well, with what it said on either stream", async () => {
+describe("a bash script", () => {
+  it("ends successfully, with the output of both streams", async () => {
     const { said, end } = run("echo one; echo two >&2");
     expect(await end).toBe("Ended");
     expect(said).toEqual({ out: "one\n", err: "two\n" });
   });
 
-  it("tells its exit code, and the signal that ended it", async () => {
+  it("reports its exit code, or the signal that ended it", async () => {
     expect(await run("exit 7").end).toEqual({ endedBy: "exit code 7" });
     expect(await run("kill -KILL $$").end).toEqual({ endedBy: "SIGKILL" });
   });
 
-  it("is not run where there is no bash", async () => {
+  it("is reported as not run if there is no bash", async () => {
     const { end } = run("true", undefined, undefined, { PATH: "/nowhere" });
     expect(await end).toEqual({ notRun: expect.stringContaining("ENOENT") });
   });
 
-  it("has nothing to read, so that no question of a tool can hold it up", async () => {
+  it("has empty standard input, so that no prompt blocks it", async () => {
     const { said, end } = run('read -r answer || echo "nothing to read"');
     expect(await end).toBe("Ended");
     expect(said.out).toBe("nothing to read\n");
   });
 
-  it("is told to stop with all that it has started", { timeout: 20_000 }, async () => {
+  it("is stopped when the signal aborts, with its reason", { timeout: 20_000 }, async () => {
     const reason = new Error("interrupted");
     const stop = new AbortController();
     const { said, end } = run(

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const run = promisify(execFile);
 
-it("warnings of the names given are not printed, and all others are", async () => {
+it("only the warnings of the given names are silenced", async () => {
   const program = `
     import { silenceWarnings } from "./src/runtime/process-io.ts";
     silenceWarnings("MetadataLookupWarning");

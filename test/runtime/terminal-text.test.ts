@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { asciiText, showsUnicode } from "../../src/runtime/process-io.ts";
 
-it("the locale says whether a terminal shows more than ASCII, the strongest variable first", () => {
+it("the locale decides whether a terminal shows more than ASCII, in the usual precedence", () => {
   const shows = (env: Record<string, string>) => showsUnicode(env, "linux");
   expect(shows({ LANG: "en_GB.UTF-8" })).toBe(true);
   expect(shows({ LANG: "C.utf8" })).toBe(true);
@@ -16,7 +16,7 @@ it("the locale says whether a terminal shows more than ASCII, the strongest vari
   expect(showsUnicode({}, "win32")).toBe(true);
 });
 
-it("all that the demo draws has its character of ASCII, each in its column", () => {
+it("every character of the demo has an ASCII replacement of the same width", () => {
   const folder = join(import.meta.dirname, "../golden/demo");
   const frames = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
   expect(frames.length).toBeGreaterThan(4);
@@ -30,7 +30,7 @@ it("all that the demo draws has its character of ASCII, each in its column", () 
   }
 });
 
-it("what steers a terminal stays, and a foreign letter is one character", () => {
+it("escape sequences are kept, and an unknown character becomes one question mark", () => {
   expect(asciiText("\u001b[31;1m×\u001b[0m │ ↓ 日本 😀…\r\n")).toBe(
     "\u001b[31;1mx\u001b[0m | v ?? ?~\r\n",
   );
