@@ -15,7 +15,7 @@ const text = readFileSync(join(root, "deploy/prometheus/alerts.yaml"), "utf8");
 const { groups } = parse(text) as { groups: readonly { rules: readonly Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-/** The labels of each series that is shown, by the series' name. */
+/** The labels of each exported series, by the name of the series. */
 const labelsOf = new Map<string, readonly string[]>([
   ...Object.entries({ ...counters, ...gauges }).map(
     ([name, { labels }]) => [name, labels] as const,
@@ -27,7 +27,7 @@ const labelsOf = new Map<string, readonly string[]>([
 ]);
 
 describe("the alerts", () => {
-  it.each(rules)("$alert goes by series and labels that there are", ({ expr }) => {
+  it.each(rules)("$alert uses only existing series and labels", ({ expr }) => {
     const series = [...new Set(expr.match(/\blastcall_\w+/g))];
     expect(series).not.toEqual([]);
     expect(series.filter((name) => !labelsOf.has(name))).toEqual([]);
@@ -39,22 +39,19 @@ describe("the alerts", () => {
     expect([...matched, ...grouped].filter((label) => !known.includes(label ?? ""))).toEqual([]);
   });
 
-  it.each(rules)(
-    "$alert names only labels that its sum or maximum has kept",
-    ({ expr, annotations }) => {
-      const told = [
-        ...Object.values(annotations)
-          .join(" ")
-          .matchAll(/\$labels\.(\w+)/g),
-      ];
-      const kept = /(?:sum|max) by \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? ["policy"];
-      expect(told.map(([, label]) => label).filter((label) => !kept.includes(label ?? ""))).toEqual(
-        [],
-      );
-    },
-  );
+  it.each(rules)("$alert uses only labels that its aggregation keeps", ({ expr, annotations }) => {
+    const told = [
+      ...Object.values(annotations)
+        .join(" ")
+        .matchAll(/\$labels\.(\w+)/g),
+    ];
+    const kept = /(?:sum|max) by \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? ["policy"];
+    expect(told.map(([, label]) => label).filter((label) => !kept.includes(label ?? ""))).toEqual(
+      [],
+    );
+  });
 
-  it.each(rules)("$alert is explained", ({ alert }) => {
+  it.each(rules)("$alert is explained in docs/running.md", ({ alert }) => {
     expect(readFileSync(join(root, "docs/running.md"), "utf8")).toContain(`| \`${alert}\` |`);
   });
 });

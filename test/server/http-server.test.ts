@@ -9,7 +9,7 @@ afterEach(() => close());
 
 const wait = { timeoutMs: 5000, signal: new AbortController().signal, intervalMs: 5 };
 
-/** A stream; gives its clients as they come, without those that have gone. */
+/** Starts a server with a stream; `clients` are those that are connected. */
 async function start(): Promise<{ url: string; port: number; clients: Set<StreamClient> }> {
   const clients = new Set<StreamClient>();
   const open = (client: StreamClient) => {
@@ -22,8 +22,8 @@ async function start(): Promise<{ url: string; port: number; clients: Set<Stream
   return { url: `http://127.0.0.1:${server.port}/s`, port: server.port, clients };
 }
 
-describe("a stream that the server gives", () => {
-  it("sends at once, and hears when its client goes", async () => {
+describe("a stream of the server", () => {
+  it("sends data at once, and notices when its client disconnects", async () => {
     const { url, clients } = await start();
     const leaving = new AbortController();
     const response = await fetch(url, { signal: leaving.signal });
@@ -35,14 +35,14 @@ describe("a stream that the server gives", () => {
     await waitUntil(async () => clients.size === 0, { what: "the client is gone", ...wait });
   });
 
-  it("cuts a client off that does not read, and keeps no more than a little for it", async () => {
+  it("disconnects a client that does not read", async () => {
     const { port, clients } = await start();
     const socket = connect(port, "127.0.0.1");
     socket.pause();
     socket.on("error", () => {});
     socket.write("GET /s HTTP/1.1\r\nHost: x\r\n\r\n");
     await waitUntil(async () => clients.size === 1, { what: "it is connected", ...wait });
-    // What the kernel's own buffers hold is not ours to count.
+    // The kernel's own buffers do not count.
     const text = "x".repeat(64_000);
     const flood = async () => {
       for (const client of clients) client.send(text);

@@ -57,7 +57,7 @@ async function reading(): Promise<KeyPair> {
   return pair;
 }
 
-/** Whom the server says that it is, and what it answers; each time by a new connection. */
+/** The server's certificate name and its response, each time over a new connection. */
 function ask(): Promise<{ readonly name: string; readonly text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ name: string; text: string }>();
   const agent = new Agent({ keepAlive: false, rejectUnauthorized: false });
@@ -78,8 +78,8 @@ function until(what: string, holds: () => Promise<boolean>): Promise<boolean> {
   return waitUntil(holds, { what, timeoutMs: 5000, intervalMs: 5 });
 }
 
-describe("metrics by TLS", () => {
-  it("are served with the certificate that is named, and not in clear text", async () => {
+describe("metrics over TLS", () => {
+  it("are served with the configured certificate, and not in clear text", async () => {
     pair = first;
     await make(reading).listen();
     expect(await ask()).toEqual({ name: "lastcall test server", text: "up 1\n" });
@@ -92,7 +92,7 @@ describe("metrics by TLS", () => {
     expect(await promise).not.toBe(200);
   });
 
-  it("are served with a certificate that takes its place, half a minute later at the most", async () => {
+  it("are served with a new certificate at most half a minute later", async () => {
     pair = first;
     const made = make(reading);
     await made.listen();
@@ -103,7 +103,7 @@ describe("metrics by TLS", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("listen once for one certificate, however often that is looked at", async () => {
+  it("open the listener once as long as the certificate is the same", async () => {
     pair = first;
     const made = make(reading);
     await made.listen();
@@ -112,7 +112,7 @@ describe("metrics by TLS", () => {
     expect(opened).toBe(1);
   });
 
-  it("stay with what they have where the new one cannot be read, and take it when it can", async () => {
+  it("keep the old certificate until the new one can be read", async () => {
     pair = first;
     const made = make(reading);
     await made.listen();
@@ -127,14 +127,14 @@ describe("metrics by TLS", () => {
     await until("it is the new one", async () => (await ask()).name === "elsewhere");
   });
 
-  it("are not served at all where the first one cannot be read", async () => {
+  it("are not served if the first certificate cannot be read", async () => {
     pair = new LastcallError("CONFIG_INVALID", "none is there");
     await expect(make(reading).listen()).rejects.toBe(pair);
     await expect(ask()).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });
 });
 
-describe("an address that another program has", () => {
+describe("an address in use by another program", () => {
   let other: Server;
   beforeEach(async () => {
     other = createServer();
@@ -144,7 +144,7 @@ describe("an address that another program has", () => {
   });
   afterEach(() => void other.close());
 
-  it("is told, and taken when it is free", async () => {
+  it("is reported, and used as soon as it is free", async () => {
     const made = make();
     await expect(made.listen()).rejects.toMatchObject({ code: "PORT_TAKEN" });
     made.keep();
@@ -160,7 +160,7 @@ describe("an address that another program has", () => {
   });
 });
 
-it("A server in clear text that listens does not look again", async () => {
+it("a plain-text server that listens does not check again", async () => {
   const made = make();
   await made.listen();
   made.keep();
@@ -169,7 +169,7 @@ it("A server in clear text that listens does not look again", async () => {
   expect(opened).toBe(1);
 });
 
-it("A server that is closed listens no more, though it was looking for a certificate", async () => {
+it("a server closed while it reads a certificate does not listen again", async () => {
   const slow = Promise.withResolvers<KeyPair>();
   pair = first;
   let looks = 0;

@@ -6,7 +6,7 @@ import { servePage } from "../../src/server/page-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let server: PageServer;
-/** The first that it gave. */
+/** The first URL that the server gave. */
 let url: string;
 let acts: unknown[];
 let clients: Set<PageStreamClient>;
@@ -55,7 +55,7 @@ interface Call {
   readonly body?: string;
 }
 
-/** Unlike fetch it sends any Host and Origin, as a program would that means no good. */
+/** Unlike fetch, it sends any Host and Origin, as a malicious program would. */
 function call({ method = "GET", path, headers = {}, body }: Call) {
   const { hostname, port } = new URL(url);
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>(
@@ -84,8 +84,8 @@ async function letIn(): Promise<string> {
   return String(headers["set-cookie"]).split(";")[0] as string;
 }
 
-describe("the page's server", () => {
-  it("exchanges the token of its address for a cookie, once", async () => {
+describe("the page server", () => {
+  it("exchanges the token in its URL for a cookie, once", async () => {
     const first = await call({ path: tokenPath() });
     expect(first.status).toBe(200);
     expect(String(first.headers["set-cookie"])).toMatch(
@@ -99,7 +99,7 @@ describe("the page's server", () => {
     );
   });
 
-  it("has another address once the one before has been used, each for one browser", async () => {
+  it("has a new URL once the previous one was used, each for one browser", async () => {
     expect(server.url()).toBe(url);
     const first = await letIn();
     const next = server.url();
@@ -110,19 +110,19 @@ describe("the page's server", () => {
       const { status, text } = await call({ path: pathOf(used) });
       expect([status, text]).toEqual([401, expect.stringContaining("has been used")]);
     }
-    // Nobody has asked for a third, and none is good; who is in stays in.
+    // No third URL was requested, so no token is valid; a browser that is in stays in.
     expect((await call({ path: "/?token=" })).status).toBe(401);
     expect((await call({ path: "/", headers: { cookie: first } })).status).toBe(200);
   });
 
-  it("spends no token on a HEAD, and lets a browser in again that has the cookie", async () => {
+  it("spends no token on a HEAD request, and accepts a used URL with the cookie", async () => {
     expect((await call({ method: "HEAD", path: tokenPath() })).status).toBe(401);
     const cookie = await letIn();
     expect((await call({ path: tokenPath(), headers: { cookie } })).status).toBe(200);
     expect((await call({ path: "/", headers: { cookie } })).status).toBe(200);
   });
 
-  it("shows nothing to whoever has no cookie, and says how to come in", async () => {
+  it("shows nothing without the cookie, and says how to get in", async () => {
     for (const path of ["/", "/?token=guessed", "/api/node?name=n1", "/api/stream"]) {
       const { status, text } = await call({ path });
       expect([path, status]).toEqual([path, 401]);
@@ -133,7 +133,7 @@ describe("the page's server", () => {
     ).toBe(401);
   });
 
-  it("says how to come in in the first of the browser's languages that there is", async () => {
+  it("says how to get in in the first supported language of the browser", async () => {
     const asked = async (accepted: string | undefined) => {
       const headers = { ...(accepted !== undefined && { "accept-language": accepted }) };
       const { text } = await call({ path: "/?token=guessed", headers });
@@ -148,7 +148,7 @@ describe("the page's server", () => {
     expect((await call({ path: "/", headers })).text).toMatch(/<html lang="ja">.*"evil.example" /);
   });
 
-  it("answers to the names of loopback alone, so that no other name can be pointed at it", async () => {
+  it("answers only to loopback host names, against DNS rebinding", async () => {
     const cookie = await letIn();
     for (const host of ["evil.example", `evil.example:${new URL(url).port}`, "127.0.0.1"]) {
       const { status } = await call({ path: "/api/node", headers: { cookie, host } });
@@ -158,7 +158,7 @@ describe("the page's server", () => {
     expect((await call({ path: "/api/node", headers: { cookie, host } })).status).toBe(200);
   });
 
-  it("takes an act from its own page alone", async () => {
+  it("accepts an action only from its own page", async () => {
     const cookie = await letIn();
     const json = { "content-type": "application/json" };
     const post = (headers: Record<string, string>) =>
@@ -175,7 +175,7 @@ describe("the page's server", () => {
     expect(acts).toEqual([{}]);
   });
 
-  it("takes no form of another site for an act, and no JSON that is none or too long", async () => {
+  it("accepts neither forms nor invalid or oversized JSON as an action", async () => {
     const headers = { cookie: await letIn(), origin: origin() };
     const post = (type: string, body: string) =>
       call({
@@ -188,7 +188,7 @@ describe("the page's server", () => {
     expect(acts).toEqual([]);
   });
 
-  it("forbids inline code, frames and anything from elsewhere, on every answer", async () => {
+  it("forbids inline code, frames and external content in every response", async () => {
     const cookie = await letIn();
     for (const path of ["/", "/api/node", "/nothing"]) {
       const { headers } = await call({ path, headers: { cookie } });
@@ -202,7 +202,7 @@ describe("the page's server", () => {
     }
   });
 
-  it("knows no other methods, and says what is not there", async () => {
+  it("refuses other methods and unknown paths", async () => {
     const headers = { cookie: await letIn() };
     expect((await call({ path: "/nothing", headers })).status).toBe(404);
     expect((await call({ method: "PUT", path: "/api/act", headers })).status).toBe(405);
@@ -210,14 +210,14 @@ describe("the page's server", () => {
     expect((await call({ path: "//", headers })).status).toBe(400);
   });
 
-  it("keeps nobody waiting who asks for the head of a stream alone", async () => {
+  it("answers a HEAD request for a stream at once", async () => {
     const headers = { cookie: await letIn() };
     expect((await call({ method: "HEAD", path: "/", headers })).status).toBe(200);
     expect((await call({ method: "HEAD", path: "/api/stream", headers })).status).toBe(405);
     expect(clients.size).toBe(0);
   });
 
-  it("cuts a stream off that is never read", async () => {
+  it("disconnects a stream that is never read", async () => {
     const cookie = await letIn();
     const { hostname, port, host } = new URL(url);
     const socket = connect(Number(port), hostname);
@@ -234,7 +234,7 @@ describe("the page's server", () => {
     socket.destroy();
   });
 
-  it("tells a stream that comes back what the browser says it had last", async () => {
+  it("passes on the last event ID of a reconnecting stream", async () => {
     const headers = { cookie: await letIn(), "last-event-id": "r.7", "accept-encoding": "gzip" };
     const response = await fetch(`${origin()}/api/stream`, { headers });
     const first = await response.body?.getReader().read();
@@ -242,8 +242,8 @@ describe("the page's server", () => {
   });
 });
 
-describe("the address", () => {
-  it("is the next free one where its port is taken", async () => {
+describe("the page server's address", () => {
+  it("has the next free port if its port is taken", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as AddressInfo;
@@ -253,7 +253,7 @@ describe("the address", () => {
     taken.close();
   });
 
-  it("is of loopback, since what it serves acts with the rights of its user", async () => {
+  it("must be on loopback, because the server acts with its user's permissions", async () => {
     await expect(start("0.0.0.0:0")).rejects.toThrow(/expected an address of loopback/);
     await expect(start(":8087")).rejects.toThrow(/expected an address of loopback/);
     await expect(start("nonsense")).rejects.toThrow(/that is not an address/);
