@@ -13,11 +13,11 @@ const run = {
 };
 
 describe("what help, docs and /metrics promise", () => {
-  it("is in order where code keeps it", () => {
+  it("is fulfilled if code uses it", () => {
     expect(unkept(promised, [run])).toEqual([]);
   });
 
-  it("is not kept by the lists themselves, nor by a longer name", () => {
+  it("is not fulfilled by the lists themselves, nor by a longer name", () => {
     const listed = { ...run, path: "src/config/options/options.ts" };
     const longer = {
       path: "src/cli/commands/agent.ts",
@@ -29,7 +29,7 @@ describe("what help, docs and /metrics promise", () => {
     ]);
   });
 
-  it("is not kept by a command that is not there", () => {
+  it("is not fulfilled by a command that does not exist", () => {
     expect(unkept({ ...promised, optionCommands: ["run", "board"] }, [run])).toEqual([
       "lastcall board has options, but there is no such command",
     ]);

@@ -8,7 +8,7 @@ function findings(...lines: readonly string[]): readonly string[] {
 const hundred = "ten words ".repeat(10);
 
 describe("comments", () => {
-  it.each(["// ", "/** ", " * ", "  // "])("are told when wider than 100 columns: %s", (mark) => {
+  it.each(["// ", "/** ", " * ", "  // "])("are reported if wider than 100 columns: %s", (mark) => {
     const wide = `${mark}${hundred}`;
     expect(findings("", wide)).toEqual([
       `src/core/some-file.ts:2: a comment of ${wide.length} columns, at most 100`,
@@ -16,7 +16,7 @@ describe("comments", () => {
     expect(findings(wide.slice(0, 100))).toEqual([]);
   });
 
-  it("may be wider where they cannot be broken", () => {
+  it("may be wider if they cannot be broken", () => {
     expect(findings(`// see https://kubernetes.io/${"a".repeat(90)}`)).toEqual([]);
     expect(findings(`// biome-ignore lint/suspicious/noExplicitAny: ${hundred}`)).toEqual([]);
   });
@@ -25,16 +25,16 @@ describe("comments", () => {
     [" * What is taken back is not told.", "use withdrawn, cancelled or undone"],
     ["// The node goes back to work.", "use uncordoned"],
     ["/** How an instance is let go. */", "use released, stopped"],
-  ])("do not use the words of a dialect: %s", (comment, instead) => {
+  ])("may not use the dialect's phrases: %s", (comment, instead) => {
     expect(findings(comment)).toEqual([`src/core/some-file.ts:1: ${comment.trim()}: ${instead}`]);
   });
 
-  it("are not what merely looks like one in a text", () => {
+  it("do not include strings that only look like comments", () => {
     expect(findings(`  *'|get|'*) ${hundred}`)).toEqual([]);
   });
 });
 
-describe("tests that share a process with others", () => {
+describe("tests that share a process", () => {
   const inRoom = (room: string, line: string) =>
     styleFindings({ path: `test/${room}/some.test.ts`, text: line, lines: [line] });
 
@@ -45,14 +45,14 @@ describe("tests that share a process with others", () => {
     "  delete process.env.AWS_REGION;",
     "  globalThis.fetch = fetched;",
     "  useAwsEnvironment();",
-  ])("leave it as it is: %s", (line) => {
+  ])("may not change it: %s", (line) => {
     expect(inRoom("core", line)).toEqual([
       `test/core/some.test.ts:1: ${line.trim()}: other tests share the process of this room`,
     ]);
     expect(inRoom("cli", line)).toEqual([]);
   });
 
-  it("may read it, and make functions that count their calls", () => {
+  it("may read it, and use mock functions", () => {
     expect(inRoom("core", "  const seed = process.env.SEED === undefined ? 1 : 2;")).toEqual([]);
     expect(inRoom("core", "  const sent = vi.fn();")).toEqual([]);
   });
@@ -67,14 +67,14 @@ describe("functions", () => {
       "over several",
       ["export async function long(", "  a: string,", "): Promise<", "  void", "> {"],
     ],
-  ])("of more than 70 lines are told, with their head %s", (_, head) => {
+  ])("of more than 70 lines are reported, with a head %s", (_, head) => {
     expect(findings(...head, ...body, "}")).toEqual([
       `src/core/some-file.ts:1: a function of ${head.length + 70} lines, at most 70`,
     ]);
     expect(findings(...head, ...body.slice(head.length), "}")).toEqual([]);
   });
 
-  it("are not what is called in them", () => {
+  it("are not confused with calls in them", () => {
     const call = ["  const found = list.map((one) =>", "    nameOf(one),", "  );"];
     expect(findings("function short() {", ...call, "}", ...body, "    }")).toEqual([]);
   });

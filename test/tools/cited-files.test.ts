@@ -8,8 +8,8 @@ function missing(path: string, text: string): readonly string[] {
   return missingFiles({ path, text }, { exists, isName: (name) => name === "decide.ts" });
 }
 
-describe("files that are named", () => {
-  it("may be named from the root, from src or from the page", () => {
+describe("file names in text", () => {
+  it("may be relative to the root, to src or to the page", () => {
     expect(
       missing(
         "docs/page.md",
@@ -18,13 +18,13 @@ describe("files that are named", () => {
     ).toEqual([]);
   });
 
-  it("are told with their line where they are not there", () => {
+  it("are reported with their line if the file does not exist", () => {
     expect(missing("docs/page.md", "one\nsee `core/decided.ts`")).toEqual([
       "docs/page.md:2: there is no core/decided.ts",
     ]);
   });
 
-  it("count in comments of code, and nowhere else in it", () => {
+  it("are checked in comments of code, and nowhere else in it", () => {
     const text = ' * see core/gone.ts\nimport { x } from "core/other.ts";\n// kube/gone.ts';
     expect(missing("src/a.ts", text)).toEqual([
       "src/a.ts:1: there is no core/gone.ts",
@@ -32,13 +32,13 @@ describe("files that are named", () => {
     ]);
   });
 
-  it("may be named without their folder", () => {
+  it("may be without their folder", () => {
     expect(missing("src/a.ts", "// see decide.ts and `decided.ts`")).toEqual([
       "src/a.ts:1: there is no decided.ts",
     ]);
   });
 
-  it("are none where a pattern or a longer path is meant", () => {
+  it("are not checked in patterns and longer paths", () => {
     expect(missing("docs/page.md", "`cloud/<x>/notice-source.ts`, `dist/core/x.ts`")).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const names = [
 ];
 
 describe("the dashboard", () => {
-  test.each(panels)("asks in $title for metrics and labels that there are", ({ of, queries }) => {
+  test.each(panels)("uses only existing metrics and labels in $title", ({ of, queries }) => {
     for (const [expr, legend] of queries) {
       const asked = [...expr.matchAll(/lastcall_[a-z_]+/g)].map(([name]) => name);
       expect(names).toEqual(expect.arrayContaining(asked));
@@ -26,7 +26,7 @@ describe("the dashboard", () => {
     }
   });
 
-  test("has a place of its own for each panel", () => {
+  test("has a separate position for each panel", () => {
     const { panels: placed } = JSON.parse(dashboardText());
     const places = placed.map(
       ({ gridPos: { x, y } }: { gridPos: { x: number; y: number } }) => `${x} ${y}`,

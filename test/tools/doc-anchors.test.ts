@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { anchorsOf, missingAnchors, missingHeadings } from "../../tools/doc-anchors.ts";
 
-describe("anchors of a page", () => {
-  it("are made of its headings as GitHub makes them", () => {
+describe("the anchors of a page", () => {
+  it("are derived from its headings as on GitHub", () => {
     const page = [
       "# What it costs",
       "## `--from DIR`, and *more*!",
@@ -30,25 +30,25 @@ describe("links to an anchor", () => {
   const missing = (text: string) =>
     missingAnchors({ path: "docs/page.md", text }, (path) => pages.get(path));
 
-  it("lead to a heading of the page or of another one", () => {
+  it("are valid if the heading exists on the page or on another one", () => {
     expect(missing("# Here\n[a](#here), [b](other.md#there), [c](../docs/other.md#there)")).toEqual(
       [],
     );
   });
 
-  it("are told where there is no such heading", () => {
+  it("are reported if there is no such heading", () => {
     expect(missing("# Here\n[a](#there) [b](other.md#here)")).toEqual([
       "docs/page.md: #there leads to no heading",
       "docs/page.md: other.md#here leads to no heading",
     ]);
   });
 
-  it("are not followed to other sites, nor into what is no page", () => {
+  it("are not checked for other sites, other files and missing pages", () => {
     expect(missing("[a](https://a.b/c#d) [b](../src/a.ts#L3) [c](gone.md#x)")).toEqual([]);
   });
 });
 
-describe("a heading that a message names", () => {
+describe("a heading that a message refers to", () => {
   const found = (text: string) =>
     missingHeadings({ path: "src/a.ts", text }, (path) =>
       path === "docs/cloud/x.md" ? "## The rights" : undefined,
@@ -62,7 +62,7 @@ describe("a heading that a message names", () => {
     ["docs/cloud/x.md#rights", "src/a.ts: docs/cloud/x.md#rights leads to no heading"],
     ["docs/cloud/y.md#rights", "src/a.ts: docs/cloud/y.md#rights leads to no heading"],
     ["docs/cloud/x.md, Rights", "src/a.ts: name the heading by its anchor: docs/cloud/x.md, R"],
-  ])("is not there: %s", (text, told) => {
+  ])("is reported if missing: %s", (text, told) => {
     expect(found(`grant it (${text})`)).toEqual([told]);
   });
 });

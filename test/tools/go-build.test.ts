@@ -18,7 +18,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { root } from "../../tools/source-tree.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** A compiler that says when it begins, and ends when something is written into the pipe. */
+/** A compiler that records its start, and exits when the pipe is written to. */
 const compiler = `#!/bin/sh
 [ "$1" = version ] && { echo go1; exit; }
 while [ "$1" != -o ]; do shift; done
@@ -48,12 +48,12 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  // With the compilers that they have started.
+  // Kills the builders with the compilers that they have started.
   for (const { pid = 0 } of builders) {
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      // It has ended.
+      // It has already exited.
     }
   }
   rmSync(home, { recursive: true });
@@ -93,13 +93,13 @@ function compiling(count: number) {
   return waitUntil(async () => builds() === count, { what: "it compiles", timeoutMs: 15_000 });
 }
 
-/** Lets a compiler end that runs. */
+/** Lets a running compiler exit. */
 async function finish(): Promise<void> {
   const pipe = await open(join(home, "pipe"), "w");
   await pipe.close();
 }
 
-it("a second builder waits for the first, and takes what that has built", async () => {
+it("a second builder waits for the first, and uses its result", async () => {
   const first = startBuilder();
   await compiling(1);
   const second = startBuilder();
@@ -112,7 +112,7 @@ it("a second builder waits for the first, and takes what that has built", async 
   expect(readdirSync(join(home, "cache"))).toHaveLength(1);
 });
 
-it("a builder that was killed is not waited for", async () => {
+it("a builder does not wait for one that was killed", async () => {
   const first = startBuilder();
   await compiling(1);
   process.kill(-(first.child.pid ?? 0), "SIGKILL");
@@ -124,7 +124,7 @@ it("a builder that was killed is not waited for", async () => {
   expect(readFileSync(join(second.said.out, "tool"), "utf8")).toBe("binary\n");
 });
 
-it("a builder goes on where the one that it waited for fails", async () => {
+it("a builder builds itself if the one that it waits for fails", async () => {
   const first = startBuilder();
   await compiling(1);
   const second = startBuilder();
@@ -135,7 +135,7 @@ it("a builder goes on where the one that it waited for fails", async () => {
   expect(await second.ended).toBe(0);
 });
 
-it("what was left behind an hour ago is not waited for, though its process is another now", async () => {
+it("a builder does not wait for leftovers an hour old, even if their pid is in use", async () => {
   const first = startBuilder();
   await compiling(1);
   process.kill(-(first.child.pid ?? 0), "SIGKILL");

@@ -14,11 +14,11 @@ function findings(
   return moduleFindings(modules, { ...none, ...except });
 }
 
-/** Long enough to stand alone. */
+/** Long enough to be a file of its own. */
 const long = "\n".repeat(60);
 
 describe("exports", () => {
-  it("need no importer but one, be it a test or by a late import", () => {
+  it("need only one importer, even if it is a test or a dynamic import", () => {
     expect(
       findings({
         "src/a.ts": `export const one = 1;\nexport async function two() {}\nexport type Three = 3;${long}`,
@@ -30,7 +30,7 @@ describe("exports", () => {
     ).toEqual([]);
   });
 
-  it("that nothing imports are told, types only where their own file does not name them either", () => {
+  it("that nothing imports are reported, types only if unused in their own file too", () => {
     expect(
       findings({
         "src/a.ts": `export const one = 1;\nexport type Idle = 2;\nexport type Used = 3;\nexport function two(used: Used) {}${long}`,
@@ -53,23 +53,23 @@ describe("exports", () => {
   });
 });
 
-describe("names of bags", () => {
+describe("names of options types", () => {
   const files = { "src/a.ts": `interface CloudParts {}\ninterface CloudOptions {}\n${long}` };
 
-  it("are told where they say only that some values travel together", () => {
+  it("are reported if they only say that some values belong together", () => {
     expect(findings(files)).toEqual([
       "src/a.ts: CloudParts does not say what it holds: call it CloudOptions, or what it is",
     ]);
   });
 
-  it("may stay on the list, which only shrinks", () => {
+  it("may stay on the list, which can only shrink", () => {
     expect(findings(files, { bags: ["CloudParts"] })).toEqual([]);
     expect(findings({ "src/a.ts": long }, { bags: ["CloudParts"] })).toEqual([
       "CloudParts keeps the rule now: take it off the list of bags",
     ]);
   });
 
-  it("are a test's own business in tests", () => {
+  it("are not checked in tests", () => {
     expect(findings({ "test/a.test.ts": "interface Tools {}\n" })).toEqual([]);
   });
 });
@@ -80,11 +80,11 @@ describe("type names", () => {
     "src/b.ts": 'import { a } from "./a.ts";\ntype Stage = 1;\n',
   };
 
-  it("are told where an exported one is declared again", () => {
+  it("are reported if an exported one is declared again", () => {
     expect(findings(twice)).toEqual(["the type Stage is declared in src/a.ts, src/b.ts"]);
   });
 
-  it("may be declared again where they are private, or in tests", () => {
+  it("may be declared again if they are private, or in tests", () => {
     expect(
       findings({
         "src/a.ts": "interface Stage {}\n",
@@ -94,7 +94,7 @@ describe("type names", () => {
     ).toEqual([]);
   });
 
-  it("leave the list of exceptions once they are declared once", () => {
+  it("must leave the list of exceptions once they are declared only once", () => {
     expect(findings(twice, { types: ["Stage"] })).toEqual([]);
     expect(findings({}, { types: ["Stage"] })).toEqual([
       "Stage keeps the rule now: take it off the list of types declared twice",
@@ -108,13 +108,13 @@ describe("small files", () => {
     "src/x/b.ts": 'import { a } from "./a.ts";\n',
   };
 
-  it("with one importer are told", () => {
+  it("with one importer are reported", () => {
     expect(findings(small)).toEqual([
       "src/x/a.ts: 1 lines that only src/x/b.ts imports: they can stand there",
     ]);
   });
 
-  it("may stand alone with a test of their own, a second importer or as a seam", () => {
+  it("may stay separate with a test of their own, a second importer or as a seam", () => {
     expect(findings({ ...small, "test/a.test.ts": "" })).toEqual([]);
     expect(findings({ ...small, "src/x/c.ts": 'import { a } from "./a.ts";\n' })).toEqual([]);
     expect(
@@ -125,16 +125,16 @@ describe("small files", () => {
     ).toEqual([]);
   });
 
-  it("may stand in another room than their importer", () => {
+  it("may stay separate from an importer in another folder", () => {
     const importer = { "src/y/b.ts": 'import { a } from "../x/a.ts";\n' };
     expect(findings({ "src/x/a.ts": "export const a = 1;\n", ...importer })).toEqual([]);
   });
 
-  it("may be loaded late, for which they have to be files", () => {
+  it("may stay separate if they are imported dynamically", () => {
     expect(findings({ ...small, "src/x/b.ts": 'const a = await import("./a.ts");\n' })).toEqual([]);
   });
 
-  it("leave the list of exceptions once they have grown or gone", () => {
+  it("must leave the list of exceptions once they have grown or are gone", () => {
     expect(findings(small, { smallFiles: ["src/x/a.ts"] })).toEqual([]);
     expect(findings({}, { smallFiles: ["src/x/a.ts"] })).toEqual([
       "src/x/a.ts keeps the rule now: take it off the list of small files",
@@ -147,7 +147,7 @@ describe("folders", () => {
     Array.from({ length: 16 }, (_, index) => [`src/full/f${index}.ts`, ""]),
   );
 
-  it("hold fifteen files, and those of the list no more than they did", () => {
+  it("may have fifteen files, or as many as the list of exceptions says", () => {
     expect(findings(sixteen)).toEqual(["src/full: 16 files, at most 15"]);
     expect(findings(sixteen, { folders: { "src/full": 16 } })).toEqual([]);
     expect(findings({ ...sixteen, "src/full/x.ts": "" }, { folders: { "src/full": 16 } })).toEqual([
@@ -155,7 +155,7 @@ describe("folders", () => {
     ]);
   });
 
-  it("lower their number in the list when a file goes", () => {
+  it("must have their number in the list lowered when a file goes", () => {
     expect(findings(sixteen, { folders: { "src/full": 17 } })).toEqual([
       "src/full: 16 files now: lower its 17 in the list of folders",
     ]);

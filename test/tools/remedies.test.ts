@@ -11,7 +11,7 @@ const text = [
   "`NotYet` is spoken of, but in no table.",
 ].join("\n");
 
-it("a word needs a row of its own with a cause and something to do", () => {
+it("each reason needs a table row of its own with a cause and a remedy", () => {
   const words = ["Spaced", "Missed", "Frozen", "OnHold", "NotYet"];
   expect(missingRemedies({ path: "page.md", text, words })).toEqual([
     "page.md: Missed has no cause, or nothing to do",

@@ -6,35 +6,35 @@ import { svgFrame } from "../../tools/svg-frame.ts";
 
 const look = { columns: 20, title: "a & b" };
 
-describe("A frame as SVG", () => {
-  it("holds each run of words to its columns, and draws no space", () => {
+describe("a frame as SVG", () => {
+  it("keeps each run of words in its columns, and draws no spaces", () => {
     const svg = svgFrame([[{ text: " one two   three", tone: "plain" }]], look);
-    // A column is 8 px wide, the margin 14.
+    // A column is 8 px wide, the margin is 14 px.
     expect(svg).toContain('<text x="22" y="27" textLength="56" fill="#c9d1d9">one two</text>');
     expect(svg).toContain('<text x="102" y="27" textLength="40" fill="#c9d1d9">three</text>');
   });
 
-  it("draws a bar as one rectangle, to the eighth of a column", () => {
+  it("draws a bar as one rectangle, to an eighth of a column", () => {
     const svg = svgFrame([[{ text: "██▌", tone: "good" }]], look);
     expect(svg).toContain('<rect x="14" y="17" width="20" height="11" fill="#3fb950"/>');
     expect(svg).not.toContain("█");
   });
 
-  it("draws a bar among words in its own place, and leaves the words", () => {
+  it("draws a bar between words in its own place, and keeps the words", () => {
     const svg = svgFrame([[{ text: "new █old", tone: "dim" }]], look);
     expect(svg).toContain('<rect x="46" y="17" width="8" height="11" fill="#7d8590"/>');
     expect(svg).toContain('textLength="24" fill="#7d8590">new</text>');
     expect(svg).toContain('<text x="54" y="27" textLength="24" fill="#7d8590">old</text>');
   });
 
-  it("escapes what XML would take for its own", () => {
+  it("escapes XML's special characters", () => {
     const svg = svgFrame([[{ text: "<a&b>", tone: "plain" }]], look);
     expect(svg).toContain(">&lt;a&amp;b&gt;</text>");
     expect(svg).toContain("<title>a &amp; b</title>");
   });
 });
 
-it("The picture of an instant is the same each time it is drawn", async () => {
+it("the picture of an instant is the same each time it is drawn", async () => {
   const moment = { seed: 2, after: minutes(3), columns: 90, rows: 30 };
   const [first, again] = [await boardAt(moment), await boardAt(moment)];
   expect(again).toEqual(first);
