@@ -100,7 +100,7 @@ describe("a budget of nodes", () => {
   });
 
   it("in percent is a share of the matched nodes of its scope", () => {
-    // 50 % of three nodes in the zone is 1.
+    // 49 % of the four nodes in zone a is 1, and one is out; 50 % is 2.
     const nodes = ["n1", "n2", "n3"].map((name) => aNode(name, inZone("a")));
     const out = aNode("n4", { ...inZone("a"), ready: false });
     const budgets: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 49 } }];
