@@ -12,6 +12,7 @@ import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
 import { eachOf, Turns } from "./concurrent.ts";
+import { type QueryEndpoint, QuerySender } from "./query-sender.ts";
 import {
   keyOfTarget,
   type OnBusy,
@@ -40,6 +41,9 @@ const readAtOnce = 8;
  */
 const changesAtOnce = 40;
 
+/** Source: the service's model in the AWS SDK. */
+const queryApi = { service: "elasticloadbalancing", version: "2015-12-01" };
+
 /** The tag that aws-load-balancer-controller sets on its groups. */
 const ownerTag = "elbv2.k8s.aws/cluster";
 
@@ -49,12 +53,22 @@ const ownerTag = "elbv2.k8s.aws/cluster";
 export class TargetGroupClient implements TrafficGroups {
   readonly kind = "TargetGroup";
   readonly #client: ElasticLoadBalancingV2Client;
+  readonly #sender: QuerySender;
   readonly #turns = new Turns(changesAtOnce);
   /** Whether each known group has the owner's tag, which is set at creation. */
   #owned = new Map<string, boolean>();
 
   constructor({ region }: { readonly region: string | undefined }) {
     this.#client = new ElasticLoadBalancingV2Client(clientSettings({ region, answerLimitMs }));
+    this.#sender = new QuerySender({ ...this.#client.config, ...queryApi });
+    // The index of groups is read with the client before any target is deregistered.
+    this.#client.middlewareStack.add(
+      (next) => (args) => {
+        this.#sender.follow(args.request as QueryEndpoint);
+        return next(args);
+      },
+      { step: "finalizeRequest", name: "lastcallEndpoint" },
+    );
   }
 
   async read(
@@ -98,10 +112,12 @@ export class TargetGroupClient implements TrafficGroups {
 
   async #deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
     const asked = askedFor("DeregisterTargets", `deregister targets from ${id}`);
-    await this.#change(asked, signal, (abortSignal) => {
+    await this.#change(asked, signal, async (abortSignal) => {
+      const fields = { TargetGroupArn: id, ...Object.assign({}, ...targets.map(memberOf)) };
+      if (await this.#sender.isAccepted("DeregisterTargets", fields, abortSignal)) return;
       const Targets = targets.map(toAws);
       const command = new DeregisterTargetsCommand({ TargetGroupArn: id, Targets });
-      return this.#client.send(command, { abortSignal });
+      await this.#client.send(command, { abortSignal });
     });
   }
 
@@ -298,6 +314,13 @@ function isOfMachines(type: TargetGroup["TargetType"]): boolean {
 
 function toAws({ id, port }: Target): TargetDescription {
   return port === undefined ? { Id: id } : { Id: id, Port: port };
+}
+
+/** A target as the Query API lists it. */
+function memberOf({ id, port }: Target, index: number): Readonly<Record<string, string>> {
+  const member = `Targets.member.${index + 1}`;
+  const ofPort = port === undefined ? {} : { [`${member}.Port`]: String(port) };
+  return { [`${member}.Id`]: id, ...ofPort };
 }
 
 function askedFor(call: string, action: string): AwsPurpose {
