@@ -26,6 +26,7 @@ import {
 } from "./bench-world.ts";
 import { type BurstTimes, departureBurst, endNodes, median } from "./burst.ts";
 import { startController } from "./controller-process.ts";
+import { leaveCoreToControlPlane } from "./own-core.ts";
 import { beside, type Figure, rounded, writeResult } from "./result-file.ts";
 
 const nodes = 50;
@@ -135,6 +136,7 @@ function figuresOf(measured: Readonly<Record<Way, readonly Measured[]>>): readon
 }
 
 const world = await startBenchWorld();
+leaveCoreToControlPlane();
 const servers = await startAwsServers(served);
 try {
   const measured: Record<Way, Measured[]> = { without: [], with: [] };

@@ -50,7 +50,7 @@ export function nowMs(): number {
 export async function startAwsServers(fleet: ServedFleet): Promise<AwsServers> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(fleet)]);
   const [env] = await once(child, "message");
-  setPriority(child.pid ?? 0, constants.priority.PRIORITY_LOW);
+  setPriority(child.pid ?? 0, constants.priority.PRIORITY_BELOW_NORMAL);
   return {
     env,
     calls: async () => {
