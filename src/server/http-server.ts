@@ -30,7 +30,7 @@ export async function serve(
     Promise.resolve(found)
       .catch((error: unknown) => ({ status: 500, type: undefined, text: `${messageOf(error)}\n` }))
       .then((found: RouteAnswer | HttpStream) => {
-        if ("open" in found) stream(response, found);
+        if ("open" in found) stream(response, found, request.method);
         else send(response, found);
       })
       .catch(() => response.destroy());
@@ -54,8 +54,10 @@ function send(response: ServerResponse, { status, type, text }: RouteAnswer): vo
   response.end(text);
 }
 
-function stream(response: ServerResponse, { type, open }: HttpStream): void {
+/** A HEAD request gets only the headers: the stream's response would never end. */
+function stream(response: ServerResponse, { type, open }: HttpStream, method?: string): void {
   response.writeHead(200, { "content-type": type, "cache-control": "no-store" });
+  if (method === "HEAD") return void response.end();
   response.flushHeaders();
   const leave = open({
     send: (text) => {
@@ -72,7 +74,7 @@ export function parseAddress(address: string): { host: string | undefined; port:
   if (match === null || port > 65_535) {
     throw new LastcallError(
       "USAGE",
-      `Cannot listen on ${JSON.stringify(address)}: it is no address, expected HOST:PORT or :PORT`,
+      `Cannot listen on ${JSON.stringify(address)}: it is not an address, expected HOST:PORT or :PORT`,
     );
   }
   const host = match[1] as string;

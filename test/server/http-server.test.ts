@@ -35,6 +35,23 @@ describe("a stream of the server", () => {
     await waitUntil(async () => clients.size === 0, { what: "the client is gone", ...wait });
   });
 
+  it("is not opened by a HEAD request, which gets its headers at once", async () => {
+    const { url, clients } = await start();
+    const response = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(2000) });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(clients.size).toBe(0);
+    // The connection is free for the next request, which a response without an end would hold.
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let told = "";
+    socket.on("data", (part) => {
+      told += part;
+    });
+    socket.write("HEAD /s HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\n\r\n");
+    const both = async () => told.includes("200 OK") && told.includes("not found");
+    await waitUntil(both, { what: "both are answered", ...wait, timeoutMs: 2000 });
+    socket.destroy();
+  });
+
   it("disconnects a client that does not read", async () => {
     const { port, clients } = await start();
     const socket = connect(port, "127.0.0.1");
