@@ -50,7 +50,7 @@ export const killerValues: readonly ChartValue[] = [
   },
   {
     ...{ path: "interval", schema: seconds },
-    about: "Without effect: Lastcall watches the cluster and acts at the instant that is due.",
+    about: "Without effect: Lastcall watches the cluster and acts when a departure is due.",
   },
   {
     ...{ path: "extraLabels", schema: labels, default: {} },

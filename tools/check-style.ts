@@ -75,6 +75,23 @@ const dialect: readonly Ban[] = [
   ["comes back nowhere|past its budget", "not recreated, regardless of its budget"],
   ["has not turned|stood still|know us", "stuck, rejected the credentials"],
   ["logged at the least|form of (the log|what is printed)", "Minimum log level, Output format"],
+  [
+    "does not have it|has no end|holds? no list|the whole wait|to hear why",
+    "is incomplete, contains",
+  ],
+  ["(leave|left) (it|them|one of the two|--\\S+) out|(is|are) left out", "omit, remove, skipped"],
+  ["(take|takes|taken|taking|took) away|would lose|has lost", "remove"],
+  ["(is|are) there (already|without)|already there|not there any more", "already exists"],
+  ["ended (badly|well)|left well|ends well|stands? still|stood", "succeeded, failed, stuck"],
+  [
+    "grace (was|were) over|in spite of|mid-drain|(where|which) nobody",
+    "at the end of, despite, if",
+  ],
+  ["so that (no|nothing)|this one has none", "so no, lacks"],
+  ["is no (list|JSON|instant|instance|text|answer|address|terminal|URL)", "is not a"],
+  ["no answer (within|came|from)|the answer (is|has|was|holds)|expected an answer", "response"],
+  ["go(es)? on (with|:)|Cannot go on|cannot begin|did not begin", "continue, start"],
+  ["beside --|without --\\S+ it has", "together with, no effect without"],
 ].map(([words, instead]) => ({
   pattern: new RegExp(`["'\`][^"'\`]*(?<!\\w)(${words})(?!\\w)|["'\`][^"'\`]*, wanted \\w`),
   instead: `use the field's words: ${instead}`,

@@ -79,7 +79,7 @@ export const panels: readonly Panel[] = [
   {
     ...{ title: "Gap between departures", kind: "timeseries", unit: "s" },
     of: "lastcall_plan_spacing_seconds",
-    about: "Wanted, reached, and the best that any plan could have.",
+    about: "Wanted, reached, and the largest possible gap.",
     queries: byPolicy("lastcall_plan_spacing_seconds", "kind"),
   },
   {
@@ -107,7 +107,7 @@ export const panels: readonly Panel[] = [
   {
     ...{ title: "Left of the notice", kind: "timeseries", unit: "s" },
     of: "lastcall_deadline_left_seconds",
-    about: "What was left of the notice when the last pod had gone: half had more than this.",
+    about: "Time left of the notice when the last pod had terminated: half had more than this.",
     queries: [
       [
         "histogram_quantile(0.5, sum by (le) (rate(lastcall_deadline_left_seconds_bucket[$__rate_interval])))",

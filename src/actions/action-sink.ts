@@ -38,7 +38,7 @@ export async function sendForJson(
 ): Promise<unknown> {
   const { body } = await sendOk(request, options, signal);
   const parsed = parseJson(body);
-  if (parsed === undefined) throw answerInvalid(request.what, "its answer is no JSON");
+  if (parsed === undefined) throw answerInvalid(request.what, "its response is not JSON");
   return parsed.value;
 }
 
@@ -56,7 +56,7 @@ export async function readSecret(
   sender.conceal(text);
   // A secret becomes part of a header or an address: an unsuitable one is rejected, not shown.
   if (text !== "" && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
-  const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found no printable ASCII on one line`;
+  const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found another value, expected one line of printable ASCII`;
   throw new LastcallError("SECRET_MISSING", problem);
 }
 

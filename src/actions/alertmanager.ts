@@ -33,7 +33,7 @@ export async function firingAlerts(
   const done = new AbortController();
   void options.clock
     .sleep(timeoutMs, done.signal)
-    .then(() => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+    .then(() => late.abort(new Error(`no response within ${timeoutMs / 1000} s`)))
     .catch(() => undefined);
   try {
     const answer = await options.fetch(alertsAddress(question), {
@@ -42,7 +42,8 @@ export async function firingAlerts(
     });
     const text = await boundedText(answer);
     // For an invalid matcher, Alertmanager responds with the problem.
-    if (!answer.ok) throw new Error(`it answered ${answer.status} (${text.trim().slice(0, 200)})`);
+    if (!answer.ok)
+      throw new Error(`it responded with ${answer.status} (${text.trim().slice(0, 200)})`);
     return alertNames(text);
   } catch (error) {
     signal.throwIfAborted();
@@ -72,7 +73,7 @@ export async function boundedText({ body }: Response): Promise<string> {
   let text = "";
   for await (const part of body ?? []) {
     bytes += part.byteLength;
-    if (bytes > mostBytes) throw new Error("its answer is over 8 MiB");
+    if (bytes > mostBytes) throw new Error("its response is over 8 MiB");
     text += decoder.decode(part, { stream: true });
   }
   return text + decoder.decode();
@@ -80,7 +81,7 @@ export async function boundedText({ body }: Response): Promise<string> {
 
 function alertNames(text: string): readonly string[] {
   const alerts: unknown = JSON.parse(text);
-  if (!Array.isArray(alerts)) throw new Error("its answer is no list");
+  if (!Array.isArray(alerts)) throw new Error("its response is not a list");
   const names = alerts.map((alert: { labels?: { alertname?: unknown } } | null) =>
     String(alert?.labels?.alertname ?? "unnamed"),
   );

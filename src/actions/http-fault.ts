@@ -21,7 +21,7 @@ export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
   if (code === "ACTION_REDIRECTED") {
     const host = answer.location && URL.parse(answer.location)?.host;
     const to = host ? ` to ${host}` : "";
-    const problem = `Cannot ${what}: it redirects${to} (${status}), write the address that it redirects to`;
+    const problem = `Cannot ${what}: it redirects${to} (${status}), use the address that it redirects to`;
     return new LastcallError(code, problem);
   }
   const isToWait = status === 429 || status === 503;

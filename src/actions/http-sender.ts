@@ -162,7 +162,8 @@ export class HttpSender {
    */
   problemOf(url: string): string | undefined {
     const parsed = URL.parse(url);
-    if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "no address of http or https";
+    if (parsed === null || !/^https?:$/.test(parsed.protocol))
+      return "an address that is not http or https";
     if (parsed.username !== "" || parsed.password !== "") return "an address with a password";
     const to = placeOf(parsed);
     if (
@@ -232,7 +233,7 @@ function proxyAgent(url: URL, proxy: string): http.Agent {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const version = major * 1000 + minor;
   if (version < 22_021 || (version >= 23_000 && version < 24_005)) {
-    const problem = `Cannot go by a proxy: found Node ${process.versions.node}, expected 22.21, 24.5 or later`;
+    const problem = `Cannot use a proxy: found Node ${process.versions.node}, expected 22.21, 24.5 or later`;
     throw new LastcallError("ACTION_UNREACHABLE", problem, { retryable: false });
   }
   const proxyEnv = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
@@ -275,7 +276,7 @@ async function boundedText(response: IncomingMessage, what: string): Promise<str
     bytes += part.byteLength;
     if (bytes > mostBytes) {
       response.destroy();
-      throw answerInvalid(what, `its answer is over ${mostBytes / 1024 / 1024} MiB`);
+      throw answerInvalid(what, `its response is over ${mostBytes / 1024 / 1024} MiB`);
     }
     text += decoder.decode(part, { stream: true });
   }
@@ -285,12 +286,12 @@ async function boundedText(response: IncomingMessage, what: string): Promise<str
 function forbidden(what: string, problem: string): LastcallError {
   return new LastcallError(
     "ACTION_HOST_FORBIDDEN",
-    `Cannot ${what}: found ${problem}, expected one that is named there`,
+    `Cannot ${what}: found ${problem}, expected an allowed one`,
   );
 }
 
 function unreachable(what: string, url: URL, error: unknown): LastcallError {
-  const problem = `Cannot ${what}: ${placeOf(url).host} does not answer (${messageOf(error)})`;
+  const problem = `Cannot ${what}: ${placeOf(url).host} does not respond (${messageOf(error)})`;
   return new LastcallError("ACTION_UNREACHABLE", problem);
 }
 

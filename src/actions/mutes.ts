@@ -61,7 +61,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
   async apply(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
     const exchange = await this.#exchange(task.how, signal);
     const [there] = await this.#find(task, exchange, textOf(task.undo?.filter));
-    if (there !== undefined) return { detail: "the silence is there already", reference: there };
+    if (there !== undefined) return { detail: "the silence already exists", reference: there };
     const now = this.#options.clock.now();
     const endsAt = formatInstant(plus(now, task.how.durationMs));
     const what = "create a silence in Alertmanager";
@@ -75,7 +75,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
       },
     });
     const id = textOf(fieldsOf(answer).silenceID);
-    if (id === undefined) throw answerInvalid(what, "its answer names no silence");
+    if (id === undefined) throw answerInvalid(what, "its response names no silence");
     return { detail: `silenced until ${endsAt}`, reference: id };
   }
 
@@ -214,7 +214,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
     { how, undo, departure }: PreparedTask<"datadogMute">,
     signal: AbortSignal,
   ): Promise<ActionDone> {
-    if (undo?.wasMuted === true) return { detail: "the host was muted already" };
+    if (undo?.wasMuted === true) return { detail: "the host was already muted" };
     const endsAt = plus(this.#options.clock.now(), how.durationMs);
     const body = { end: Math.floor(endsAt / 1000), message: `lastcall ${departure}` };
     // Idempotent: repeats what an earlier leader may have done.

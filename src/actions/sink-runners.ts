@@ -114,7 +114,7 @@ async function postMessage(
 
 /** Slack responds with 200 even to errors: https://api.slack.com/methods/chat.postMessage. */
 function slackFault(error: string | undefined): LastcallError {
-  if (error === undefined) return answerInvalid("send to Slack", "its answer names no message");
+  if (error === undefined) return answerInvalid("send to Slack", "its response names no message");
   return new LastcallError(slackCode(error), `Cannot send to Slack: found ${excerpt(error)}`);
 }
 
@@ -193,8 +193,8 @@ const telegramSink: MessageSink<"telegram"> = {
     };
     const { result } = fieldsOf(await sendForJson(request, options, signal));
     const id = fieldsOf(result).message_id;
-    if (typeof id !== "number") throw answerInvalid(request.what, "its answer names no message");
-    const detail = thread === undefined ? "sent" : "sent as an answer to the first";
+    if (typeof id !== "number") throw answerInvalid(request.what, "its response names no message");
+    const detail = thread === undefined ? "sent" : "sent as a reply to the first";
     return { detail, reference: `${how.chatId}/${id}` };
   },
 };
@@ -302,7 +302,7 @@ class HttpCaller implements ActionRunner<"http"> {
 
   async undo(task: PreparedTask<"http">, signal: AbortSignal): Promise<ActionDone> {
     const { how } = task;
-    if (how.undo === undefined) return { detail: "the policy has nothing to undo it any more" };
+    if (how.undo === undefined) return { detail: "the policy no longer defines how to undo it" };
     return this.#send(task, how.undo, signal);
   }
 

@@ -89,14 +89,14 @@ export class AccountApi implements KubeSender {
   #invalid(request: KubeRequest): LastcallError {
     return new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot ${describeCall(request)}: ${this.#options.server} answered with no JSON, check whether a proxy answers in its place`,
+      `Cannot ${describeCall(request)}: ${this.#options.server} returned no JSON, check whether a proxy responds in its place`,
     );
   }
 
   #late(asking: AbortController): Promise<never> {
     return new Promise((_, reject) => {
       this.#options.clock.sleep(timeoutMs, asking.signal).then(
-        () => reject(new Error(`no answer within ${timeoutMs} ms`)),
+        () => reject(new Error(`no response within ${timeoutMs} ms`)),
         (reason: unknown) => reject(reason),
       );
     });
@@ -105,7 +105,7 @@ export class AccountApi implements KubeSender {
   #faultOf(request: KubeRequest, error: unknown): LastcallError {
     const lead = `Cannot ${request.method} ${request.path}`;
     if (request.signal?.aborted) {
-      return new LastcallError("INTERRUPTED", `${lead}: interrupted, expected an answer`, {
+      return new LastcallError("INTERRUPTED", `${lead}: interrupted, expected a response`, {
         cause: error,
       });
     }
@@ -113,7 +113,7 @@ export class AccountApi implements KubeSender {
     const found = messageOf(error instanceof Error ? (error.cause ?? error) : error);
     return new LastcallError(
       "API_UNREACHABLE",
-      `${lead}: ${this.#options.server} does not answer (${found}), expected an answer`,
+      `${lead}: ${this.#options.server} does not respond (${found}), expected a response`,
       { cause: error },
     );
   }
@@ -155,13 +155,13 @@ export function ownUid(token: string, nodeName: string): string {
   if (node === undefined) {
     throw new LastcallError(
       "RIGHT_MISSING",
-      `Cannot tell the uid of node ${nodeName}: the service account token names no node, expected a token bound to a pod by Kubernetes 1.30 or later`,
+      `Cannot determine the uid of node ${nodeName}: the service account token names no node, expected a token bound to a pod by Kubernetes 1.30 or later`,
     );
   }
   if (node.name !== nodeName) {
     throw new LastcallError(
       "CONFIG_INVALID",
-      `Cannot speak for node ${nodeName}: the service account token is bound to ${node.name}, --node-name must be the node that the pod runs on`,
+      `Cannot report notices of node ${nodeName}: the service account token is bound to ${node.name}, --node-name must be the node that the pod runs on`,
     );
   }
   return node.uid;

@@ -359,7 +359,7 @@ function actorOf({ pods, metrics }: FallbackDrainOptions): DrainActor {
     },
     // The default rule never restarts owners.
     async restartOwner() {
-      return { kind: "Failed", retryable: false, message: "an agent restarts no workload" };
+      return { kind: "Failed", retryable: false, message: "an agent does not restart workloads" };
     },
   };
 }

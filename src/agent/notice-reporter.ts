@@ -321,7 +321,7 @@ function departureIn({ body }: KubeAnswer, name: string): KubeObject {
   const found = textOf(object.kind) ?? "no kind";
   throw new LastcallError(
     "API_ANSWER_INVALID",
-    `Cannot read Departure ${name}: found ${found}, expected a Departure, check whether a proxy answers in place of the API server`,
+    `Cannot read Departure ${name}: found ${found}, expected a Departure, check whether a proxy responds in place of the API server`,
   );
 }
 

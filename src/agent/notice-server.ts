@@ -45,7 +45,7 @@ export class NoticeServer {
       return { status: 200, type: "application/json", text: `${this.#json()}\n` };
     }
     if (this.#clients.size >= mostClients) {
-      return { status: 503, text: `${mostClients} clients listen already\n` };
+      return { status: 503, text: `${mostClients} clients are already connected\n` };
     }
     return { type: "text/event-stream", open: (client) => this.#join(client) };
   }
@@ -56,7 +56,7 @@ export class NoticeServer {
       await this.#clock.sleep(keepAliveMs, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
-      this.#sendAll(": still here\n\n");
+      this.#sendAll(": keep-alive\n\n");
     }
   }
 

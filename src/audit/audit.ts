@@ -179,18 +179,18 @@ function notesOn(fleet: AuditedFleet, options: AuditOptions): readonly string[] 
   const notes: string[] = [];
   if (options.platforms.length === 0 && fleet.nodes.length === 0) {
     notes.push(
-      `No platform was named and the input holds no nodes: judged against ${defaultPlatformNames.join(", ")}`,
+      `No platform was given and the input contains no nodes: judged against ${defaultPlatformNames.join(", ")}`,
     );
   }
   const autopilot = fleet.nodes.filter((node) => isAutopilot(node.name)).length;
   if (autopilot > 0 && options.platforms.length === 0) {
     notes.push(
-      `${autopilot} node${autopilot === 1 ? " is" : "s are"} of GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was taken`,
+      `${autopilot} node${autopilot === 1 ? " is" : "s are"} on GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was used`,
     );
   }
   const classes = fleet.workloads.flatMap((one) => one.unknownPriorityClass ?? []);
   for (const name of [...new Set(classes)].sort()) {
-    notes.push(`The input holds no PriorityClass ${name}: its pods were judged at priority 0`);
+    notes.push(`The input contains no PriorityClass ${name}: its pods were judged at priority 0`);
   }
   for (const manifest of fleet.manifests.filter(isMisnamed)) {
     const where = nameOf(manifest.apiVersion);

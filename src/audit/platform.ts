@@ -47,9 +47,9 @@ export const knownPlatforms = {
   "eks-al2023": {
     totalSeconds: 150,
     criticalSeconds: 30,
-    what: "EKS on Amazon Linux 2023, kubelet 1.34 on",
+    what: "EKS on Amazon Linux 2023, kubelet 1.34 or later",
   },
-  eks: { totalSeconds: 0, criticalSeconds: 0, what: "EKS on anything else" },
+  eks: { totalSeconds: 0, criticalSeconds: 0, what: "EKS on any other node" },
   aks: { totalSeconds: 0, criticalSeconds: 0, what: "AKS" },
 } as const satisfies Record<string, KnownPlatform>;
 
@@ -102,7 +102,7 @@ export function parsePlatform(text: string): PlatformRequest {
   if (totalMs === undefined || criticalMs === undefined) {
     throw new LastcallError(
       "USAGE",
-      `Cannot read the platform ${text}: it is no pair of durations, expected two Go durations from 0s on such as kubelet:30s/15s`,
+      `Cannot read the platform ${text}: it is not a pair of durations, expected two Go durations from 0s on such as kubelet:30s/15s`,
     );
   }
   const problem = problemOfPair(totalMs, criticalMs);
@@ -119,7 +119,7 @@ export function parsePlatform(text: string): PlatformRequest {
  */
 export function problemOfPair(totalMs: Millis, criticalMs: Millis): string | undefined {
   if (criticalMs > totalMs) {
-    return `${criticalMs / 1000} s for critical pods are more than the ${totalMs / 1000} s in all, expected at most the total`;
+    return `${criticalMs / 1000} s for critical pods are more than the ${totalMs / 1000} s in total, expected at most the total`;
   }
   const tooShort = [totalMs, criticalMs].find((periodMs) => periodMs > 0 && periodMs < 1000);
   if (tooShort === undefined) return undefined;

@@ -54,7 +54,10 @@ export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
   };
 }
 
-const noAct: PageAnswer = { status: 400, json: { problem: "The request is no act of the board" } };
+const noAct: PageAnswer = {
+  status: 400,
+  json: { problem: "The request is not an action of the board" },
+};
 
 function boardStream(feed: BoardFeed, after: string | undefined): PageStream {
   return {
@@ -90,7 +93,8 @@ async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
 }
 
 async function answerOutcomes({ counted }: BoardRoutesOptions): Promise<PageAnswer> {
-  if (counted === undefined) return { status: 404, json: { problem: "No Prometheus is asked" } };
+  if (counted === undefined)
+    return { status: 404, json: { problem: "No Prometheus is configured" } };
   try {
     return { status: 200, json: await counted() };
   } catch (error) {

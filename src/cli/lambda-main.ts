@@ -40,7 +40,8 @@ export async function handler(event: unknown, context: LambdaContext = {}): Prom
   const mapping = env.LASTCALL_EVENT_FIELDS?.trim();
   const fields = mapping ? parseEventFields(mapping) : undefined;
   const machines = departingMachines(event, { at, fields });
-  if (machines.length === 0) return { actions: [], summary: "No machine leaves by this event." };
+  if (machines.length === 0)
+    return { actions: [], summary: "No machine leaves because of this event." };
   const leftMs = context.getRemainingTimeInMillis?.();
   if (leftMs !== undefined && leftMs < littleMs) {
     const problem = `found ${leftMs / 1000} s left, expected a function with a timeout of 110 s`;

@@ -66,7 +66,7 @@ function mistakesOf(document: Document.Parsed, lines: LineCounter): readonly Yam
   if (broken === undefined) return repeatedKeys(document.contents, { lines, at: [] });
   const message = broken.message.split("\n")[0];
   const line = lines.linePos(broken.pos[0]).line;
-  return [{ line, found: `broken YAML (${message})`, wanted: "YAML" }];
+  return [{ line, found: `invalid YAML (${message})`, wanted: "YAML" }];
 }
 
 /** In YAML, the last of two equal keys silently wins; here each key may occur only once. */
@@ -85,7 +85,7 @@ function repeatedKeys(
       const line = place.lines.linePos(item.key.range?.[0] ?? 0).line;
       const before = firstLine.get(key);
       if (before !== undefined && key !== "<<") {
-        const wanted = `it once (line ${before} has it)`;
+        const wanted = `it once (line ${before} already has it)`;
         mistakes.push({ line, pointer: at, found: "the field a second time", wanted });
       }
       firstLine.set(key, before ?? line);

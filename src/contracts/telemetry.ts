@@ -79,7 +79,7 @@ export const clusterEvents = {
   },
   DepartureScheduled: {
     ...{ type: "Normal", about: aboutNode },
-    tells: "The node has a departure time, and why that one.",
+    tells: "The node has a departure time, and why this one.",
   },
   DeadlineBeatsWindow: {
     ...{ type: "Warning", about: aboutNode },
@@ -91,11 +91,13 @@ export const clusterEvents = {
   },
   CloudUnreachable: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "It is not drained, because its cloud cannot be asked whether its machine can go.",
+    tells:
+      "It is not drained, because its cloud cannot be asked whether its machine can be released.",
   },
   DeadlineFirst: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "It was requested to leave at a time past its deadline, and leaves by plan before.",
+    tells:
+      "It was requested to leave at a time past its deadline, and leaves as planned before that.",
   },
   DepartureStarted: { type: "Normal", about: aboutNode, tells: "The departure has started." },
   DepartureEnded: {
@@ -145,7 +147,7 @@ export const clusterEvents = {
   },
   VolumesAttached: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "Time was up before the node's volumes were detached.",
+    tells: "The time ran out before the node's volumes were detached.",
   },
 } as const satisfies Readonly<Record<string, EventKind>>;
 

@@ -156,8 +156,8 @@ export class Executor {
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
     if (isUndoing(found.departure)) {
-      const problem = `the Departure ${owner} is being withdrawn, expected its end first`;
-      throw new LastcallError("CONFLICT", `Cannot hand the notice over: ${problem}`);
+      const problem = `the Departure ${owner} is being withdrawn, retrying once it has ended`;
+      throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
     }
     const told = updateFrom(notice);
     const update = told && noticeUpdate(found.departure, told);

@@ -32,8 +32,9 @@ interface Entry {
 
 /**
  * The launch times of the machines behind the nodes, as reported by the cloud. Each machine is
- * looked up once per boot. If the cloud returns no launch time, the age of the Node object counts
- * instead, and the plan says so. Only planned departures wait for a response, and not for long.
+ * looked up once per boot. If the cloud returns no launch time, the age of the Node object is
+ * used instead, and the plan says so. Only planned departures wait for a response, and not for
+ * long.
  */
 export class LaunchTimeCache {
   readonly #options: LaunchTimeCacheOptions;
@@ -144,7 +145,7 @@ export class LaunchTimeCache {
     for (const { code } of faults) metrics.count("lastcall_errors_total", { code });
     const first = faults[0];
     if (first === undefined || this.#failures > 1) return;
-    const instead = "the age of the Node object counts instead";
+    const instead = "the age of the Node object is used instead";
     log.warn("launch-times-unknown", { code: first.code, error: first.message, instead });
   }
 

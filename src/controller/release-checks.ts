@@ -236,7 +236,7 @@ async function askAboutRelease(
   if (refused !== undefined) return { ...impossible(refused), mode };
   const checker = checkerOf(question, executor);
   const byName = problemOfName(node, () => checker !== undefined);
-  if (!providerID || checker === undefined) return byName ?? impossible("no machine is known");
+  if (!providerID || checker === undefined) return byName ?? impossible("the machine is unknown");
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const limit = clock.sleep(answerWithinMs, until).then(() => {
@@ -268,14 +268,14 @@ function noAnswer(providerID: string): LastcallError {
   const withinSeconds = answerWithinMs / 1000;
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask about ${providerID}: the cloud has not answered within ${withinSeconds} s`,
+    `Cannot check the machine ${providerID}: the cloud has not responded within ${withinSeconds} s`,
   );
 }
 
 function unexpected(providerID: string, error: unknown): LastcallError {
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask about ${providerID}: ${messageOf(error)}`,
+    `Cannot check the machine ${providerID}: ${messageOf(error)}`,
   );
 }
 

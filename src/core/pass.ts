@@ -71,7 +71,7 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
  */
 export function takenBy(departure: Departure, pass: Pass): string | undefined {
   const leader = leftBy(departure, pass);
-  if (leader !== undefined) return `it left by departure ${leader}`;
+  if (leader !== undefined) return `it left with departure ${leader}`;
   // The tool may merely have acted on the cloud's notice.
   if (isNoticed(departure)) return undefined;
   const { leftTo } = departure.status;

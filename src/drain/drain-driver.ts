@@ -183,7 +183,7 @@ export class DrainDriver {
       const { namespace, name } = act.pod;
       throw new LastcallError(
         "INTERRUPTED",
-        `Cannot ask ${namespace}/${name} to leave: its drain is over, expected one under way`,
+        `Cannot evict ${namespace}/${name}: its drain has ended, expected a drain under way`,
       );
     }
     const [progress, deadlineAt] = [this.#progress, this.#deadlineAt];

@@ -131,7 +131,7 @@ function patchOf(path: string, body?: unknown): KubeRequest {
 /** The maximum number of attempts: an object that another writer has changed is read again. */
 const mostTries = 4;
 
-const gone: OperatorResult = { kind: "Changed", found: "it is not there any more" };
+const gone: OperatorResult = { kind: "Changed", found: "it no longer exists" };
 
 export class KubeOperatorWrites implements OperatorWrites {
   readonly #api: KubeSender;
@@ -147,7 +147,7 @@ export class KubeOperatorWrites implements OperatorWrites {
         if (metadata.uid !== node.uid) return "another node has its name now";
         const found = metadata.annotations?.[holdAnnotation] ?? null;
         if (found === node.seen) return undefined;
-        return found === null ? "it has no hold any more" : `its hold is ${JSON.stringify(found)}`;
+        return found === null ? "it no longer has a hold" : `its hold is ${JSON.stringify(found)}`;
       },
     });
   }
@@ -159,9 +159,7 @@ export class KubeOperatorWrites implements OperatorWrites {
       refusal: (object) => {
         const found = instantOf(fieldsOf(fieldsOf(object.spec).gates).freezeUntil) ?? null;
         if (found === policy.seen) return undefined;
-        return found === null
-          ? "it is not frozen any more"
-          : `frozen until ${formatInstant(found)}`;
+        return found === null ? "it is no longer frozen" : `frozen until ${formatInstant(found)}`;
       },
     });
   }

@@ -119,7 +119,7 @@ export class KubeGateSource implements GateSource {
       const limit = `${answerLimitMs / 1000} s`;
       throw new LastcallError(
         "API_UNREACHABLE",
-        `${asked}: the API server did not answer in ${limit}`,
+        `${asked}: the API server did not respond within ${limit}`,
       );
     });
     const timed: KubeSender = { send: (request) => api.send({ ...request, signal }) };

@@ -64,7 +64,7 @@ export class NodeClaimReleaser implements InstanceReleaser {
     if (claim.isDeleted) return { kind: "Possible", permission: "Unknown" };
     if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted" };
     const problem =
-      "the right delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md#permissions)";
+      "the permission delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md#permissions)";
     return { kind: "Impossible", problem };
   }
 
@@ -170,14 +170,14 @@ function toNodeClaim({ metadata, status }: KubeObject): NodeClaim {
 function conflict(name: string): LastcallError {
   return new LastcallError(
     "CONFLICT",
-    `Cannot delete the NodeClaim ${name}: found another one of that name, expected the one that was looked at`,
+    `Cannot delete the NodeClaim ${name}: found another one of that name, expected the one that was checked`,
   );
 }
 
 function stillThere({ name }: NodeClaim): LastcallError {
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release the machine of the NodeClaim ${name}: found that there still after the whole wait, expected Karpenter to take it away (kubectl describe nodeclaim ${name} says what it waits for)`,
+    `Cannot release the machine of the NodeClaim ${name}: found it still present at the end of the wait, expected Karpenter to delete it (kubectl describe nodeclaim ${name} shows what it waits for)`,
     { retryable: true },
   );
 }

@@ -58,7 +58,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   async unplanned(policies: readonly string[], problem: string): Promise<void> {
-    const message = `The plan cannot be made, so that no planned departure starts: ${problem}`;
+    const message = `The plan cannot be made, so no planned departure starts: ${problem}`;
     const condition = {
       type: "Feasible",
       status: "Unknown",

@@ -27,7 +27,7 @@ export class KubeSecretReader implements SecretReader {
       throw new LastcallError("SECRET_MISSING", `${what}: there is no such Secret, create it`);
     }
     if (answer.status === 401 || answer.status === 403) {
-      const problem = `${what}: it may not be read, grant get on it as docs/actions.md says`;
+      const problem = `${what}: reading it is forbidden, grant get on it (docs/actions.md)`;
       throw new LastcallError("SECRET_MISSING", problem);
     }
     if (answer.status >= 300) throw apiError(request, answer);

@@ -111,7 +111,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   for (const name of selectors) {
     if (!isGiven(values[name]) || isFields(values[name])) continue;
     const setting = { name, text: settingText(values[name]), place: `${file}: ${name}` };
-    throw unreadable(setting, "a map of labels: the policy would take other nodes without it");
+    throw unreadable(setting, "a map of labels: without it, the policy would select other nodes");
   }
   const settings = new Map<string, Setting>();
   for (const [key, name] of Object.entries(valueNames)) {
@@ -138,7 +138,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
     notes: [
       ...Object.keys(values)
         .filter((name) => !known.includes(name) && isGiven(values[name]))
-        .map((name) => `${file}: ${name} is not known of NTH's chart 0.27 and is left out`),
+        .map((name) => `${file}: ${name} is not a value of NTH's chart 0.27 and is omitted`),
     ],
   };
 }
@@ -177,7 +177,7 @@ export function handlerWorkloadSetup(
   const hiddenNotes = hidden
     .filter(({ name }) => handlerSettings.includes(name) && !fieldNames.includes(name))
     .filter((one) => one !== address)
-    .map(({ place: at }) => `${at} is a reference and cannot be read here: it is left out`);
+    .map(({ place: at }) => `${at} is a reference, which cannot be read here, and is omitted`);
   const name = workload.pod.serviceAccountName;
   const account = objects.find(
     ({ kind, metadata }) =>
@@ -194,7 +194,7 @@ export function handlerWorkloadSetup(
     values: onlyGiven({ serviceAccount: onlyGiven({ name, annotations }), nodeSelector }),
     notes: [
       ...unknown.map(
-        (flag) => `${place}: the flag ${flag} is not known of NTH 1.25 and is left out`,
+        (flag) => `${place}: the flag ${flag} is not a setting of NTH 1.25 and is omitted`,
       ),
       ...hiddenNotes,
     ],

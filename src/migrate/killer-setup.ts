@@ -60,14 +60,16 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
     }),
     notes: [
       ...unknown.map(
-        (flag) => `${file}: the flag ${flag} is not known of the killer 1.3.1 and is left out`,
+        (flag) => `${file}: the flag ${flag} is not a setting of the killer 1.3.1 and is omitted`,
       ),
       ...Object.keys(values)
         .filter((name) => !known.includes(name) && isGiven(values[name]))
-        .map((name) => `${file}: ${name} is not known of the killer's chart 1.3.1 and is left out`),
+        .map(
+          (name) => `${file}: ${name} is not a value of the killer's chart 1.3.1 and is omitted`,
+        ),
       ...Object.keys(other).map(
         (name) =>
-          `${file}: extraEnv.${name} is not known of the killer 1.3.1: the controller gets it as it is`,
+          `${file}: extraEnv.${name} is not a setting of the killer 1.3.1: the controller gets it unchanged`,
       ),
       ...valueNotes(values, file),
     ],
@@ -163,7 +165,7 @@ function valueNotes(values: ChartValues, file: string): readonly string[] {
   return [
     ...(hasIdentity && !isGiven(fieldsIn(values, "serviceAccount").name)
       ? [
-          `${file}: serviceAccount.name is not given: write the account of the killer's release into it, which Workload Identity knows`,
+          `${file}: serviceAccount.name is not set: set it to the account of the killer's release, which Workload Identity knows`,
         ]
       : []),
     ...(isUsed
@@ -172,15 +174,13 @@ function valueNotes(values: ChartValues, file: string): readonly string[] {
         ]
       : []),
     ...(isGiven(values.resources)
-      ? [
-          `${file}: resources are for a program of another size and are left out: the chart has its own`,
-        ]
+      ? [`${file}: resources fit a program of another size and are omitted: the chart has its own`]
       : []),
     ...(isGiven(image.repository) || isGiven(image.tag)
-      ? [`${file}: image is the killer's and is left out: write Lastcall's into image.repository`]
+      ? [`${file}: image is the killer's and is omitted: set image.repository to Lastcall's`]
       : []),
     ...(monitor.enabled === true
-      ? [`${file}: prometheus.servicemonitor is left out: write metrics.serviceMonitor.enabled`]
+      ? [`${file}: prometheus.servicemonitor is omitted: set metrics.serviceMonitor.enabled`]
       : []),
   ];
 }
@@ -198,7 +198,7 @@ export function killerWorkloadSetup(
     settings: new Map([...variables, ...flags].map((one) => [one.name, one])),
     values: { ...podValues(workload), ...accountValues(workload, objects) },
     notes: unknown.map(
-      (flag) => `${place}: the flag ${flag} is not known of the killer 1.3.1 and is left out`,
+      (flag) => `${place}: the flag ${flag} is not a setting of the killer 1.3.1 and is omitted`,
     ),
   };
 }

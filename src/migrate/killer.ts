@@ -31,9 +31,9 @@ export const killerLimits = ["BLACKLIST_HOURS", "WHITELIST_HOURS", "FILTERS", "D
 
 /** Every known setting, with the reason if it has no equivalent. */
 const withoutEqual: Readonly<Record<string, string>> = {
-  INTERVAL: "Lastcall watches the cluster and acts at the instant that is due",
-  KUBECONFIG: "the controller reads the account of its own pod",
-  METRICS_LISTEN_ADDRESS: "metrics are at controller.options.metrics-address, :9101 as usual",
+  INTERVAL: "Lastcall watches the cluster and acts when a departure is due",
+  KUBECONFIG: "the controller uses the service account of its pod",
+  METRICS_LISTEN_ADDRESS: "metrics are at controller.options.metrics-address, :9101 by default",
   METRICS_PATH: "metrics are at /metrics",
 };
 
@@ -144,19 +144,19 @@ function withOptions(
 function notesOn(settings: Settings): readonly string[] {
   const notes = [...settings.values()].flatMap(({ name, place, text }) => {
     const why = withoutEqual[name];
-    if (why !== undefined) return [`${place} has no equal: ${why}`];
+    if (why !== undefined) return [`${place} has no equivalent: ${why}`];
     if (translated.includes(name) || ownVariables.includes(name) || text === "") return [];
-    return [`${place} is not known of the killer 1.3.1 and is left out`];
+    return [`${place} is not a setting of the killer 1.3.1 and is omitted`];
   });
   const filters = settingOf(settings, "FILTERS");
   if (filters?.text.includes(",")) {
     notes.push(
-      `${filters.place} has several values for a label: the policy takes nodes with any of them, as the killer's README has it; the killer itself took hardly any`,
+      `${filters.place} has several values for a label: the policy selects nodes with any of them, as the killer's README describes; the killer itself selected hardly any`,
     );
   }
   if (covers(settings)) {
     const place = settingOf(settings, "BLACKLIST_HOURS")?.place;
-    notes.push(`${place} leaves no hour at all: every node leaves at its deadline`);
+    notes.push(`${place} leaves no hour: every node leaves at its deadline`);
   }
   return notes;
 }

@@ -74,18 +74,18 @@ export function killerMarks(
   if (at === undefined) {
     return [
       whose(
-        `its annotation ${killerAnnotation} is no instant, so that the cordon may be a person's`,
+        `its annotation ${killerAnnotation} is not an instant, so the cordon may be a person's`,
       ),
     ];
   }
   if (at > now)
     return [
       whose(
-        `the killer's instant ${formatInstant(at)} is still to come, so that the cordon is a person's`,
+        `the killer's instant ${formatInstant(at)} is in the future, so the cordon is a person's`,
       ),
     ];
   if (node.hasToolPod) return [whose("the killer's pod runs on it")];
-  if (tool.runs && now - at < tool.busyMs) return [whose("the killer is at it just now")];
+  if (tool.runs && now - at < tool.busyMs) return [whose("the killer is working on it")];
   return [leftover(true)];
 }
 
@@ -103,7 +103,7 @@ export function handlerMarks(node: MarkedNode): readonly MarkFinding[] {
   if (taintKeys.length + labels.length === 0) return [];
   const stays = left(node, "keeps NTH's marks");
   if (node.hasToolPod) return [stays("NTH's pod runs on it")];
-  if (ownAnnotation in node.annotations) return [stays("it is leaving by Lastcall")];
+  if (ownAnnotation in node.annotations) return [stays("Lastcall is draining it")];
   // NTH removes this one itself, and nothing runs on a node that has it.
   const alsoOut = node.taintKeys.filter((key) => key === outOfServiceTaint);
   return [
@@ -151,21 +151,21 @@ export function takeOver(node: MarkedNode, policy: Policy, now: Instant): TakenO
   if (state === undefined || node.createdAt === undefined || maxMs === undefined) return undefined;
   const planned = (why: string): TakenOver => ({
     kind: "Planned",
-    sentence: `${node.name} gets a new instant by the plan: ${why}`,
+    sentence: `${node.name} gets a new instant from the plan: ${why}`,
   });
   const at = parseInstant(state);
   if (at === undefined) {
     return planned(
-      `its annotation ${killerAnnotation} is ${JSON.stringify(state)}, which is no instant`,
+      `its annotation ${killerAnnotation} is ${JSON.stringify(state)}, which is not an instant`,
     );
   }
   const text = `the killer's ${formatInstant(at)}`;
   const earliestAt = plus(node.createdAt, minMs);
   const deadlineAt = minus(plus(node.createdAt, maxMs), reserveMs);
   if (at > deadlineAt) return planned(`${text} is past its deadline ${formatInstant(deadlineAt)}`);
-  if (at < now) return planned(`${text} is over`);
+  if (at < now) return planned(`${text} has passed`);
   if (at < earliestAt) return planned(`${text} is before it is ${minMs / hours(1)} hours old`);
   const open = allowedSpans(policy.windows, minus(at, hours(24)), plus(at, minutes(1)));
-  if (!coversInstant(open, instant(at))) return planned(`${text} is in no open window`);
+  if (!coversInstant(open, instant(at))) return planned(`${text} is in no Allow window`);
   return { kind: "Taken", departAt: at };
 }

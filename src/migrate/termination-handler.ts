@@ -18,32 +18,32 @@ type Reaction = "Drain" | "Cordon" | "Ignore";
 const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly why: string }>> = {
   TAINT_NODE: {
     usual: "true",
-    why: "a node that leaves always has the taint lastcall.dev/departing",
+    why: "a departing node always has the taint lastcall.dev/departing",
   },
   TAINT_EFFECT: { usual: "NoSchedule", why: "the taint's effect is NoSchedule" },
-  ENABLE_OUT_OF_SERVICE_TAINT: { usual: "false", why: "volumes are waited for instead" },
-  EXCLUDE_FROM_LOAD_BALANCERS: { usual: "true", why: "a node that leaves always has that label" },
+  ENABLE_OUT_OF_SERVICE_TAINT: { usual: "false", why: "the drain waits for volumes instead" },
+  EXCLUDE_FROM_LOAD_BALANCERS: { usual: "true", why: "a departing node always has that label" },
   DELETE_LOCAL_DATA: {
     usual: "true",
     why: "pods with an emptyDir are evicted; spec.drain.podRules can block some",
   },
-  IGNORE_DAEMON_SETS: { usual: "true", why: "pods of DaemonSets are always left alone" },
+  IGNORE_DAEMON_SETS: { usual: "true", why: "pods of DaemonSets are always skipped" },
   WORKERS: { usual: "10", why: "all nodes under notice are drained at once" },
   KUBE_API_QPS: { usual: "5", why: "requests adapt to the API server" },
   KUBE_API_BURST: { usual: "10", why: "requests adapt to the API server" },
   USE_APISERVER_CACHE: { usual: "false", why: "the controller watches" },
   EMIT_KUBERNETES_EVENTS: { usual: "true", why: "Events are always written" },
   KUBERNETES_EVENTS_EXTRA_ANNOTATIONS: { usual: "", why: "Events have no annotations" },
-  ENABLE_PROMETHEUS_SERVER: { usual: "true", why: "metrics are always served, on 9101 as usual" },
+  ENABLE_PROMETHEUS_SERVER: { usual: "true", why: "metrics are always served, on 9101 by default" },
   PROMETHEUS_SERVER_PORT: {
     usual: "9092",
-    why: "metrics are at controller.options.metrics-address, :9101 as usual",
+    why: "metrics are at controller.options.metrics-address, :9101 by default",
   },
   ENABLE_PROBES_SERVER: { usual: "true", why: "probes are always served" },
   PROBES_SERVER_PORT: { usual: "8080", why: "probes are at controller.options.health-address" },
   PROBES_SERVER_ENDPOINT: { usual: "/healthz", why: "probes are at /healthz and /readyz" },
   LOG_FORMAT_VERSION: { usual: "1", why: "log lines have stable events" },
-  METADATA_TRIES: { usual: "3", why: "the metadata service is asked again until it answers" },
+  METADATA_TRIES: { usual: "3", why: "the metadata service is polled until it responds" },
   USE_PROVIDER_ID: { usual: "true", why: "nodes are always found by the instance's id" },
   COMPLETE_LIFECYCLE_ACTION_DELAY_SECONDS: {
     usual: "-1",
@@ -51,25 +51,25 @@ const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly w
   },
   HEARTBEAT_INTERVAL: {
     usual: "-1",
-    why: "a hook whose node is still drained has a heartbeat at half of its time",
+    why: "a hook whose node is still draining gets a heartbeat after half of its timeout",
   },
   HEARTBEAT_UNTIL: { usual: "-1", why: "heartbeats end when the node is drained" },
   SQS_MSG_VISIBILITY_TIMEOUT_SEC: {
     usual: "20",
-    why: "a message stays taken for as long as it is worked on",
+    why: "a message stays hidden while it is being handled",
   },
-  ENABLE_ASG_LIFECYCLE_DRAINING: { usual: "true", why: "lifecycle hooks are heard by the queue" },
+  ENABLE_ASG_LIFECYCLE_DRAINING: { usual: "true", why: "lifecycle hooks arrive through the queue" },
   NODE_TERMINATION_GRACE_PERIOD: {
     usual: "120",
-    why: "a drain is fitted into what the notice leaves",
+    why: "a drain is fitted into the time that the notice leaves",
   },
   WEBHOOK_HEADERS: {
     usual: '{"Content-type":"application/json"}',
     why: "the action webhook has Slack's own; the type http of spec.actions has headers",
   },
   WEBHOOK_PROXY: { usual: "", why: "set HTTPS_PROXY in extraEnv" },
-  WEBHOOK_TEMPLATE: { usual: "", why: "write slack.message of the action webhook" },
-  WEBHOOK_TEMPLATE_FILE: { usual: "", why: "write slack.message of the action webhook" },
+  WEBHOOK_TEMPLATE: { usual: "", why: "set slack.message of the action webhook" },
+  WEBHOOK_TEMPLATE_FILE: { usual: "", why: "set slack.message of the action webhook" },
 };
 
 const translated = [
@@ -246,7 +246,7 @@ function webhookNotes(settings: Settings): readonly string[] {
   const isKnown = name === "WEBHOOK_URL" && URL.canParse(text);
   return [
     `${place} becomes the action webhook, whose address is read from a Secret: create it in Lastcall's namespace with ${create}`,
-    ...(isKnown ? [] : [`${place}: write the webhook's host into controller.options.action-hosts`]),
+    ...(isKnown ? [] : [`${place}: add the webhook's host to controller.options.action-hosts`]),
   ];
 }
 
@@ -268,7 +268,7 @@ function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): rea
     settingOf(settings, "POD_TERMINATION_GRACE_PERIOD") ?? settingOf(settings, "GRACE_PERIOD");
   if (grace !== undefined && wholeSeconds(grace) >= 0) {
     notes.push(
-      `${grace.place} has no equal: each pod gets the grace that it asks for, fitted into the notice`,
+      `${grace.place} has no equivalent: each pod gets its own grace period, fitted into the notice`,
     );
   }
   for (const name of ["NODE_TERMINATION_GRACE_PERIOD", "HEARTBEAT_INTERVAL", "HEARTBEAT_UNTIL"]) {
@@ -276,11 +276,11 @@ function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): rea
     if (setting !== undefined) wholeSeconds(setting);
   }
   if (isQueue && settingOf(settings, "QUEUE_URL") === undefined) {
-    notes.push("QUEUE_URL is not given: write controller.options.sqs-queue-url");
+    notes.push("QUEUE_URL is not set: set controller.options.sqs-queue-url");
   }
   if (!isSelected) {
     notes.push(
-      "NTH acts on any node: the policy takes those with the known Spot labels; a nodeSelector in it takes others",
+      "NTH acts on any node: the policy selects those with the known Spot labels; set a nodeSelector to select others",
     );
   }
   return notes;
@@ -289,10 +289,10 @@ function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): rea
 function noteOn({ name, text, place }: Setting): readonly string[] {
   if (text === "" || name === webhookSecret || translated.includes(name)) return [];
   const known = withoutEqual[name];
-  if (known === undefined) return [`${place} is not known of NTH 1.25 and is left out`];
+  if (known === undefined) return [`${place} is not a setting of NTH 1.25 and is omitted`];
   return text.toLowerCase() === known.usual.toLowerCase()
     ? []
-    : [`${place} has no equal: ${known.why}`];
+    : [`${place} has no equivalent: ${known.why}`];
 }
 
 function wholeSeconds(setting: Setting): number {

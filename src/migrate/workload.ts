@@ -188,7 +188,7 @@ export function checkReadable(
   for (const [name, list] of Object.entries({ command, args, env: workload.container.env })) {
     if (!isGiven(list) || Array.isArray(list)) continue;
     const setting = { name, text: settingText(list), place: `${place}: ${name}` };
-    throw unreadable(setting, "a list, as the API server takes it");
+    throw unreadable(setting, "a list, as the API server accepts it");
   }
   const limit = variablesOf(workload, place).hidden.find(({ name }) => limits.includes(name));
   if (limit !== undefined) throw unreadable(limit, "its value, not a reference to it");
@@ -198,7 +198,7 @@ export function checkReadable(
   });
   if (sources.length > 0) {
     const setting = { name: "envFrom", text: sources.join(", "), place: `${place}: envFrom` };
-    throw unreadable(setting, "its variables under env: hours or switches may be among them");
+    throw unreadable(setting, "its variables under env, which may include hours or switches");
   }
   const words = [command, args].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
   if (words.some((word) => /(^|\/)[a-z]{0,4}sh$/.test(word))) {

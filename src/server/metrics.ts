@@ -20,7 +20,7 @@ export const counters: Readonly<Record<CounterName, Described>> = {
     labels: ["cloud", "kind", "source"],
   },
   lastcall_departures_total: {
-    help: "Departures that ended, by outcome; of those that had not begun, the preempted ones.",
+    help: "Departures that ended, by outcome; of those that had not started, only the preempted ones.",
     labels: ["policy", "cause", "outcome"],
   },
   lastcall_evictions_total: {
@@ -48,24 +48,24 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     labels: ["policy", "reason"],
   },
   lastcall_plan_unreleasable: {
-    help: "Planned departures that cannot begin, because their machines could not be released: ReleaseImpossible or CloudUnreachable.",
+    help: "Planned departures that cannot start, because their machines could not be released: ReleaseImpossible or CloudUnreachable.",
     labels: ["policy", "reason"],
   },
   lastcall_plan_spacing_seconds: {
-    help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
+    help: "The smallest gap between departures: wanted, reached, and the largest possible.",
     labels: ["policy", "kind"],
   },
   lastcall_plan_failing: {
-    help: "1 while the last pass of the plan has failed: planned departures stand still, notices are handled.",
+    help: "1 while the last planning pass has failed: no planned departures start, notices are still handled.",
     labels: [],
   },
   lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
   lastcall_audit_findings: {
-    help: "What the audit finds on workloads that can run on a policy's nodes, by rule.",
+    help: "Audit findings on workloads that can run on a policy's nodes, by rule.",
     labels: ["policy", "rule", "severity"],
   },
   lastcall_audit_workloads: {
-    help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
+    help: "Workloads that can run on a policy's nodes, by whether their grace period is truncated.",
     labels: ["policy", "platform", "grace"],
   },
   lastcall_watch_silence_seconds: {
@@ -77,9 +77,10 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
 export const histograms: Readonly<Record<HistogramName, string>> = {
   lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
   lastcall_notice_to_detached_seconds:
-    "From a notice to the machine's being out of its target groups (the action deregisterTargets).",
+    "From a notice to the machine's deregistration from its target groups (the action deregisterTargets).",
   lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
-  lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
+  lastcall_deadline_left_seconds:
+    "Time left until the deadline of the notice when the last pod had terminated.",
 };
 
 export const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];

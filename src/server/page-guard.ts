@@ -67,17 +67,17 @@ export class PageGuard {
   #found(token: string | null): PageText {
     if (token === null) {
       return {
-        en: "This browser has not been let in",
+        en: "This browser is not signed in",
         ja: "このブラウザはまだ許可されていません",
       };
     }
     return this.#spent.some((one) => isSame(token, one))
       ? {
-          en: "The token in this address has been used, and opens the board once",
+          en: "The token in this address has already been used; it opens the board only once",
           ja: "このアドレスのトークンは使用済みです（ボードを開けるのは一度だけ）",
         }
       : {
-          en: "The token in this address is not this board's",
+          en: "The token in this address belongs to another board",
           ja: "このアドレスのトークンはこのボードのものではありません",
         };
   }
@@ -87,7 +87,7 @@ export class PageGuard {
     if (!this.#hosts.has(host.toLowerCase())) {
       const named = JSON.stringify(host);
       return {
-        en: `Cannot serve the host ${named}: the board answers to 127.0.0.1 and localhost alone`,
+        en: `Cannot serve the host ${named}: the board accepts only 127.0.0.1 and localhost`,
         ja: `ホスト ${named} には応答できません。ボードは 127.0.0.1 と localhost にだけ応答します`,
       };
     }

@@ -81,7 +81,7 @@ export function loopbackOf(address: string): { readonly host: string; readonly f
     : "that is not an address";
   throw new LastcallError(
     "USAGE",
-    `Cannot serve the board on ${JSON.stringify(address)}: ${problem}, expected an address of loopback such as 127.0.0.1:8087`,
+    `Cannot serve the board on ${JSON.stringify(address)}: ${problem}, expected a loopback address such as 127.0.0.1:8087`,
   );
 }
 

@@ -68,7 +68,7 @@ describe("the firing alerts, as recorded from a real Alertmanager", () => {
   it("are unknown if Alertmanager rejects a matcher, and the error says why", async () => {
     const { answer } = await ask(asRecorded, { matchers: ["severity"] });
     await expect(answer).rejects.toThrow(
-      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), expected a list of alerts',
+      'Cannot ask Alertmanager: it responded with 400 ("bad matcher format: severity"), expected a list of alerts',
     );
   });
 });
@@ -81,10 +81,15 @@ describe("a request to Alertmanager", () => {
   });
 
   it.each([
-    { answers: "an error", status: 503, body: "starting", says: "it answered 503 (starting)" },
+    {
+      answers: "an error",
+      status: 503,
+      body: "starting",
+      says: "it responded with 503 (starting)",
+    },
     { answers: "a page", status: 200, body: "<html>", says: "Unexpected token" },
     { answers: "nothing", status: 200, body: "", says: "Unexpected end of JSON input" },
-    { answers: "an object", status: 200, body: '{"status":"success"}', says: "no list" },
+    { answers: "an object", status: 200, body: '{"status":"success"}', says: "not a list" },
   ])("that returns $answers is an error, not an empty list", async (odd) => {
     const { answer } = await ask(answering(odd.status, odd.body));
     await expect(answer).rejects.toMatchObject({
@@ -109,7 +114,7 @@ describe("a request to Alertmanager", () => {
       response.writeHead(200);
       more();
     });
-    await expect(answer).rejects.toThrow("its answer is over 8 MiB");
+    await expect(answer).rejects.toThrow("its response is over 8 MiB");
     await waitUntil(async () => isOver, { what: "the connection is closed", timeoutMs: 5000 });
     // A little more was in flight by then, far less than the 128 MiB that would have been sent.
     expect(sent).toBeLessThan(128);
@@ -129,7 +134,7 @@ describe("a request to Alertmanager", () => {
     const { answer, server, clock } = await ask(() => undefined);
     await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
     await clock.advance(seconds(5));
-    await expect(answer).rejects.toThrow("Cannot ask Alertmanager: no answer within 5 s");
+    await expect(answer).rejects.toThrow("Cannot ask Alertmanager: no response within 5 s");
   });
 
   it("ends with the controller", async () => {

@@ -41,7 +41,7 @@ describe("an error response", () => {
   it("names only the host of a redirect, as the rest may contain a secret", () => {
     const location = "https://login.example/oauth?token=s3cret";
     expect(faultOfAnswer("send to Slack", { status: 302, body: "", location }).message).toBe(
-      "Cannot send to Slack: it redirects to login.example (302), write the address that it redirects to",
+      "Cannot send to Slack: it redirects to login.example (302), use the address that it redirects to",
     );
   });
 });

@@ -157,7 +157,7 @@ describe("a request of an action", () => {
     };
     await expect(send(senderOf("127.0.0.1"), server.url)).rejects.toMatchObject({
       code: "ACTION_ANSWER_INVALID",
-      message: "Cannot send to Slack: its answer is over 4 MiB",
+      message: "Cannot send to Slack: its response is over 4 MiB",
     });
   });
 

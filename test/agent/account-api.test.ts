@@ -71,7 +71,7 @@ describe("the agent's API client", () => {
     });
     await expect(api.send({ method: "POST", path: "/a", body: {} })).rejects.toMatchObject({
       ...{ code: "API_ANSWER_INVALID", retryable: true },
-      message: expect.stringContaining("check whether a proxy answers in its place"),
+      message: expect.stringContaining("check whether a proxy responds in its place"),
     });
   });
 
@@ -93,7 +93,7 @@ describe("the agent's API client", () => {
       code: "API_UNREACHABLE",
     });
     await server.stop();
-    await expect(api.send({ method: "GET", path: "/a" })).rejects.toThrow(/does not answer/);
+    await expect(api.send({ method: "GET", path: "/a" })).rejects.toThrow(/does not respond/);
   });
 
   it("ends when its signal aborts", async () => {

@@ -97,7 +97,7 @@ describe("a client of the event stream", () => {
     const running = feed.run(ending.signal);
     const { told } = listen();
     await clock.advance(45_000);
-    expect(told.slice(1)).toEqual(Array(3).fill(": still here\n\n"));
+    expect(told.slice(1)).toEqual(Array(3).fill(": keep-alive\n\n"));
     ending.abort();
     await running;
   });

@@ -227,7 +227,7 @@ describe("with nodes in the input", () => {
 
     expect(platforms).toMatchObject([{ name: "gke", source: "Default" }]);
     expect(notes).toEqual([
-      "1 node is of GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was taken",
+      "1 node is on GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was used",
     ]);
   });
 

@@ -65,8 +65,8 @@ describe("the audit table", () => {
     const lines = auditTable(await auditYaml(yaml, { platforms: ["gke"] }), { colour: "Off" });
 
     expect(lines.split("\n").slice(-3, -1)).toEqual([
-      "Not judged: 2 custom resources (Kafka, Prometheus), what pods they make does not show",
-      "Not judged: 1 static pod, which only a kubelet ends",
+      "Not judged: 2 custom resources (Kafka, Prometheus), because the input does not show the pods that they create",
+      "Not judged: 1 static pod, which only a kubelet terminates",
     ]);
   });
 

@@ -33,9 +33,9 @@ describe("a platform by name", () => {
     { text: "", says: "it is unknown" },
     { text: "kubelet:", says: "it is unknown" },
     { text: "toString", says: "it is unknown" },
-    { text: "kubelet:15s/30s", says: "30 s for critical pods are more than the 15 s in all" },
-    { text: "kubelet:-30s/5s", says: "it is no pair of durations" },
-    { text: "kubelet:30/15", says: "it is no pair of durations" },
+    { text: "kubelet:15s/30s", says: "30 s for critical pods are more than the 15 s in total" },
+    { text: "kubelet:-30s/5s", says: "it is not a pair of durations" },
+    { text: "kubelet:30/15", says: "it is not a pair of durations" },
     { text: "kubelet:500ms/0s", says: "a period is 500 ms, expected 0 or at least 1 s" },
     { text: "kubelet:30s", says: "it is one duration, expected the pair TOTAL/CRITICAL" },
   ])("$text is refused: $says", ({ text, says }) => {
@@ -137,7 +137,7 @@ describe("a KubeletConfiguration", () => {
     {
       why: "critical over total",
       json: { ...head, shutdownGracePeriod: "5s", shutdownGracePeriodCriticalPods: "6s" },
-      says: "more than the 5 s in all",
+      says: "more than the 5 s in total",
     },
     {
       why: "a number",

@@ -56,7 +56,7 @@ describe("a preStop hook", () => {
     const yaml = withContainer("lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}");
 
     expect(await remarks("prestop-over-grace", yaml)).toEqual([
-      "error The preStop hook has no end and takes all of a grace of 30 s, so nothing is left for SIGTERM",
+      "error The preStop hook never ends and takes all of a grace of 30 s, so nothing is left for SIGTERM",
     ]);
   });
 

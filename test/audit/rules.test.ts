@@ -109,7 +109,7 @@ describe("a single replica that a budget counts together with others", () => {
     const yaml = zone("zone-a") + zone("zone-b") + zone("zone-c") + budget;
 
     expect((await remarks("single-replica", yaml))[0]).toBe(
-      "info The only replica goes with its node; the PodDisruptionBudget b counts 2 more of other workloads with it",
+      "info The only replica is lost with its node; the PodDisruptionBudget b also counts 2 more of other workloads",
     );
     expect((await remarks("single-replica", zone("zone-a") + zone("zone-b")))[0]).toMatch(
       /^warning /,

@@ -179,7 +179,7 @@ value: 1000
     });
 
     expect(notes).toEqual([
-      "The input holds no PriorityClass lost: its pods were judged at priority 0",
+      "The input contains no PriorityClass lost: its pods were judged at priority 0",
     ]);
   });
 

@@ -155,7 +155,7 @@ describe("an act", () => {
     const early = await acts.perform({ act, seen, key: "before-the-watch-tells" });
     expect(early).toEqual({
       kind: "Refused",
-      says: 'Somebody else was first: its hold is "4h"',
+      says: 'Somebody else changed it first: its hold is "4h"',
     });
     await world.pass(hours(0));
     const late = await acts.perform({ act, seen, key: "after-the-watch-told" });
@@ -190,7 +190,7 @@ describe("an act", () => {
       "n1 leaves now",
       "n1 leaves although its annotation lastcall.dev/hold holds it",
       "n1 leaves although policy spot is frozen until 2026-11-20T02:00:00Z",
-      "It waits for no window, freeze or hold",
+      "It ignores windows, freezes and holds",
     ]);
     const done = await acts.perform({ act, seen: again.seen, key: "it-leaves-all-the-same" });
     expect(done.kind).toBe("Done");
@@ -210,7 +210,7 @@ describe("an act", () => {
     world.patchPolicy({ spec: { budgets: [{ nodes: 1 }] } });
     await world.pass(hours(0));
     expect((await acts.preview(depart("n1"))).says).toContain(
-      "It waits for the budgets of policy spot, but for no window, freeze or hold",
+      "It waits for the budgets of policy spot, but ignores windows, freezes and holds",
     );
     world.patchPolicy({ spec: { dryRun: true, paused: true } });
     await world.pass(hours(0));
@@ -230,7 +230,7 @@ describe("an act", () => {
     };
     expect(await perform(freeze(72))).toMatchObject({ kind: "Done" });
     expect((await acts.preview(freeze(4))).says[1]).toBe(
-      "That is sooner than now: it is frozen until 2026-11-23T00:00:00Z",
+      "That ends the current freeze sooner: it is frozen until 2026-11-23T00:00:00Z",
     );
     expect((await acts.preview(freeze(96))).says).toHaveLength(1);
   });

@@ -48,7 +48,7 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
       says: "bad.yaml:3: a key is an object, expected text",
     },
     {
-      why: "items that are no list",
+      why: "items that are not a list",
       text: "apiVersion: v1\nkind: List\nitems: {}\n",
       says: "bad.yaml:3: items is an object, expected a list",
     },
@@ -159,7 +159,7 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
 
   it.each([
     { platform: "gkee", says: "it is unknown" },
-    { platform: "kubelet:5s/30s", says: "more than the 5 s in all" },
+    { platform: "kubelet:5s/30s", says: "more than the 5 s in total" },
     { platform: "kubelet:kubelet.yaml", says: "Cannot read kubelet.yaml: it does not exist" },
   ])("the platform $platform", async ({ platform, says }) => {
     const run = await auditRun(

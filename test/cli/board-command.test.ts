@@ -111,7 +111,7 @@ async function hearUntil(
 
 describe("lastcall board --tui", () => {
   it.each([
-    ["where stdout is no terminal", [], "stdout is no terminal that can be taken over"],
+    ["where stdout is no terminal", [], "stdout is not an interactive terminal"],
     ["with --open", ["--open"], "Cannot use --open with --tui"],
   ])("is rejected %s, before it looks for a cluster", async (_, more, problem) => {
     const { heard, ended } = start("--tui", ...more);
@@ -130,7 +130,7 @@ describe("lastcall board --tui", () => {
       ...{ onResize: () => () => {}, close },
     });
     const last = (): string => frames.at(-1) ?? "";
-    const isAway = (): boolean => last().includes("has not answered for");
+    const isAway = (): boolean => last().includes("has not responded for");
     const shows = (what: string, isShown: () => boolean) =>
       waitUntil(async () => isShown() || undefined, { what, timeoutMs: 25_000 });
     const { heard, ended } = startWith({ openScreen }, "--tui");

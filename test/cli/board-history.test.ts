@@ -55,7 +55,7 @@ it("the history file is read past a truncated line, which is reported", async ()
   const again = await open("history");
   expect(again.ended.newest().map(({ id }) => id)).toEqual(["a"]);
   expect(said).toContain("1 line of ");
-  expect(said).toContain("cannot be read as a departure and is left out");
+  expect(said).toContain("cannot be read as a departure and is skipped");
 });
 
 it.each([
@@ -66,7 +66,7 @@ it.each([
   await writeFile(join(folder, "history"), text);
   await expect(open("history")).rejects.toMatchObject({
     code: "INPUT_INVALID",
-    message: expect.stringMatching(/^Cannot keep departures in .*history: nothing in it is one/),
+    message: expect.stringMatching(/^Cannot keep departures in .*history: it contains none/),
   });
   expect(await readFile(join(folder, "history"), "utf8")).toBe(text);
 });

@@ -114,7 +114,7 @@ describe("with nothing listening at the API server's address", () => {
     const KUBECONFIG = await kubeconfigFor(await freePort());
     expect(await run(words, { KUBECONFIG })).toEqual({
       ...{ exitCode: 1, out: "" },
-      err: sentence("no answer from http://127.0.0.1:\\d+ \\(connection refused\\), expected "),
+      err: sentence("no response from http://127.0.0.1:\\d+ \\(connection refused\\), expected "),
     });
   });
 });

@@ -57,15 +57,15 @@ it.each([
   [["version", "x"], "lastcall: Cannot run lastcall version: found x, expected none\n"],
   [
     ["setup", "gcp", "--project", "my-project-1", "--queue", "lastcall"],
-    "lastcall: Cannot set up gcp: --queue was given, expected it with aws only\n",
+    "lastcall: Cannot set up gcp: --queue was given, expected it only with aws\n",
   ],
   [
     ["setup", "gcp", "--project", "my-project-1", "--aws-actions"],
-    "lastcall: Cannot set up gcp: --aws-actions was given, expected it with aws only\n",
+    "lastcall: Cannot set up gcp: --aws-actions was given, expected it only with aws\n",
   ],
   [
     ["setup", "crds", "--no-sqs-complete-hooks"],
-    "lastcall: Cannot set up crds: --sqs-complete-hooks was given, expected it with aws only\n",
+    "lastcall: Cannot set up crds: --sqs-complete-hooks was given, expected it only with aws\n",
   ],
   [
     ["plan", "--zzzzzz"],
@@ -151,8 +151,8 @@ it.each([
   ["get nodes", "the unknown command get, use lastcall plan, or kubectl get departures"],
   ["describe node n1", "the unknown command describe, use lastcall drain-plan NODE"],
   ["drain n1", "the unknown command drain, use lastcall depart NODE"],
-  ["audit -A", "the unknown option -A, leave it out: all namespaces are read"],
-  ["plan --all-namespaces", "the unknown option --all-namespaces, leave it out"],
+  ["audit -A", "the unknown option -A, omit it: all namespaces are read"],
+  ["plan --all-namespaces", "the unknown option --all-namespaces, omit it"],
   ["plan -w", "the unknown option -w, use lastcall board --tui"],
   ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
 ])("%s, a kubectl habit, is rejected with the alternative", async (line, instead) => {

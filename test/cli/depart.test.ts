@@ -90,7 +90,7 @@ describe("lastcall depart", () => {
     const past = formatInstant(minus(realClock.now(), hours(1)));
     const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
     expect(stderr).toBe(
-      `lastcall: Cannot use --at ${past}: it is past, expected a time to come, or no --at to begin now\n`,
+      `lastcall: Cannot use --at ${past}: it is in the past, expected a future time, or no --at to start now\n`,
     );
     expect({ exit, made: made() }).toEqual({ exit: 2, made: [] });
     const justNow = formatInstant(minus(realClock.now(), seconds(5)));
@@ -113,7 +113,7 @@ describe("lastcall depart", () => {
     const { exit, stderr } = await lastcall("depart", "n0", "n1", "--at", at);
     expect(exit).toBe(0);
     expect(stderr).toMatch(
-      /^lastcall: n0 is to leave after its deadline of 2029-12-31T06:00:00.000Z, .*name an earlier --at\n$/,
+      /^lastcall: n0 was requested to leave after its deadline of 2029-12-31T06:00:00.000Z, .*set an earlier --at\n$/,
     );
     expect((await lastcall("depart", "n0", "--at", "2029-12-31T01:00:00Z")).stderr).toBe("");
   });
@@ -167,7 +167,7 @@ describe("lastcall depart in a cluster with its own time, such as the demo's", (
     const past = formatInstant(minus(world.clock.now(), hours(1)));
     const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
     expect(exit).toBe(2);
-    expect(stderr).toContain(`Cannot use --at ${past}: it is past`);
+    expect(stderr).toContain(`Cannot use --at ${past}: it is in the past`);
     expect(made()).toEqual([]);
   });
 

@@ -167,7 +167,7 @@ describe("lastcall doctor", () => {
   it("fails on a node whose machine the cloud does not know", async () => {
     world.addNode("n2", "b");
     expect((await checks()).of.get("machines")).toMatchObject({
-      ...{ status: "Fail", message: "the cloud knows no machine of n2" },
+      ...{ status: "Fail", message: "the cloud has no machine for n2" },
     });
   });
 
@@ -189,7 +189,7 @@ describe("lastcall doctor", () => {
     });
     expect((await checks()).of.get("policy-ties")).toMatchObject({
       status: "Warn",
-      message: "also, spot have one weight and select n0: the first by name applies",
+      message: "also, spot have the same weight and select n0: the first by name applies",
     });
     expect((await checks("--fail-on", "warn")).exit).toBe(3);
   });
@@ -238,14 +238,14 @@ describe("lastcall doctor", () => {
     const { of } = await checks();
     expect(of.get("left-pods")).toMatchObject({
       status: "Warn",
-      message: "1 pod left of machines that ended: default/gone",
+      message: "1 pod left from machines that ended: default/gone",
     });
   });
 
   it("fits its table into 80 columns, without colours if they are off", async () => {
     const { stdout } = await doctor();
     const lines = stdout.split("\n");
-    expect(lines[0]).toMatch(/^PASS {2}api +Kubernetes v\S+ answers$/);
+    expect(lines[0]).toMatch(/^PASS {2}api +Kubernetes v\S+ responds$/);
     expect(lines.at(-2)).toMatch(/^\d+ passed, \d+ warned, \d+ failed, \d+ skipped$/);
     const long = lines.filter((line) => line.length > 80 && line.trim().includes(" "));
     expect(long.filter((line) => !/^ *\S{50,}$/.test(line))).toEqual([]);

@@ -49,7 +49,7 @@ describe("lastcall migrate", () => {
     // Without the quotes, a YAML 1.1 parser would read a number.
     expect(stdout).toContain('start: "22:00"');
     expect(stderr.trim().split("\n")).toEqual([
-      expect.stringMatching(/^lastcall: .*given\.yaml: interval has no equal: /),
+      expect.stringMatching(/^lastcall: .*given\.yaml: interval has no equivalent: /),
     ]);
   });
 
@@ -156,6 +156,6 @@ describe("lastcall migrate", () => {
   it("replaces the control characters of a key that it names", async () => {
     const given = await fileOf('"a\\u001b[31mb": 1\n');
     const { stderr } = await lastcall("estafette", "--values", given);
-    expect(stderr).toContain("a\ufffd[31mb is not known");
+    expect(stderr).toContain("a\ufffd[31mb is not a value");
   });
 });

@@ -69,17 +69,17 @@ describe("a plan of machines that cannot be released", () => {
   it("says so in its forecast, in a field and on stderr, but stays feasible", async () => {
     const { code, forecast, err } = await plan([...karpenters, policy(past)], ["--strict"]);
     expect(forecast?.explain).toMatch(
-      /^None of 2 departures can begin: the machine is Karpenter's/,
+      /^None of 2 departures can start: the machine belongs to Karpenter/,
     );
     const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
     expect(forecast).toMatchObject({ feasible: true, release });
-    expect(err).toContain("Policy spot: None of 2 departures can begin");
+    expect(err).toContain("Policy spot: None of 2 departures can start");
     expect(code).toBe(0);
   });
 
   it("names the nodes concerned", async () => {
     const { forecast } = await plan([node("n1"), ...karpenters.slice(1), policy(past)]);
-    expect(forecast?.explain).toMatch(/^1 of 2 departures cannot begin/);
+    expect(forecast?.explain).toMatch(/^1 of 2 departures cannot start/);
     expect(forecast?.release?.nodes).toEqual(["i-0b"]);
   });
 
@@ -135,7 +135,9 @@ describe("the table of a plan", () => {
   it("says how many departures have moved since the last plan", async () => {
     const stale = ["n1", "n2"].map((name) => held(name, "2026-11-20T23:00:00Z"));
     const { out } = await printed([node("n1"), node("n2"), policy({}), ...stale]);
-    expect(out).toContain("on schedule; 1 departure is at another time than in the plan before.\n");
+    expect(out).toContain(
+      "on schedule; 1 departure is at a different time than in the previous plan.\n",
+    );
   });
 });
 
@@ -209,7 +211,7 @@ describe("nodes from a file", () => {
 
   it("that was recorded long ago are planned with a hint to use --at", async () => {
     const { err } = await printed(reportedAt("2025-11-20T06:00:00Z"), [], []);
-    expect(err).toContain("--at 2025-11-20T06:00:00.000Z plans them as of then");
+    expect(err).toContain("--at 2025-11-20T06:00:00.000Z plans them as of that time");
     const { err: quiet } = await printed(reportedAt("2025-11-20T06:00:00Z"), ["-q"], []);
     expect(quiet).toBe("");
   });

@@ -41,17 +41,17 @@ it("PrometheusOutcomes keeps its URL's path, and queries once for concurrent pag
 });
 
 it.each<readonly [string, RequestListener, RegExp]>([
-  ["a page", (_, response) => response.end("<html>"), /its answer is not one of Prometheus/],
+  ["a page", (_, response) => response.end("<html>"), /its response is not from Prometheus/],
   [
     "a redirect to a login",
     (_, response) => response.writeHead(302, { location: "/login" }).end(),
-    /it answered 302/,
+    /it responded with 302/,
   ],
   [
     "an error of its own",
     (_, response) =>
       response.writeHead(400).end(JSON.stringify({ status: "error", error: "parse error" })),
-    /it answered 400 \(parse error\)/,
+    /it responded with 400 \(parse error\)/,
   ],
   [
     "an answer without end",
@@ -62,7 +62,7 @@ it.each<readonly [string, RequestListener, RegExp]>([
       };
       more();
     },
-    /its answer is over 8 MiB/,
+    /its response is over 8 MiB/,
   ],
 ])("PrometheusOutcomes names the problem if the response is %s", async (_, answer, why) => {
   const url = await serve(answer);
@@ -79,7 +79,7 @@ it("PrometheusOutcomes times out after ten seconds, with no password in its erro
   const outcomes = new PrometheusOutcomes({ url: url.replace("//", "//eve:a%20b@"), fetch, clock });
   const asked = outcomes.ask();
   const refused = expect(asked).rejects.toThrow(
-    `Cannot ask Prometheus at ${url}: no answer within 10 s`,
+    `Cannot ask Prometheus at ${url}: no response within 10 s`,
   );
   await expect.poll(() => logins.length).toBe(10);
   expect(logins[0]).toBe(`Basic ${btoa("eve:a b")}`);

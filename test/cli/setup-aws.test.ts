@@ -128,15 +128,30 @@ describe("lastcall setup aws", () => {
 describe("lastcall setup aws changes nothing", () => {
   it.each([
     ["in another account", { account: "210987654321" }, [], "the account 123456789012"],
-    ["where the role is somebody else's", {}, [["role", "None"]], "the role lastcall is there"],
-    ["where the role is another cluster's", {}, [["role", "old"]], "the role lastcall is there"],
-    ["where the queue is", { queue: "q" }, [["queue", "None"]], "the queue q is there"],
-    ["where a rule is", { queue: "q" }, [["rule-q-health", "None"]], "the rule q-health is there"],
+    [
+      "where the role is somebody else's",
+      {},
+      [["role", "None"]],
+      "the role lastcall already exists",
+    ],
+    [
+      "where the role is another cluster's",
+      {},
+      [["role", "old"]],
+      "the role lastcall already exists",
+    ],
+    ["where the queue is", { queue: "q" }, [["queue", "None"]], "the queue q already exists"],
+    [
+      "where a rule is",
+      { queue: "q" },
+      [["rule-q-health", "None"]],
+      "the rule q-health already exists",
+    ],
     [
       "where the ServiceAccount has another role",
       {},
       [["association", "arn:aws:iam::123456789012:role/other"]],
-      "has the role arn:aws:iam::123456789012:role/other already",
+      "already has the role arn:aws:iam::123456789012:role/other",
     ],
     ["where IAM does not know the issuer", { identity: "IRSA" }, [], "create-open-id-connect"],
   ] as const)("%s", async (_, options, standing, sentence) => {

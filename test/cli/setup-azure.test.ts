@@ -87,12 +87,17 @@ describe("lastcall setup azure", () => {
 
 describe("lastcall setup azure changes nothing", () => {
   it.each([
-    ["where the identity is somebody else's", "identity", "None", "the identity lastcall is there"],
+    [
+      "where the identity is somebody else's",
+      "identity",
+      "None",
+      "the identity lastcall already exists",
+    ],
     [
       "where a role is somebody else's",
       "role-lastcall-nodes",
       '{"Name": "lastcall-nodes", "Description": "Ours"}',
-      "the role lastcall-nodes is there for something else (Ours)",
+      "the role lastcall-nodes already exists for another purpose (Ours)",
     ],
     ["where the cluster has no issuer", "cluster", "", "az aks update"],
   ])("%s", async (_, what, content, sentence) => {

@@ -120,7 +120,7 @@ describe("lastcall setup gcp --apply", () => {
     const cluster = { cluster: "main", location: "europe-west1" };
     const fault = await faultOf(setup(cluster));
     expect(fault).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
-    expect(said).toContain("the cluster main has no Workload Identity of my-project-1");
+    expect(said).toContain("the cluster main does not use Workload Identity of my-project-1");
     expect(gcloud.calls()).toHaveLength(1);
     gcloud.put("workload-pool");
     expect(await setup(cluster)).toBe(0);
@@ -131,7 +131,7 @@ describe("lastcall setup gcp --apply", () => {
     gcloud.put("role-title", "Preemptible killer");
     const before = gcloud.standing();
     expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
-    expect(said).toContain("the role lastcall is called Preemptible killer, expected Lastcall");
+    expect(said).toContain("the role lastcall has the title Preemptible killer, expected Lastcall");
     expect(gcloud.standing()).toEqual(before);
     expect(gcloud.calls()).toEqual([role.look]);
   });
@@ -200,7 +200,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
 
   it("changes nothing if the ServiceAccount does not exist", async () => {
     expect((await faultOf(setup(options))).code).toBe("SCRIPT_FAILED");
-    expect(said).toContain("the ServiceAccount lastcall/lastcall was not found; it comes with");
+    expect(said).toContain("the ServiceAccount lastcall/lastcall does not exist");
     expect(gcloud.calls()).toEqual([look]);
   });
 });
@@ -224,7 +224,7 @@ describe("lastcall setup gcp --undo --apply", () => {
   });
 
   it.each([
-    ["a role", "role-title", "the role lastcall is called Ours"],
+    ["a role", "role-title", "the role lastcall has the title Ours"],
     ["an account", "account-name", `the account ${"lastcall-shop"}@my-project-1`],
   ] as const)("keeps %s that others created", async (_, what, sentence) => {
     gcloud.put("service-account");

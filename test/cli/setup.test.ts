@@ -43,7 +43,7 @@ describe.each(["crds", "admission"])("lastcall setup %s", (what) => {
     expect(await runCommandLine(["setup", what, "--undo", "--apply"], io)).toBe(2);
     expect(out.join("")).toBe("");
     expect(err.join("")).toBe(
-      `lastcall: Cannot set up ${what}: --undo was given, expected it with gcp, aws or azure only\n`,
+      `lastcall: Cannot set up ${what}: --undo was given, expected it only with gcp, aws or azure\n`,
     );
   });
 });

@@ -216,7 +216,7 @@ describe("The board in a terminal", () => {
     );
     expect(text).toContain(missing[0]);
     expect(text.replaceAll("\n", "")).toContain(
-      "has not answered for 1m, what is shown was last known: ECONNREFUSED",
+      "has not responded for 1m, showing its last known state: ECONNREFUSED",
     );
   });
 
@@ -226,7 +226,7 @@ describe("The board in a terminal", () => {
       "from a cluster that was away from the first",
       { kind: "Away", sinceAt: minus(now, minutes(1)), problem: "refused" },
       [],
-      "has not answered for 1m",
+      "has not responded for 1m",
     ],
   ] as const)("shows no nodes and policies %s", (_, connection, rows, said) => {
     const text = textOf(pictureOf({ rows, policies: [] }, { connection }));

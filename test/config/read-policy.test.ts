@@ -61,7 +61,7 @@ describe("a bad policy file", () => {
     );
     expect(error.details).toEqual([
       'a.yaml:5: spec.paused: found "maybe", expected true or false',
-      "a.yaml:8: found broken YAML (Flow map must end with a }), expected YAML",
+      "a.yaml:8: found invalid YAML (Flow map must end with a }), expected YAML",
       'b.yaml:6: spec.drain.timeout: found "fast", expected a duration such as 90s or 12h30m',
       'b.yaml:7: spec.weight: found "heavy", expected a whole number from -1000000 to 1000000',
       "b.yaml:8: spec.lifetime.max: found 1h under a min of 2h, expected at least lifetime.min",
@@ -81,7 +81,7 @@ describe("a bad policy file", () => {
 
   it("may not use a name from another file", () => {
     expect(refusalOf(policy("{}"), policy("{}")).message).toBe(
-      'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, expected a name of its own (a.yaml:4 has it)',
+      'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, expected a unique name (a.yaml:4 has this one)',
     );
   });
 

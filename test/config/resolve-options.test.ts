@@ -210,7 +210,7 @@ describe("a wrong option value is refused with one sentence", () => {
     ["- nodes", "lastcall.yaml:1: found a list, expected options and their values"],
     [
       "quiet: true\nquiet: false",
-      "lastcall.yaml:2: quiet: found the field a second time, expected it once (line 1 has it)",
+      "lastcall.yaml:2: quiet: found the field a second time, expected it once (line 1 already has it)",
     ],
   ])("in the config file: %j", (text, sentence) => {
     const resolve = () => resolveOptions("demo", { ...nothing, file: file(text) });
@@ -227,52 +227,52 @@ describe("a flag without an effect is refused", () => {
     [
       "demo",
       { hours: "3" },
-      "--hours: without --headless it has no effect, add that or leave --hours out",
+      "--hours: it has no effect without --headless, add that or remove --hours",
     ],
     [
       "demo",
       { output: "json" },
-      "--output: without --headless it has no effect, add that or leave --output out",
+      "--output: it has no effect without --headless, add that or remove --output",
     ],
     [
       "demo",
       { speed: "3", headless: true },
-      "--speed: beside --headless it has no effect, leave one of the two out",
+      "--speed: it has no effect together with --headless, remove one of the two",
     ],
     [
       "demo",
       { for: "1m", headless: true },
-      "--for: beside --headless it has no effect, leave one of the two out",
+      "--for: it has no effect together with --headless, remove one of the two",
     ],
     [
       "demo",
       { address: ":0", headless: true },
-      "--address: beside --headless it has no effect, leave one of the two out",
+      "--address: it has no effect together with --headless, remove one of the two",
     ],
     [
       "board",
       { address: ":0", tui: true },
-      "--address: beside --tui it has no effect, leave one of the two out",
+      "--address: it has no effect together with --tui, remove one of the two",
     ],
     [
       "depart",
       { actionHosts: "x" },
-      "--action-hosts: without --only-actions it has no effect, add that or leave --action-hosts out",
+      "--action-hosts: it has no effect without --only-actions, add that or remove --action-hosts",
     ],
     [
       "audit",
       { kubeletInsecureTls: true, askKubelets: "proxy" },
-      "--kubelet-insecure-tls: without --ask-kubelets=direct it has no effect, add that or leave --kubelet-insecure-tls out",
+      "--kubelet-insecure-tls: it has no effect without --ask-kubelets=direct, add that or remove --kubelet-insecure-tls",
     ],
     [
       "audit",
       { askKubelets: "direct", filename: ["a.yaml"] },
-      "--ask-kubelets: beside --filename it has no effect, leave one of the two out",
+      "--ask-kubelets: it has no effect together with --filename, remove one of the two",
     ],
     [
       "audit",
       { askKubelets: "direct", from: ["a.json"] },
-      "--ask-kubelets: beside --from it has no effect, leave one of the two out",
+      "--ask-kubelets: it has no effect together with --from, remove one of the two",
     ],
   ] as const)("%s %j", (command, flags, sentence) => {
     expect(() => resolveOptions(command, { flags, env: {} })).toThrow(
@@ -296,8 +296,8 @@ describe("a flag without an effect is refused", () => {
 
 describe("standard input", () => {
   it.each([
-    [{ filename: ["-"], from: ["-"] }, "--filename - and --from - both name it, expected one"],
-    [{ filename: ["-", "-"] }, "--filename - and --filename - both name it, expected one"],
+    [{ filename: ["-"], from: ["-"] }, "--filename - and --from - both read it, expected one"],
+    [{ filename: ["-", "-"] }, "--filename - and --filename - both read it, expected one"],
   ])("is refused if it is named twice: %j", (flags, sentence) => {
     expect(() => resolveOptions("plan", { flags, env: {} })).toThrow(
       new LastcallError("USAGE", `Cannot read standard input twice: ${sentence}`),

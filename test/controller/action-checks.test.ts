@@ -61,7 +61,7 @@ describe("the check of a policy's actions", () => {
     await stage.world.pass(seconds(10));
     expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
     expect(ready()?.message).toBe(
-      "spec.actions[0].slack: found an action, which this controller does not carry out, expected no actions or the controller of lastcall run (ACTION_UNSUPPORTED)",
+      "spec.actions[0].slack: found an action that this controller does not carry out, expected no actions, or the controller of lastcall run (ACTION_UNSUPPORTED)",
     );
   });
 

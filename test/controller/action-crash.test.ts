@@ -100,7 +100,7 @@ describe("the next leader, once the machine can no longer be released", () => {
     expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Pending", ask: "Failed" });
     expect(stage.records[1]).toMatchObject({ result: "ACTION_INTERRUPTED", attempts: 1 });
-    expect(stage.records[1]?.detail).toContain("whether the action was done is not known");
+    expect(stage.records[1]?.detail).toContain("whether the action was carried out is unknown");
     [problem, stage.tell.latency] = [undefined, async () => {}];
     await stage.world.passUntil(() => stage.world.steps.includes("evict n1"), minutes(60));
     expect(stage.states).toEqual({ mute: "Done", ask: "Done" });

@@ -160,7 +160,7 @@ describe("the actions of a notice", () => {
       { name: "new", state: "Failed", result: "ACTION_UNSUPPORTED" },
       { name: "tell", state: "Done" },
     ]);
-    expect(stage.records[0]?.detail).toContain("nothing for teams");
+    expect(stage.records[0]?.detail).toContain("does not support teams");
     const said = stage.world.events.filter(({ reason }) => reason === "ActionFailed");
     expect(said).toMatchObject([{ type: "Warning", about: { kind: "Node", name: "n1" } }]);
     expect(said[0]?.message).toContain("Action new (teams) failed: ");
@@ -223,7 +223,7 @@ describe("the actions of a notice", () => {
     );
     expect(message).toMatch(/^Preempted\nn1 has left: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
-    expect(message).toMatch(/pods: 1 in all, 1 evicted/);
+    expect(message).toMatch(/pods: 1 in total, 1 evicted/);
     // The message cannot include the end of the action that sends it.
     expect(message).not.toContain("action tell");
   });

@@ -282,7 +282,7 @@ describe("the status of a departure", () => {
     expect(world.events.filter(({ reason }) => reason === "PodKilled")).toMatchObject([
       {
         about: { kind: "Node", name: "n0" },
-        message: `default/${name?.metadata?.name} was killed when its grace was over (audit rule exec-sigterm-lost, docs/audit/exec-sigterm-lost.md)`,
+        message: `default/${name?.metadata?.name} was killed at the end of its grace period (audit rule exec-sigterm-lost, docs/audit/exec-sigterm-lost.md)`,
       },
     ]);
   });

@@ -29,7 +29,7 @@ function failing(fault: Fault): Promise<KubeAnswer> {
   }
   if (fault === "Page") {
     const message =
-      "Cannot PATCH: answered with a page, check whether a proxy answers in its place";
+      "Cannot PATCH: answered with a page, check whether a proxy responds in its place";
     return Promise.reject(new LastcallError("API_ANSWER_INVALID", message));
   }
   if (fault === "Object") return Promise.resolve({ status: 200, body: { message: "log in" } });

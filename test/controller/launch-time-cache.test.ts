@@ -145,7 +145,7 @@ describe("launch times", () => {
     expect(askedAt.length).toBeGreaterThan(3);
     expect(askedAt.length).toBeLessThan(9);
     expect(said).toHaveLength(1);
-    expect(said[0]).toContain("the age of the Node object counts instead");
+    expect(said[0]).toContain("the age of the Node object is used instead");
     launchTimes.fault = undefined;
     await clock.advance(minutes(10));
     await tell(node("n1"));

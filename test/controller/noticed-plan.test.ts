@@ -115,7 +115,7 @@ describe("a notice for a node whose departure is hours ahead", () => {
     const { spec, status } = shown(on);
     expect(status.phase).toBe("Draining");
     expect(spec).not.toHaveProperty("departAt");
-    expect(status.timeline[0]?.result).toContain(`it was to leave at ${plannedAt}`);
+    expect(status.timeline[0]?.result).toContain(`previously planned for ${plannedAt}`);
     await on.pass(minutes(1));
     on.api.handle({ method: "DELETE", path: `${nodes}/n1` });
     await on.pass(seconds(5));

@@ -114,7 +114,7 @@ describe("a fleet whose machines cannot be released", () => {
     const world = await fleet(() => undefined);
     await world.pass(minutes(1));
     expect(feasible(world)).toMatchObject({ status: "False", reason: "ReleaseImpossible" });
-    expect(feasible(world)?.message).toContain("None of 3 departures can begin: this version");
+    expect(feasible(world)?.message).toContain("None of 3 departures can start: this version");
     const labels = { policy: "spot", reason: "ReleaseImpossible" };
     expect(world.gauges.get("lastcall_plan_unreleasable")).toEqual([{ labels, value: 3 }]);
   });
@@ -273,7 +273,7 @@ describe("a release that never reaches the cloud", () => {
     await world.pass(minutes(3));
     expect(world.statusOf(cordoned)).toMatchObject({
       ...{ phase: "Ended", outcome: "Failed", reason: "ReleaseFailed" },
-      message: expect.stringContaining("no answer, tried again for 10m (instance.awaitMachine)"),
+      message: expect.stringContaining("no answer, retried for 10m (instance.awaitMachine)"),
     });
     expect(world.marksOf(cordoned)).toEqual([]);
     expect(world.released).toEqual([]);
@@ -296,7 +296,7 @@ describe("a release that never reaches the cloud", () => {
 
 describe("a cloud that cannot be asked", () => {
   it.each([
-    ["does not answer at all", silent, "has not answered within 10 s"],
+    ["does not answer at all", silent, "has not responded within 10 s"],
     ["refuses a token", tokenless, "connection refused"],
   ])("because it %s holds every departure until it can", async (_, check, cause) => {
     const { cloud, releaserFor } = cloudThat(check);

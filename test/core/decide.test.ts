@@ -168,7 +168,7 @@ describe("a held departure", () => {
         policies: [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] }],
         departures: [recent, due],
       },
-      "n1 waits until 2026-11-20T12:30:00.000Z, because the policy's budget is used up: 1 departure has started within the hour, and at most 1 may.",
+      "n1 waits until 2026-11-20T12:30:00.000Z, because the policy's budget is used up: 1 departure has started within the last hour, and at most 1 may.",
       plus(half, hours(1)),
     ],
     [

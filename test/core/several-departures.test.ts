@@ -19,7 +19,7 @@ describe("a departure that waits while another one removes its node", () => {
     ["the group's new machine has taken the Node object over", [node({ bootID: "b2" })]],
   ])("is cancelled when that ends and %s", (_, nodes) => {
     expect(said(world({ nodes, departures: [leader, departure()] }))).toEqual([
-      "Cancelled: n1 is no longer planned: it left by departure n1-asked.",
+      "Cancelled: n1 is no longer planned: it left with departure n1-asked.",
     ]);
   });
 
@@ -34,7 +34,7 @@ describe("a departure that waits while another one removes its node", () => {
     const request = departure({ ...{ name: "n1-asked", uid: "d0", cause: "Manual" } });
     expect(said(world({ nodes: [], departures: [request, departure()] }))).toEqual([
       "NodeGone: n1 is gone: its Node object was deleted.",
-      "Cancelled: n1 is no longer planned: it left by departure n1-01234567.",
+      "Cancelled: n1 is no longer planned: it left with departure n1-01234567.",
     ]);
   });
 
@@ -112,7 +112,7 @@ describe("a person's request for an instant past the node's deadline", () => {
     expect(held).toMatchObject({
       ...{ kind: "Note", event: "Blocked", reason: "DeadlineFirst" },
       explain:
-        "n1 leaves by plan before the requested time 2026-11-21T18:00:00.000Z, because that is past its deadline: 2026-11-21T10:30:00.000Z.",
+        "n1 leaves as planned before the requested time 2026-11-21T18:00:00.000Z, because that is past its deadline: 2026-11-21T10:30:00.000Z.",
     });
   });
 

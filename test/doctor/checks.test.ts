@@ -58,7 +58,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   [
     "reader",
     "Warn",
-    "1 question refused",
+    "1 request refused",
     { budgets: unknown("no", new LastcallError("RIGHT_MISSING", "no")) },
   ],
   [
@@ -76,9 +76,9 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   ["controller", "Fail", "no controller is installed", { controller: known(undefined) }],
   ["controller", "Fail", "none of", withController({ ready: 0 })],
   ["controller", "Warn", "1 of the controller's 2", withController({ ready: 1 })],
-  ["controller", "Warn", "nobody stands by", withController({ ready: 1, wanted: 1 })],
+  ["controller", "Warn", "no standby", withController({ ready: 1, wanted: 1 })],
   ["lease", "Fail", "no controller has ever led", { lease: known(undefined) }],
-  ["lease", "Fail", "given up", lease({ holder: undefined })],
+  ["lease", "Fail", "was released", lease({ holder: undefined })],
   ["lease", "Fail", "last renewed 60 s ago", lease({ renewedAt: minus(at, seconds(60)) })],
   ["lease", "Fail", "last renewed 50h3m ago", lease({ renewedAt: minus(at, seconds(180_185)) })],
   ["lease", "Warn", "a clock that is 30 s ahead", lease({ renewedAt: minus(at, seconds(-30)) })],
@@ -108,7 +108,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
       ]) as DoctorFacts["ownPods"],
     },
   ],
-  ["service-account", "Fail", "network of its node", withController({ hostNetwork: true })],
+  ["service-account", "Fail", "its node's network", withController({ hostNetwork: true })],
   [
     "service-account",
     "Fail",
@@ -118,7 +118,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   [
     "service-account",
     "Fail",
-    "no ARN",
+    "not the ARN",
     { accountAnnotations: known({ "eks.amazonaws.com/role-arn": "lastcall" }) },
   ],
   ["policies", "Warn", "there is no policy", withPolicies()],
@@ -145,7 +145,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   [
     "policy-ties",
     "Warn",
-    "a, b have one weight and select n0",
+    "a, b have the same weight and select n0",
     withPolicies(policyOf("a"), policyOf("b")),
   ],
   ["paused", "Warn", "spot is paused", withPolicies(policyOf("spot", { paused: true }))],
@@ -176,11 +176,11 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   ],
   ["actions", "Fail", "spot: no topic", withActions({ status: "False", message: "no topic" }, 1)],
   ["actions", "Warn", "spot: silence", withActions({ status: "Unknown", message: "silence" }, 1)],
-  ["actions", "Warn", "not looked at those of spot", withActions()],
+  ["actions", "Warn", "not checked those of spot", withActions()],
   [
     "alerts",
     "Fail",
-    "no answer: refused",
+    "no response: refused",
     { alerts: [{ policy: "spot", firing: unknown("refused") }] },
   ],
   ["alerts", "Warn", "spot (Down)", { alerts: [{ policy: "spot", firing: known(["Down"]) }] }],
@@ -234,11 +234,11 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
       release: known({ kind: "Impossible", problem: "the permission y is not granted" }),
     }),
   ],
-  ["machines", "Fail", "knows no machine of n0", withMachine({ state: known({ kind: "Absent" }) })],
+  ["machines", "Fail", "has no machine for n0", withMachine({ state: known({ kind: "Absent" }) })],
   [
     "nodes-without-machine",
     "Warn",
-    "n0 has no machine",
+    "n0 no longer has a machine",
     withMachine({ nodeReady: false, state: known({ kind: "Absent" }) }),
   ],
   [
@@ -251,13 +251,13 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
   [
     "machines-without-node",
     "Skip",
-    "no machine was looked up with an answer",
+    "no lookup of a machine succeeded",
     withMachine({ state: unknown("no credentials") }),
   ],
   [
     "launch-times",
     "Warn",
-    "of n0 the age of the Node",
+    "for n0, the age of the Node",
     withMachine({ state: known({ kind: "Present", running: true, launchKnown: false }) }),
   ],
   [

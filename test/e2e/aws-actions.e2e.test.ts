@@ -214,7 +214,7 @@ test("a notice deregisters, quarantines, silences, drains and announces a machin
   const steps = Message.split("\n").map((line) => /\+(\d+\.\d)s /.exec(line)?.[1] ?? "");
   const spans = steps.filter(Boolean).map(Number);
   expect(spans).toEqual(spans.toSorted((a, b) => a - b));
-  expect(Message).toMatch(/\+\d+\.\ds action targets .*Done in .*out of 3 groups/);
+  expect(Message).toMatch(/\+\d+\.\ds action targets .*Done in .*deregistered from 3 groups/);
   expect(Message).toMatch(/\+\d+\.\ds action quarantine .*Done in/);
   expect(Message).toMatch(/\+\d+\.\ds action mute .*Done in/);
   expect(Message).toMatch(/pods: \d+ in all, \d+ evicted, 0 .*, 0 cut short, 0 left/);
@@ -256,7 +256,7 @@ test("an event to the responder runs the same actions without agent and controll
   expect(seen(node)).toEqual(out);
   const { Subject, Message } = await announced();
   expect(Subject).toBe(`${node.name} leaves`);
-  expect(Message).toMatch(/action targets .*Done in .*out of 3 groups/);
+  expect(Message).toMatch(/action targets .*Done in .*deregistered from 3 groups/);
   expect(answer).toMatchObject({
     summary: expect.stringContaining("action quarantine"),
     actions: actions().map(() => ({ state: "Done" })),

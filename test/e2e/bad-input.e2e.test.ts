@@ -56,7 +56,7 @@ describe("an API server", () => {
     const server = `https://127.0.0.1:${await freePort()}`;
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
     expect(code).toBe(1);
-    expect(sentence).toContain(`no answer from ${server} (connection refused)`);
+    expect(sentence).toContain(`no response from ${server} (connection refused)`);
   });
 
   test("that accepts connections but never responds is named, too", async () => {
@@ -65,7 +65,7 @@ describe("an API server", () => {
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
     deaf.close();
     expect(code).toBe(1);
-    expect(sentence).toContain(`no answer from ${server} within 30 s`);
+    expect(sentence).toContain(`no response from ${server} within 30 s`);
   });
 
   test("that rejects the credentials is reported as such", async () => {

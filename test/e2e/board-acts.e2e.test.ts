@@ -179,7 +179,7 @@ test("a browser without Temporal shows everything but the what-if", async () => 
   await old.goto(`${new URL(board.url).origin}/#/timeline`);
   expect(await old.evaluate(() => "Temporal" in globalThis)).toBe(false);
   await old.getByRole("button", { name: "What if" }).click();
-  await old.getByText("What-if needs a browser with Temporal, and this one has none").waitFor();
+  await old.getByText("What-if needs a browser with Temporal, which this one lacks").waitFor();
   expect(await old.locator(".drawing g.lane").count()).toBe(3);
   await old.goto(`${new URL(board.url).origin}/#/node/n3`);
   await old.getByText(/^n3 leaves at /).waitFor();

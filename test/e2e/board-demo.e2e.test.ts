@@ -80,7 +80,7 @@ describe("the board of the demo", () => {
     const refused = await other.newPage();
     const answer = await refused.goto(board.url);
     expect(answer?.status()).toBe(401);
-    expect(await refused.textContent("body")).toContain("has been used");
+    expect(await refused.textContent("body")).toContain("has already been used");
     await other.close();
   });
 

@@ -166,13 +166,13 @@ describe("a drain", () => {
     const startedAt = new Date(realClock.now()).toISOString();
     status(3, { phase: "Draining", startedAt });
     await page.getByRole("button", { name: "What happened" }).waitFor();
-    await expect.poll(() => page.getByText("not told to end").count()).toBe(3);
+    await expect.poll(() => page.getByText("not evicted").count()).toBe(3);
 
     end("web-0", 30);
     status(3, { message: "n1 is draining." });
     await bar("web-0").locator(".took.going").waitFor();
     await bar("web-0").getByText("terminating").waitFor();
-    expect(await page.getByText("not told to end").count()).toBe(2);
+    expect(await page.getByText("not evicted").count()).toBe(2);
     // It grows with time, without an update.
     const wide = () =>
       bar("web-0")

@@ -195,6 +195,6 @@ test("reports the response of an address that is not Prometheus, and shows the r
   const { server } = JSON.parse(model.kubeconfig).clusters[0].cluster;
   const section = await outcomesPage(server);
   const problem = await section.getByRole("alert").textContent();
-  expect(problem).toContain(`Cannot ask Prometheus at ${server}: it answered 404`);
+  expect(problem).toContain(`Cannot ask Prometheus at ${server}: it responded with 404`);
   await section.page().getByRole("heading", { name: "Departed" }).waitFor();
 });

@@ -159,7 +159,7 @@ describe("the board of a user with all permissions", () => {
     const pods = page.locator("table.bars tbody tr");
     const gone = pods.filter({ has: page.locator(".took:not(.going)") });
     const web = pods.filter({ hasText: /web-/ });
-    const held = web.filter({ hasText: "not told to end" });
+    const held = web.filter({ hasText: "not evicted" });
     const [all, ofWeb] = [await pods.count(), await web.count()];
     // All pods leave meanwhile, except those of the budget.
     await expect.poll(() => gone.count(), { timeout: 60_000 }).toBe(all - ofWeb);
@@ -204,7 +204,7 @@ describe("the board of a user with read-only permissions", () => {
   test("shows the fleet, and offers no acts", async () => {
     ({ page } = await openFor(await kubeconfigOf("looker", mayLook)));
     await page.goto(`${new URL(page.url()).origin}/#/node/spot-6`);
-    await page.getByText("You may look, but not act").waitFor();
+    await page.getByText("You can view, but not act").waitFor();
     await page.locator("table.bars").waitFor();
     expect(await page.locator(".acts button").count()).toBe(0);
   });
@@ -260,13 +260,13 @@ describe("an outage of the API server", () => {
     const before = await page.locator("table.next a.name").allTextContents();
     await world.plane.stopApiServer();
     const stoppedMs = realClock.monotonic();
-    await page.getByText("The cluster has not answered since").waitFor({ timeout: 90_000 });
+    await page.getByText("The cluster has not responded since").waitFor({ timeout: 90_000 });
     // For at least half a minute: by then every watch has failed and been retried.
     const awayMs = () => realClock.monotonic() - stoppedMs;
     await expect.poll(awayMs, { timeout: 40_000, interval: 500 }).toBeGreaterThan(30_000);
     expect(await page.locator("table.next a.name").allTextContents()).toEqual(before);
     await world.plane.startApiServer();
-    const away = page.getByText("The cluster has not answered since");
+    const away = page.getByText("The cluster has not responded since");
     await away.waitFor({ state: "detached", timeout: 90_000 });
     await mustRun(world.plane, ["annotate", "node", "spot-7", "lastcall.dev/hold=true"]);
     const held = page.getByRole("region", { name: "On hold" });

@@ -38,12 +38,12 @@ export const computeFaults: readonly Fault[] = [
   },
   {
     ...{ check: "machines", status: "Fail", what: "a Ready node of an instance that is not there" },
-    says: "the cloud knows no machine of a-ghost",
+    says: "the cloud has no machine for a-ghost",
     ...created(nodes, node("a-ghost")),
   },
   {
     ...{ check: "nodes-without-machine", status: "Warn", what: "a Node that its machine left" },
-    says: "a-left has no machine any more",
+    says: "a-left no longer has a machine",
     ...created(nodes, withoutKubelet(node("a-left"))),
   },
   {
@@ -68,7 +68,7 @@ export const computeFaults: readonly Fault[] = [
   },
   {
     ...{ check: "launch-times", status: "Warn", what: "instances of which no start is told" },
-    says: "the age of the Node object has to count",
+    says: "the age of the Node object is used",
     asked: ({ world }) => ({ gce: withoutTimes(world.cloud.endpoint) }),
   },
   {
@@ -77,7 +77,7 @@ export const computeFaults: readonly Fault[] = [
       status: "Fail",
       what: "a release mode that the machine's owner forbids",
     },
-    says: "the machine is Karpenter's",
+    says: "the machine belongs to Karpenter",
     also: ["forecast"],
     ...together(releasing("Delete"), changed(`${nodes}/spot-1`, ofPool("spot"), ofPool(null))),
   },
@@ -88,7 +88,7 @@ export const computeFaults: readonly Fault[] = [
   },
   {
     ...{ check: "queue", status: "Warn", what: "a hundred messages that nobody receives" },
-    says: "the queue is not emptied: 100 messages waiting",
+    says: "the queue is not keeping up: 100 messages waiting",
     make: ({ moto }) => moto.send(...Array.from({ length: 100 }, (_, place) => ({ place }))),
     mend: ({ moto }) => moto.read(100, 1),
     asked: ({ moto }) => ({ flags: ["--sqs-queue-url", moto.queueUrl] }),
@@ -158,7 +158,7 @@ export const ec2Faults: readonly Fault[] = [
   },
   {
     ...{ check: "machines", status: "Fail", what: "a Ready node of an instance that EC2 ended" },
-    says: "the cloud knows no machine of aws-1",
+    says: "the cloud has no machine for aws-1",
     make: async ({ fleet }) => Object.assign(fleet.instances[0] ?? {}, { state: "terminated" }),
     mend: async ({ fleet }) => Object.assign(fleet.instances[0] ?? {}, { state: "running" }),
   },
@@ -212,7 +212,7 @@ export const azureFaults: readonly Fault[] = [
   },
   {
     ...{ check: "machines", status: "Fail", what: "a Ready node of a machine that Azure deleted" },
-    says: "the cloud knows no machine of aks-1",
+    says: "the cloud has no machine for aks-1",
     also: ["release"],
     ...firstDeleted(),
   },

@@ -109,7 +109,7 @@ describe("a node with a requested departure after its deadline", () => {
     const args = ["depart", name, "--at", at, "--kubeconfig", kubeconfig];
     const { code, stderr } = await runLastcall(args, { folder });
     expect(code).toBe(0);
-    expect(stderr).toContain("leaves by plan before that");
+    expect(stderr).toContain("leaves as planned before that");
     await world.until("the request says so", async () =>
       (await departuresOf(uid)).some(({ status }) => status?.reason === "DeadlineFirst"),
     );

@@ -50,7 +50,7 @@ const policyFaults: readonly Fault[] = [
   },
   {
     ...{ check: "policy-ties", status: "Warn", what: "two policies of one weight for a node" },
-    says: "also, spot have one weight",
+    says: "also, spot have the same weight",
     ...created(policies, policy("also", { lifetime: { max: "24h" } })),
   },
   {
@@ -82,7 +82,7 @@ const policyFaults: readonly Fault[] = [
   },
   {
     ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not answer" },
-    says: "the gate of spot has no answer",
+    says: "the gate of spot has no response",
     make: gatedBy(({ nowhere }) => nowhere),
     mend: patched(`${policies}/spot`, { spec: { gates: null } }),
   },
@@ -143,7 +143,7 @@ const nodeFaults: readonly Fault[] = [
   },
   {
     ...{ check: "left-pods", status: "Warn", what: "a pod that ended with its machine" },
-    says: "1 pod left of machines that ended: default/left",
+    says: "1 pod left from machines that ended: default/left",
     ...created("/api/v1/namespaces/default/pods", idlePod("left"), {
       ...{ phase: "Failed", reason: "Terminated" },
     }),
@@ -167,7 +167,7 @@ export const fleetFaults: readonly Fault[] = [...policyFaults, ...nodeFaults];
 export const leaderlessFaults: readonly Fault[] = [
   {
     ...{ check: "lease", status: "Fail", what: "a controller that was stopped" },
-    says: "nobody leads: the Lease was given up",
+    says: "nobody leads: the Lease was released",
     make: ({ controller: running }) => running.stop(),
   },
   {

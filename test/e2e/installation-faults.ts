@@ -19,7 +19,7 @@ const controller = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
 const foundations: readonly Fault[] = [
   {
     ...{ check: "api", status: "Fail", what: "an API server that does not answer" },
-    says: "no answer from",
+    says: "no response from",
     asked: ({ kubeconfig, nowhere }) => ({ flags: ["--kubeconfig", kubeconfig(nowhere, "none")] }),
   },
   {
@@ -56,7 +56,7 @@ const foundations: readonly Fault[] = [
   },
   {
     ...{ check: "reader", status: "Warn", what: "a caller that may not list everything" },
-    says: "questions refused",
+    says: "requests refused",
     asked: async ({ world }) => ({
       flags: ["--kubeconfig", await world.controllerKubeconfig(), "-n", "lastcall"],
     }),
@@ -90,7 +90,7 @@ const ownParts: readonly Fault[] = [
   },
   {
     ...{ check: "controller", status: "Warn", what: "one replica alone" },
-    says: "nobody stands by",
+    says: "no standby",
     ...changed(controller, { spec: { replicas: 1 } }, { spec: { replicas: 2 } }),
   },
   {
@@ -137,7 +137,7 @@ const ownParts: readonly Fault[] = [
   },
   {
     ...{ check: "service-account", status: "Fail", what: "a role of AWS that is no ARN" },
-    says: "is no ARN of a role",
+    says: "is not the ARN of a role",
     ...annotated(`${ours}/serviceaccounts/lastcall`, "eks.amazonaws.com/role-arn", "lastcall"),
   },
   {

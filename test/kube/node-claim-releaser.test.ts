@@ -28,7 +28,7 @@ describe("the check before a drain", () => {
   it("names the missing permission", async () => {
     const { providerID } = world.addMachine("n1");
     world.mayDelete = false;
-    const problem = expect.stringContaining("the right delete on nodeclaims.karpenter.sh");
+    const problem = expect.stringContaining("the permission delete on nodeclaims.karpenter.sh");
     expect(await check(providerID)).toEqual({ kind: "Impossible", problem });
     expect(world.asked()).toBe(0);
   });

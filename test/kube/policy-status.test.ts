@@ -60,7 +60,7 @@ describe("the status of a policy", () => {
       earlier("Ready", "True"),
       {
         ...{ type: "Feasible", status: "Unknown", reason: "PlanFailed" },
-        message: "The plan cannot be made, so that no planned departure starts: Invalid time value",
+        message: "The plan cannot be made, so no planned departure starts: Invalid time value",
         ...{ observedGeneration: undefined, lastTransitionTime: "2026-11-20T00:00:00.000Z" },
       },
     ]);

@@ -26,7 +26,7 @@ describe("a Secret of an action", () => {
 
   it.each([
     [404, {}, "there is no such Secret, create it"],
-    [403, {}, "it may not be read, grant get on it as docs/actions.md says"],
+    [403, {}, "reading it is forbidden, grant get on it (docs/actions.md)"],
     [200, { data: { other: "eA==" } }, "the Secret has no such key, add it"],
     [200, {}, "the Secret has no such key, add it"],
   ])("is missing after a response of %i and %j", async (status, body, why) => {

@@ -185,14 +185,14 @@ describe("the killer's settings", () => {
     });
     specOf(made);
     const wanted = [
-      "values.yaml: interval has no equal",
-      "the flag --metrics-path has no equal",
-      "the flag --new-flag is not known of the killer",
-      "the flag --other is not known of the killer",
+      "values.yaml: interval has no equivalent",
+      "the flag --metrics-path has no equivalent",
+      "the flag --new-flag is not a setting of the killer",
+      "the flag --other is not a setting of the killer",
       "extraEnv.FILTERS has several values",
-      "extraEnv.BLACKLIST_HOURS leaves no hour at all",
-      "sidecar is not known",
-      "resources are for a program of another size",
+      "extraEnv.BLACKLIST_HOURS leaves no hour",
+      "sidecar is not a value",
+      "resources fit a program of another size",
     ];
     for (const said of wanted) {
       expect(
@@ -241,7 +241,7 @@ describe("the killer's settings", () => {
       extraEnv: { HTTPS_PROXY: "http://proxy" },
     });
     expect(made.notes).toEqual([
-      "values.yaml: extraEnv.HTTPS_PROXY is not known of the killer 1.3.1: the controller gets it as it is",
+      "values.yaml: extraEnv.HTTPS_PROXY is not a setting of the killer 1.3.1: the controller gets it unchanged",
     ]);
   });
 

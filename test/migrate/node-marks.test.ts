@@ -130,10 +130,10 @@ describe("the killer's planned instant", () => {
 
   test.each([
     ["past the deadline", stamp("23:31"), "", "past its deadline"],
-    ["where it is over", stamp("11:59"), "", "is over"],
-    ["outside of every window", stamp("21:59"), "22:00-23:00", "in no open window"],
-    ["when the window has closed", stamp("23:00"), "22:00-23:00", "in no open window"],
-    ["where it is none", "0001", "", '"0001", which is no instant'],
+    ["where it is over", stamp("11:59"), "", "has passed"],
+    ["outside of every window", stamp("21:59"), "22:00-23:00", "in no Allow window"],
+    ["when the window has closed", stamp("23:00"), "22:00-23:00", "in no Allow window"],
+    ["where it is none", "0001", "", '"0001", which is not an instant'],
   ])("is replaced by the plan %s", (_, text, hours, said) => {
     const found = takeOver(node({ annotations: state(text) }), policyOf(hours), now);
     expect(found).toMatchObject({ kind: "Planned", sentence: expect.stringContaining(said) });

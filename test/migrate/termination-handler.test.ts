@@ -164,7 +164,7 @@ describe("NTH's values", () => {
 
   test("without a queue URL get a note", () => {
     const { notes } = ofValues({ enableSqsTerminationDraining: true });
-    expect(notes.join()).toContain("QUEUE_URL is not given");
+    expect(notes.join()).toContain("QUEUE_URL is not set");
   });
 });
 
@@ -242,11 +242,11 @@ test("NTH's manifest sets variables and flags, and the service account's role", 
     agent: { enabled: false },
   });
   expect(made.notes).toEqual([
-    "m: the flag --brand-new is not known of NTH 1.25 and is left out",
+    "m: the flag --brand-new is not a setting of NTH 1.25 and is omitted",
     expect.stringMatching(
       /^m: the variable WEBHOOK_URL becomes the action webhook, .*create it in .* with kubectl create secret/,
     ),
-    "m: the variable WEBHOOK_URL: write the webhook's host into controller.options.action-hosts",
+    "m: the variable WEBHOOK_URL: add the webhook's host to controller.options.action-hosts",
     expect.stringContaining("NTH acts on any node"),
   ]);
 });

@@ -95,7 +95,7 @@ describe("the page server", () => {
     expect(second.status).toBe(401);
     expect(second.headers["set-cookie"]).toBeUndefined();
     expect(second.text).toContain(
-      "has been used, and opens the board once: run lastcall demo again",
+      "has already been used; it opens the board only once: run lastcall demo again",
     );
   });
 
@@ -108,7 +108,7 @@ describe("the page server", () => {
     expect(other.status).toBe(200);
     for (const used of [url, next]) {
       const { status, text } = await call({ path: pathOf(used) });
-      expect([status, text]).toEqual([401, expect.stringContaining("has been used")]);
+      expect([status, text]).toEqual([401, expect.stringContaining("has already been used")]);
     }
     // No third URL was requested, so no token is valid; a browser that is in stays in.
     expect((await call({ path: "/?token=" })).status).toBe(401);
@@ -254,8 +254,8 @@ describe("the page server's address", () => {
   });
 
   it("must be on loopback, because the server acts with its user's permissions", async () => {
-    await expect(start("0.0.0.0:0")).rejects.toThrow(/expected an address of loopback/);
-    await expect(start(":8087")).rejects.toThrow(/expected an address of loopback/);
+    await expect(start("0.0.0.0:0")).rejects.toThrow(/expected a loopback address/);
+    await expect(start(":8087")).rejects.toThrow(/expected a loopback address/);
     await expect(start("nonsense")).rejects.toThrow(/that is not an address/);
   });
 });

@@ -109,7 +109,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
       );
     },
     fail(fault) {
-      const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);
+      const error = new LastcallError(faults[fault], `Cannot continue: ${fault}`);
       for (const on of ["describe", "check", "release", "launchTimes"] as const) {
         cloud.failNext({ on, error, times: 1000 });
       }

@@ -92,6 +92,6 @@ export class ModelKarpenter {
 
   #expect(answer: KubeAnswer): KubeAnswer {
     if (answer.status < 300) return answer;
-    throw new Error(`Cannot go on: ${answer.status} ${JSON.stringify(answer.body)}`);
+    throw new Error(`Cannot continue: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
 }

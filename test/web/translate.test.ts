@@ -106,15 +106,15 @@ describe("in Japanese", () => {
       "予算やウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 なら遅れません、一時間に 2 台、6 なら遅れません、ウェーブ 1, 10 %",
     ],
     [
-      "The only departure cannot begin: no permission",
+      "The only departure cannot start: no permission",
       "ただ一件の出発を開始できません: no permission",
     ],
     [
-      "n1 is drained: 3 pods in 8 s, planned within 62 s, none given less grace than asked for (planned: 1), 2 forced.",
+      "n1 is drained: 3 pods in 8 s, planned within 62 s, none with a truncated grace period (planned: 1), 2 forced.",
       "n1 のドレインが完了しました: 3 個の Pod が 8 秒で退避（計画は 62 秒以内）、計画の短縮 1、強制 2。",
     ],
     [
-      "n1 is drained: no pod had to leave.",
+      "n1 is drained: no pods to evict.",
       "n1 のドレインが完了しました: 退避する Pod はありませんでした。",
     ],
     [
@@ -135,7 +135,7 @@ describe("in Japanese", () => {
     ],
     ["n1 leaves now", "n1 はすぐに出発します"],
     [
-      "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested before",
+      "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested earlier",
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
     ],
     ["Due: n1 is leaving now.", "n1 は出発中です。"],

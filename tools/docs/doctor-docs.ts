@@ -36,63 +36,63 @@ function page(rows: readonly string[], faults: readonly string[]): string {
   return `<!-- Generated from src/doctor by \`npm run generate\`; edit the checks there. -->
 # Doctor
 
-\`lastcall doctor\` looks at whether Lastcall is set up right in a cluster, and changes nothing: it reads, and asks by
-SubjectAccessReview what the controller may do, which leaves nothing behind. Clouds are asked for three
-machines, and for the permission to release them where they tell it without harm.
+\`lastcall doctor\` checks whether Lastcall is set up correctly in a cluster, and changes nothing: it reads objects, and
+checks the controller's permissions by SubjectAccessReview, which stores nothing. It looks up three machines in the
+cloud, and checks the permission to release them if the cloud can tell without side effects.
 
 \`\`\`
-lastcall doctor                          # the cluster of the kubeconfig, with the rights of its user
-lastcall doctor --fail-on warn -o json   # for scripts: exit code 3 where a check fails or warns
+lastcall doctor                          # the cluster of the kubeconfig, with the permissions of its user
+lastcall doctor --fail-on warn -o json   # for scripts: exit code 3 if a check fails or warns
 kubectl exec -n lastcall deploy/lastcall -- node /app/bin/lastcall.js doctor
 \`\`\`
 
-The exit code is 0, or 3 where a check fails, with \`--fail-on warn\` also where one warns. \`-o json\` and \`-o yaml\`
-print a \`DoctorReport\`: \`checks\`, each with \`id\`, \`status\`, \`message\` and \`fix\` (null where there is nothing to do),
-and \`summary\`, how many there are of each status.
+The exit code is 0, or 3 if a check fails, with \`--fail-on warn\` also if one warns. \`-o json\` and \`-o yaml\`
+print a \`DoctorReport\`: \`checks\`, each with \`id\`, \`status\`, \`message\` and \`fix\` (null if there is nothing to do),
+and \`summary\`, the number of checks per status.
 
 | status | means |
 |---|---|
-| \`Pass\` | it is as it should be |
-| \`Warn\` | it works, and not as well as it could, or somebody should know |
-| \`Fail\` | something does not work, or will not when it is needed |
-| \`Skip\` | it does not concern this cluster, or could not be asked; the message says which |
+| \`Pass\` | as it should be |
+| \`Warn\` | works, but not as well as it could, or deserves attention |
+| \`Fail\` | does not work, or will not when it is needed |
+| \`Skip\` | does not apply to this cluster, or could not be checked; the message says which |
 
-One question that is refused hides no other: the check that needs it is skipped and says why. The cloud is asked with
-the credentials of whoever runs it. On a workstation these are a person's, if there are any; in the controller's pod
-they are the controller's, which has fewer rights in the cluster, so that more is skipped there.
+A refused request does not hide other results: only the check that needs it is skipped, with the reason. The cloud is
+queried with the caller's credentials. On a workstation these are a person's, if any; in the controller's pod they are
+the controller's, which has fewer permissions in the cluster, so more checks are skipped there.
 
 ## The checks
 
-| id | looks at | what to do |
+| id | checks | what to do |
 |---|---|---|
 ${rows.join("\n")}
 
 ## What turns them red
 
-\`test/e2e/doctor.e2e.test.ts\` makes each of these faults in turn on a real control plane, and holds that the check says
-so, and that no other turns red with it but those of the last column, which see the same. Compute Engine, EC2, Auto
-Scaling and Azure Resource Manager are played by servers of the tests, SQS by moto. \`clock\` and \`lease\` see those faults
-that take minutes to count, because the test sets its own clock, or the API server's, ahead for them.
+\`test/e2e/doctor.e2e.test.ts\` causes each of these faults in turn on a real control plane, and asserts that the check
+reports it and that no other check fails or warns except those in the last column, which detect the same fault. Test
+servers stand in for Compute Engine, EC2, Auto Scaling and Azure Resource Manager, and moto for SQS. For faults of
+\`clock\` and \`lease\` that take minutes to show, the test sets its own clock, or the API server's, ahead.
 
-| id | fault | status | others that see it |
+| id | fault | status | other checks that detect it |
 |---|---|---|---|
 ${faults.join("\n")}
 
 ## What it does not see
 
-- Machines that never became nodes and of which nothing tells the cluster. Seen are those in the groups of the nodes,
-  be they Spot or not, and beside them:
-  - on EC2 Spot instances and Karpenter's with the tag of the cluster (\`kubernetes.io/cluster/NAME\`,
-    \`eks:cluster-name\` or \`eks:eks-cluster-name\`), and those of Auto Scaling groups with that tag which
-    EKS has made, the autoscaler may fill or kOps has made for nodes; others, such as a bastion, may carry it as well.
-    Of 500 nodes at most, and 100 groups.
-  - on Compute Engine instances with GKE's label \`goog-k8s-cluster-name\`, in every zone, unless
-    \`goog-k8s-cluster-location\` says that they are of another cluster of that name. Of 20 groups at most.
-  - on Azure single machines and scale sets in the resource group of the nodes, by the tags of AKS or Karpenter. To list
-    scale sets takes \`Microsoft.Compute/virtualMachineScaleSets/read\`, which the controller's role does not hold:
-    without it those are seen that have a node. Of 20 scale sets at most.
-- How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
-  needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
-- Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.
+- Machines that never became nodes, if nothing identifies their cluster. It finds those in the groups of the nodes,
+  Spot or not, and in addition:
+  - on EC2: Spot instances and Karpenter's with the tag of the cluster (\`kubernetes.io/cluster/NAME\`,
+    \`eks:cluster-name\` or \`eks:eks-cluster-name\`), and those of Auto Scaling groups with that tag that
+    EKS created, that the autoscaler may fill or that kOps created for nodes; others, such as a bastion, may have the
+    tag as well. At most 500 nodes and 100 groups.
+  - on Compute Engine: instances with GKE's label \`goog-k8s-cluster-name\`, in every zone, unless
+    \`goog-k8s-cluster-location\` shows that they belong to another cluster of that name. At most 20 groups.
+  - on Azure: single machines and scale sets in the resource group of the nodes, by the tags of AKS or Karpenter. Listing
+    scale sets needs \`Microsoft.Compute/virtualMachineScaleSets/read\`, which the controller's role does not have:
+    without it, only scale sets with a node are found. At most 20 scale sets.
+- The age of the oldest message in a queue: without CloudWatch, SQS reports only the number of messages. This check needs
+  \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
+- Whether Auto Scaling permits terminating an instance in a group: AWS shows that only by doing it.
 `;
 }

@@ -100,7 +100,7 @@ function refusals(schema: ObjectField): readonly string[] {
   });
   if (lines.length === 0) return [];
   const intro =
-    "Beside the types and bounds above these are checked, by the API server in CEL and by Lastcall alike:";
+    "In addition to the types and bounds above, both the API server (in CEL) and Lastcall check these rules:";
   return [`## What is expected\n\n${intro}\n\n${[...new Set(lines)].join("\n")}`];
 }
 

@@ -11,12 +11,12 @@ import {
 export function generateTelemetryDocs(): Map<string, string> {
   const parts = [
     "<!-- Generated from src/server/metrics.ts and src/contracts/telemetry.ts by `npm run generate`. -->\n# Metrics and Events",
-    "The controller shows its metrics on `:9101/metrics`; an agent shows those of the counters that it counts. No label holds a node, a pod or an event's id. What to watch of them: [Running it](../running.md#what-to-watch).",
+    "The controller serves its metrics on `:9101/metrics`; an agent serves the counters that it increments. No label contains a node, a pod or an event id. Which of them to watch: [Running it](../running.md#what-to-watch).",
     "## Metrics",
     metricTable(),
     `The buckets of the histograms, in seconds: ${secondsBuckets.join(", ")}.`,
     "## Events",
-    "The same Event about the same thing is counted up, not written again.",
+    "A repeated Event about the same object increments a count instead of being written again.",
     eventTable(),
   ];
   return new Map([["docs/reference/telemetry.md", `${parts.join("\n\n")}\n`]]);
@@ -28,7 +28,7 @@ function metricTable(): string {
     ...described(gauges, "gauge"),
     ...Object.entries(histograms).map(([name, help]) => [code(name), "histogram", "", help]),
   ];
-  return table(["metric", "type", "labels", "what it tells"], rows);
+  return table(["metric", "type", "labels", "meaning"], rows);
 }
 
 function described(of: Readonly<Record<string, Described>>, type: string): string[][] {
@@ -47,7 +47,7 @@ function eventTable(): string {
     about.join(", "),
     tells,
   ]);
-  return table(["reason", "type", "about", "what it tells"], rows);
+  return table(["reason", "type", "about", "meaning"], rows);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

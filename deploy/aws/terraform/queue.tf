@@ -33,7 +33,7 @@ resource "aws_sqs_queue_policy" "notices" {
 
 resource "aws_cloudwatch_event_rule" "machines" {
   name        = var.name
-  description = "Events about machines for Lastcall"
+  description = "Instance events for Lastcall"
   tags        = local.tags
 
   event_pattern = jsonencode({

@@ -171,11 +171,11 @@ function unseenLines({ notJudged }: AuditReport): readonly string[] {
   return [
     ...(custom.length > 0
       ? [
-          `Not judged: ${counted(custom.length, "custom resource")} (${kinds}), what pods they make does not show`,
+          `Not judged: ${counted(custom.length, "custom resource")} (${kinds}), because the input does not show the pods that they create`,
         ]
       : []),
     ...(fixed.length > 0
-      ? [`Not judged: ${counted(fixed.length, "static pod")}, which only a kubelet ends`]
+      ? [`Not judged: ${counted(fixed.length, "static pod")}, which only a kubelet terminates`]
       : []),
   ];
 }

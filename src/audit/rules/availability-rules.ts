@@ -7,8 +7,8 @@ import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.t
 export const singleReplica: Rule = {
   id: "single-replica",
   severity: "warning",
-  title: "one pod is all there is",
-  why: "When its node goes, the service is away until a new pod is scheduled, pulled and ready; on a Spot node that happens at any time. A pod without a controller does not come back at all. Where a PodDisruptionBudget counts the pod together with those of other workloads of the same kind and containers, as one workload a zone has it, it is information.",
+  title: "the workload has only one pod",
+  why: "When its node leaves, the service is down until a new pod is scheduled, pulled and ready; on a Spot node that can happen at any time. A pod without a controller is not recreated at all. If a PodDisruptionBudget counts the pod together with those of other workloads of the same kind and containers, as with one workload per zone, the finding is information.",
   fix: "Run two replicas or more, or keep the workload on stable nodes.",
   whenNotToUse: "A pause of minutes is acceptable, or two copies must never run at once.",
   bad: {
@@ -46,17 +46,17 @@ function judge(
 ): Pick<Remark, "severity" | "message"> | undefined {
   if (workload.kind === "Pod") {
     if (workload.template.restartPolicy !== "Always") return undefined;
-    const message = "No controller makes this pod again when its node goes";
+    const message = "No controller recreates this pod when its node leaves";
     return { severity: "warning", message };
   }
   if (!isReplicated(workload) || replicasOf(fleet, workload) !== 1) return undefined;
   const shared = sharedBudgetOf(fleet, workload);
   if (shared !== undefined) {
-    const message = `The only replica goes with its node; the PodDisruptionBudget ${shared.name} counts ${shared.others} more of other workloads with it`;
+    const message = `The only replica is lost with its node; the PodDisruptionBudget ${shared.name} also counts ${shared.others} more of other workloads`;
     return { severity: "info", message };
   }
   const message =
-    "The only replica goes with its node, and nothing serves until a new one is ready";
+    "The only replica is lost with its node, and nothing serves until a new one is ready";
   return { severity: "warning", message };
 }
 
@@ -88,10 +88,10 @@ export const noSpread: Rule = {
   id: "no-spread",
   severity: "warning",
   title: "all replicas may share one node or zone",
-  why: "One taken node then takes the whole service. Without a topologySpreadConstraint or pod anti-affinity the scheduler only prefers to spread, and on a small or busy pool it packs. Spot capacity is reclaimed by zone, so replicas that are kept on different nodes and may all stand in one zone are information.",
+  why: "One interrupted node can then take down the whole service. Without a topologySpreadConstraint or pod anti-affinity, the scheduler only prefers to spread, and packs pods in a small or busy pool. Spot capacity is reclaimed by zone, so replicas that are kept on different nodes but may all share one zone are information.",
   fix: "Add a topologySpreadConstraint over kubernetes.io/hostname (and over the zone), or pod anti-affinity.",
   whenNotToUse:
-    "The replicas must stand close together, or the cluster's own default constraints are DoNotSchedule.",
+    "The replicas must run close together, or the cluster's own default constraints are DoNotSchedule.",
   bad: {
     yaml: `apiVersion: apps/v1
 kind: Deployment
@@ -162,9 +162,9 @@ export const spreadSelectsNothing: Rule = {
   id: "spread-selects-nothing",
   severity: "warning",
   title: "a spread constraint or an anti-affinity selects no pod",
-  why: "A topologySpreadConstraint counts the pods that its labelSelector matches; where it does not match the pod's own labels (a label was renamed in one place) it counts nothing and all replicas may share a node. The same goes for an anti-affinity that matches no pod of the namespace.",
+  why: "A topologySpreadConstraint counts the pods that its labelSelector matches; if it does not match the pod's own labels (because a label was renamed in one place), it counts nothing and all replicas may share a node. The same applies to an anti-affinity that matches no pod of the namespace.",
   fix: "Make the labelSelector match the labels of the pod template.",
-  whenNotToUse: "The selector means pods that the input does not hold.",
+  whenNotToUse: "The selector is meant for pods that the input does not contain.",
   bad: {
     yaml: `apiVersion: apps/v1
 kind: Deployment
@@ -241,7 +241,7 @@ export const readinessMissing: Rule = {
   id: "readiness-missing",
   severity: "warning",
   title: "a served workload has no readiness probe",
-  why: "Without a readiness probe a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget allows the next eviction too early. On Spot nodes pods are replaced all the time. Judged where a Service of the input selects the pods or, where none does, a container names a port; ports whose name says metrics or health do not count, and gateways that Istio injects get their probe from it.",
+  why: "Without a readiness probe, a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget allows the next eviction too early. On Spot nodes, pods are replaced all the time. The rule applies if a Service in the input selects the pods or, if none does, a container names a port; ports named for metrics or health do not count, and gateways that Istio injects get their probe from Istio.",
   fix: "Add a readinessProbe to a container that serves.",
   whenNotToUse:
     "Nothing waits for the pods: workers that fetch their own work, or a port that is for metrics and not named so.",

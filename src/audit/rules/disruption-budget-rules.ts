@@ -14,10 +14,9 @@ export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",
   severity: "error",
   title: "a PodDisruptionBudget never allows an eviction",
-  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction for ever; where an autoscaler may add replicas, for as long as it does not, which is a warning. A planned drain waits until its timeout, upgrades of the cluster stand still, and under a notice the pods stay to the end and are killed without their grace.",
-  fix: "Leave at least one pod of room: maxUnavailable 1, or more replicas than minAvailable.",
-  whenNotToUse:
-    "Somebody must agree to each restart by hand, and the workload is kept off Spot nodes.",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
+  fix: "Allow at least one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable.",
+  whenNotToUse: "Each restart needs manual approval, and the workload is kept off Spot nodes.",
   bad: {
     yaml: `apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -59,13 +58,13 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];
     const held = workloads.map(nameOfObject).join(", ");
-    const fix = "Allow one pod to go: maxUnavailable 1, or more replicas than minAvailable";
+    const fix = "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
     const about = budget.manifest;
     if (allowedDisruptions(fleet, budget, "Most") !== 0) {
-      const message = `${termOf(budget)} lets no pod of ${held} be evicted while the autoscaler keeps the least replicas`;
+      const message = `${termOf(budget)} allows no eviction of a pod of ${held} while the autoscaler keeps the minimum number of replicas`;
       return [{ severity: "warning", about, message, fix }];
     }
-    const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
+    const message = `${termOf(budget)} never allows a pod of ${held} to be evicted`;
     return [{ severity: "error", about, message, fix }];
   });
 }
@@ -111,8 +110,8 @@ function amountOf(written: unknown, expected: number): number | undefined {
 export const pdbMissing: Rule = {
   id: "pdb-missing",
   severity: "info",
-  title: "several replicas, and no PodDisruptionBudget holds them together",
-  why: "Without a budget nothing keeps two nodes that leave in the same minutes from taking all replicas at once. The rule sees only what the input holds: a budget that lives elsewhere is not seen.",
+  title: "several replicas, and no PodDisruptionBudget protects them",
+  why: "Without a budget, two nodes that leave within the same minutes may take all replicas at once. The rule sees only the input: a budget that is defined elsewhere is not seen.",
   fix: "Add a PodDisruptionBudget with maxUnavailable 1 (or a share).",
   whenNotToUse: "The replicas are independent workers and losing all of them for a minute is fine.",
   bad: {
@@ -150,7 +149,7 @@ function checkPdbMissing(fleet: AuditedFleet): readonly Remark[] {
     const replicas = replicasOf(fleet, workload) ?? 0;
     if (!isReplicated(workload) || replicas < 2) return [];
     if (budgetsOf(fleet, workload).length > 0) return [];
-    const message = `No PodDisruptionBudget of the input selects its ${replicas} replicas`;
+    const message = `No PodDisruptionBudget in the input selects its ${replicas} replicas`;
     const fix = "Add a PodDisruptionBudget with maxUnavailable 1";
     return [{ severity: "info", about: workload, message, fix }];
   });
@@ -160,7 +159,7 @@ export const twoPdbs: Rule = {
   id: "two-pdbs",
   severity: "error",
   title: "more than one PodDisruptionBudget selects the same pods",
-  why: "The eviction API answers an error for a pod that two budgets select, always, even where both would allow it. No drain ever moves such a pod. Source: kubernetes pkg/registry/core/pod/storage/eviction.go.",
+  why: "The eviction API always returns an error for a pod that two budgets select, even if both would allow the eviction. No drain can move such a pod. Source: kubernetes pkg/registry/core/pod/storage/eviction.go.",
   fix: "Keep one budget for these pods; narrow the selector of the other.",
   whenNotToUse: "Never: no eviction of such a pod can succeed.",
   bad: {

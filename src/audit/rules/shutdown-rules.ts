@@ -11,8 +11,8 @@ export const graceCut: Rule = {
   id: "grace-cut",
   severity: "error",
   title: "the pod asks for more seconds than the node gives it at shutdown",
-  why: "When a Spot node is taken, its kubelet ends each pod within the budget of the pod's priority group, whatever terminationGracePeriodSeconds says. A longer grace is not refused and not reported: the process is killed in the middle of what it does. The API server's default of 30 s counts as information only, because nobody chose it.",
-  fix: "Finish within the budget and ask for no more than it, or raise the node's shutdownGracePeriod (GKE Spot pools take 120 s), or keep the workload off Spot nodes.",
+  why: "When a Spot node is interrupted, its kubelet terminates each pod within the budget of the pod's priority group, whatever terminationGracePeriodSeconds says. A longer grace period is neither refused nor reported: the process is killed in the middle of its work. The API server's default of 30 s is information only, because nobody chose it.",
+  fix: "Finish within the budget and ask for no more than that, or raise the node's shutdownGracePeriod (GKE Spot pools take 120 s), or keep the workload off Spot nodes.",
   whenNotToUse:
     "The work after SIGTERM may be lost at any time, and the longer grace is meant for rollouts on stable nodes only.",
   bad: {
@@ -54,7 +54,7 @@ function remarkOn(workload: Workload, platform: Platform): Remark {
   const fix =
     grantedSeconds > 0
       ? `Finish within ${grantedSeconds} s and set terminationGracePeriodSeconds to at most that, or raise the node's shutdownGracePeriod`
-      : "Set shutdownGracePeriod on the nodes, or rely on a drain that runs before the machine goes";
+      : "Set shutdownGracePeriod on the nodes, or rely on a drain that runs before the machine shuts down";
   const message = `Asks for ${asks} and gets ${grantedSeconds} s on ${platform.name} at priority ${workload.priority}`;
   return {
     severity: severityOn(workload, platform),
@@ -74,7 +74,7 @@ export const prestopOverGrace: Rule = {
   id: "prestop-over-grace",
   severity: "error",
   title: "the preStop hook takes the whole grace",
-  why: "The grace runs from the start of the preStop hook, not from SIGTERM. A hook that sleeps as long as the grace, or longer, leaves the process two seconds at most between SIGTERM and SIGKILL, on every node.",
+  why: "The grace runs from the start of the preStop hook, not from SIGTERM. A hook that sleeps as long as the grace, or longer, leaves the process at most two seconds between SIGTERM and SIGKILL, on every node.",
   fix: "Make terminationGracePeriodSeconds longer than the hook by what the process needs after SIGTERM, or make the hook shorter.",
   whenNotToUse:
     "The process has nothing to finish, and the hook alone (such as a wait for the load balancer) is what the grace is for.",
@@ -115,7 +115,7 @@ function checkPrestopOverGrace(fleet: AuditedFleet): readonly Remark[] {
     const graceSeconds = workload.wantedGraceSeconds;
     if (hookSeconds === 0 || hookSeconds < graceSeconds) return [];
     const ends = Number.isFinite(hookSeconds);
-    const takes = ends ? `takes at least ${hookSeconds} s` : "has no end and takes all";
+    const takes = ends ? `takes at least ${hookSeconds} s` : "never ends and takes all";
     const message = `The preStop hook ${takes} of a grace of ${graceSeconds} s, so nothing is left for SIGTERM`;
     const fix = ends ? `Ask for more than ${hookSeconds} s, or shorten the hook` : "End the hook";
     return [{ severity: "error", about: workload, message, fix }];
@@ -128,8 +128,8 @@ const enoughSeconds = 5;
 export const prestopEatsBudget: Rule = {
   id: "prestop-eats-budget",
   severity: "error",
-  title: "the preStop hook fits the grace that was asked for, not the one that is given",
-  why: `The hook runs inside what the node gives. A sleep of 15 s is harmless with the default grace of 30 s, and on a GKE Spot node, which gives 15 s, it leaves nothing for SIGTERM. Nothing left is an error, fewer than ${enoughSeconds} s a warning.`,
+  title: "the preStop hook fits the requested grace period, but not the one that the node gives",
+  why: `The hook runs within the time that the node gives. A sleep of 15 s is harmless with the default grace of 30 s, and on a GKE Spot node, which gives 15 s, it leaves nothing for SIGTERM. Nothing left is an error, fewer than ${enoughSeconds} s a warning.`,
   fix: "Shorten the hook so that it and the process fit into the budget of the node.",
   whenNotToUse: "The process has nothing to finish after SIGTERM.",
   bad: {
@@ -185,9 +185,9 @@ export const noGracefulShutdown: Rule = {
   id: "no-graceful-shutdown",
   severity: "warning",
   title: "the nodes have no graceful shutdown at all",
-  why: "A kubelet whose shutdownGracePeriod is 0 (the upstream default, and what EKS before kubelet 1.34 and AKS ship) does not end pods when the machine goes down: they vanish with it, without SIGTERM and without preStop, and stay listed as running until the node is removed.",
-  fix: "Set shutdownGracePeriod in the node's kubelet configuration where the platform lets you, and in any case drain on the notice, before the machine goes down.",
-  whenNotToUse: "Something drains every node at its notice, and its success is watched.",
+  why: "A kubelet whose shutdownGracePeriod is 0 (the upstream default, and what EKS before kubelet 1.34 and AKS ship) does not terminate pods when the machine shuts down: they vanish with it, without SIGTERM and without preStop, and stay listed as running until the node is removed.",
+  fix: "Set shutdownGracePeriod in the node's kubelet configuration where the platform lets you, and in any case drain on the notice, before the machine shuts down.",
+  whenNotToUse: "Something drains every node on its notice, and its success is monitored.",
   bad: {
     platforms: ["aks"],
     yaml: `apiVersion: apps/v1
@@ -229,10 +229,10 @@ export const execSigtermLost: Rule = {
   id: "exec-sigterm-lost",
   severity: "warning",
   title: "a shell stands between SIGTERM and the process",
-  why: "In a container whose first process is a shell that runs a script, SIGTERM reaches the shell and goes no further: the server never hears it, works on until the grace is over and is killed. A script without exec and without a trap is flagged. Which shell it is matters: dash, the sh of Debian and Ubuntu, stays in front of whatever it runs, while bash and the ash of Alpine replace themselves with the last command of a plain list. So several commands are a warning under sh and information under the others, and a single command is information under sh. Pods that run to their end, and containers whose preStop hook does more than wait, are skipped. What an image's own entry point does cannot be seen.",
+  why: "In a container whose first process is a shell that runs a script, SIGTERM reaches only the shell: the server never receives it, keeps running until the grace period ends, and is killed. A script without exec and without a trap is flagged. The shell matters: dash, the sh of Debian and Ubuntu, stays in front of whatever it runs, while bash and the ash of Alpine replace themselves with the last command of a plain list. So several commands are a warning under sh and information under the others, and a single command is information under sh. Pods that run to completion, and containers whose preStop hook does more than wait, are skipped. What an image's own entry point does cannot be seen.",
   fix: "Start the last command of the script with exec, or trap SIGTERM and pass it on, or run an init such as tini.",
   whenNotToUse:
-    "The process has nothing to finish, or shareProcessNamespace and an init take care of signals.",
+    "The process has nothing to finish, or shareProcessNamespace and an init handle signals.",
   bad: {
     yaml: `apiVersion: apps/v1
 kind: Deployment

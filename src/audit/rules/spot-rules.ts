@@ -12,7 +12,7 @@ export const criticalOnSpot: Rule = {
   id: "critical-on-spot",
   severity: "warning",
   title: "a system-critical workload can land on Spot nodes",
-  why: "Pods of priority 2000000000 and above (system-cluster-critical, system-node-critical) are what the cluster itself stands on: DNS, metrics, autoscalers, admission webhooks. On a Spot node they go with it, often together with the node that was to take over. DaemonSets belong on every node and jobs are retried, so both are skipped.",
+  why: "Pods of priority 2000000000 and above (system-cluster-critical, system-node-critical) are what the cluster itself depends on: DNS, metrics, autoscalers, admission webhooks. On a Spot node they are lost with it, often together with the node that was to take over. DaemonSets belong on every node and jobs are retried, so both are skipped.",
   fix: "Keep it on stable nodes by a node selector or required node affinity.",
   whenNotToUse: "Several replicas are spread over Spot and stable nodes.",
   bad: {
@@ -72,7 +72,7 @@ export const localData: Rule = {
   id: "local-data",
   severity: "warning",
   title: "data lives on the node's own disk",
-  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is skipped; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
+  why: "Data in an emptyDir or a hostPath is lost for good when its Spot node leaves. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is skipped; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
   fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
   whenNotToUse: "The data can be recreated, or is replicated by the application itself.",
   bad: {
@@ -129,13 +129,13 @@ function judgeVolume(volume: Volume, workload: Workload): Omit<Remark, "about"> 
     "Keep it in a PersistentVolumeClaim or an object store, or name it a cache if it is one";
   if (volume.kind === "HostPath") {
     if (mounts.every((mount) => mount.readOnly) || !holdsData(volume)) return undefined;
-    const message = `Writes to the node's ${volume.path} through the volume ${volume.name}, which goes with the node`;
+    const message = `Writes to the node's ${volume.path} through the volume ${volume.name}, which is lost with the node`;
     return { severity: "warning", message, fix };
   }
   const words = [volume.name, ...mounts.map((mount) => mount.path)].join(" ");
   if (volume.inMemory || (throwAway.test(words) && !kept.test(volume.name))) return undefined;
   if (mounts.length > 0 && mounts.every((mount) => configPath.test(mount.path))) return undefined;
-  const message = `Keeps the emptyDir ${volume.name} on the node's disk, which goes with the node`;
+  const message = `Keeps the emptyDir ${volume.name} on the node's disk, which is lost with the node`;
   const isWarning = kind !== "Deployment" && kept.test(words);
   return { severity: isWarning ? "warning" : "info", message, fix };
 }
@@ -156,7 +156,7 @@ export const longJobOnSpot: Rule = {
   id: "long-job-on-spot",
   severity: "warning",
   title: "a job that may run long, or may fail only once, can land on Spot nodes",
-  why: "A job that loses its node starts again from nothing unless it writes checkpoints, and each loss counts as a failure unless a podFailurePolicy ignores the condition DisruptionTarget. With backoffLimit 0 one taken node fails the job. A deadline over an hour or a backoffLimit of 0 is a warning; no deadline at all is information, and nothing where it is a hook of Helm or Argo CD.",
+  why: "A job that loses its node starts over unless it writes checkpoints, and each loss counts as a failure unless a podFailurePolicy ignores the condition DisruptionTarget. With backoffLimit 0, one interrupted node fails the job. A deadline over an hour or a backoffLimit of 0 is a warning; having no deadline is information, but no finding for a hook of Helm or Argo CD.",
   fix: "Write checkpoints; ignore DisruptionTarget in a podFailurePolicy (restartPolicy Never); or keep long jobs on stable nodes.",
   whenNotToUse: "The job is short although it sets no deadline, or it resumes where it stopped.",
   bad: {
@@ -210,11 +210,11 @@ function judgeJob(workload: Workload): Omit<Remark, "about"> | undefined {
   const limitSeconds = wholeNumberOf(valueAt(spec, ["activeDeadlineSeconds"]) ?? podSeconds);
   if (limitSeconds === undefined && isHook(workload)) return undefined;
   if (limitSeconds === undefined) {
-    const message = "May run for any time, and starts again from nothing when its node goes";
+    const message = "May run for any length of time, and starts over when its node leaves";
     return { severity: "info", message, fix };
   }
   if (limitSeconds <= longSeconds) return undefined;
-  const message = `May run for ${limitSeconds} s, and starts again from nothing when its node goes`;
+  const message = `May run for ${limitSeconds} s, and starts over when its node leaves`;
   return { severity: "warning", message, fix };
 }
 
@@ -248,8 +248,8 @@ export const lbDelayOverNotice: Rule = {
   id: "lb-delay-over-notice",
   severity: "warning",
   title: "the load balancer drains longer than the notice lasts",
-  why: "A target that is taken out keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s. Connections that still live when the machine goes are cut. On GKE the same holds for connection draining above the notice of 30 s.",
-  fix: "Set the delay under the notice, and let the application close its connections on SIGTERM.",
+  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s. Connections that are still open when the machine shuts down are cut. On GKE, the same applies to connection draining longer than the notice of 30 s.",
+  fix: "Set the delay below the notice, and let the application close its connections on SIGTERM.",
   whenNotToUse: "The targets behind this load balancer are never on Spot nodes.",
   bad: {
     yaml: `apiVersion: v1

@@ -82,11 +82,11 @@ export class OperatorActs {
     const finding = await this.#look(act, "WithoutDrain");
     if (finding.refusal !== undefined) return { kind: "Refused", says: finding.refusal };
     if (finding.seen !== seen) {
-      return { kind: "Refused", says: "It has changed since it was shown: look at it again" };
+      return { kind: "Refused", says: "It has changed since it was shown: review it again" };
     }
     const result = await finding.carryOut();
     if (result.kind === "Done") return { kind: "Done", says: finding.says[0] ?? "Done" };
-    return { kind: "Refused", says: `Somebody else was first: ${result.found}` };
+    return { kind: "Refused", says: `Somebody else changed it first: ${result.found}` };
   }
 
   async #look(act: BoardAct, how?: "WithoutDrain"): Promise<ActFinding> {
@@ -110,7 +110,7 @@ export class OperatorActs {
     const seen = node.annotations[holdAnnotation] ?? null;
     const { name, uid } = node;
     const refusal =
-      value === null && seen === null ? `${name} has no ${holdAnnotation} to take away` : undefined;
+      value === null && seen === null ? `${name} has no ${holdAnnotation} to remove` : undefined;
     return {
       says: holdSays(node, value),
       refusal: refusal ?? this.#pastHold(name, value),
@@ -140,7 +140,7 @@ export class OperatorActs {
     }
     if (deadlineAt !== undefined && deadlineAt <= departAt) {
       return nothing(
-        `${node.name} cannot leave by ${briefInstant(deadlineAt)}: it begins at ${briefInstant(departAt)}`,
+        `${node.name} cannot leave by ${briefInstant(deadlineAt)}: its departure starts at ${briefInstant(departAt)}`,
       );
     }
     const policy = selectPolicy(node, fleet.policies())?.policy;
@@ -171,7 +171,8 @@ export class OperatorActs {
             ? await store.create(step.made)
             : await store.move(step.departure, step.to);
         if (result.kind === "Done") return { kind: "Done" };
-        const found = result.kind === "Gone" ? "the departure is gone" : "it is being written";
+        const found =
+          result.kind === "Gone" ? "the departure no longer exists" : "it is being written";
         return { kind: "Changed", found };
       },
     };
@@ -208,7 +209,7 @@ export class OperatorActs {
   #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): ActFinding {
     const { fleet, writes, now } = this.#options;
     const policy = fleet.policies().find((one) => one.name === name);
-    if (policy === undefined) return nothing(`There is no policy ${name} that can be read`);
+    if (policy === undefined) return nothing(`Policy ${name} does not exist or cannot be read`);
     const seen = policy.gates.freezeUntil ?? null;
     const isPast = until !== null && until <= now();
     return {
@@ -222,7 +223,7 @@ export class OperatorActs {
   #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): ActFinding {
     const departure = this.#options.fleet.departure(uid);
     if (departure === undefined || departure.name !== name) {
-      return nothing(`There is no departure ${name} any more`);
+      return nothing(`Departure ${name} no longer exists`);
     }
     return {
       says: withdrawSays(departure),
@@ -244,7 +245,7 @@ function nothing(refusal: string): ActFinding {
 }
 
 function noNode(name: string): string {
-  return `There is no node ${name} any more that is the one shown`;
+  return `The node ${name} shown here no longer exists`;
 }
 
 function holdSays(node: NodeFacts, value: string | null): readonly string[] {
@@ -254,7 +255,7 @@ function holdSays(node: NodeFacts, value: string | null): readonly string[] {
     case "None":
       return [`${node.name} is planned again like any other node`];
     case "Until":
-      return [`${node.name} is not made to leave before ${briefInstant(hold.until)}`, notices];
+      return [`${node.name} has no planned departure before ${briefInstant(hold.until)}`, notices];
     case "Always":
       return [
         `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
@@ -263,7 +264,7 @@ function holdSays(node: NodeFacts, value: string | null): readonly string[] {
   }
 }
 
-const notices = "A notice of the cloud drains it all the same";
+const notices = "A notice from the cloud still drains it";
 
 function departSays(
   node: NodeFacts,
@@ -281,12 +282,12 @@ function departSays(
   const { name } = node;
   if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
   const by = request.deadlineAt === undefined ? "" : `, by ${briefInstant(request.deadlineAt)}`;
-  const moved = request.step.kind === "Move" ? ` instead of the time requested before` : "";
+  const moved = request.step.kind === "Move" ? ` instead of the time requested earlier` : "";
   return [
     `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
     ...(lastAt !== undefined && departAt > lastAt
       ? [
-          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves by plan before that, unless something holds it`,
+          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
         ]
       : []),
     ...passedSays(node, request),
@@ -324,8 +325,8 @@ function waitingSays({ policy, step }: Request): readonly string[] {
   return [
     ...(isHeld ? [`It waits while spec.hold of departure ${step.departure.name} is set`] : []),
     budgets === 0
-      ? "It waits for no window, freeze or hold"
-      : `It waits for the budgets of policy ${policy?.name}, but for no window, freeze or hold`,
+      ? "It ignores windows, freezes and holds"
+      : `It waits for the budgets of policy ${policy?.name}, but ignores windows, freezes and holds`,
   ];
 }
 
@@ -338,7 +339,9 @@ function freezeSays(
   const isShorter = seen !== null && seen > now && seen > until;
   return [
     `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
-    ...(isShorter ? [`That is sooner than now: it is frozen until ${briefInstant(seen)}`] : []),
+    ...(isShorter
+      ? [`That ends the current freeze sooner: it is frozen until ${briefInstant(seen)}`]
+      : []),
   ];
 }
 
@@ -347,18 +350,18 @@ function withdrawSays(departure: Departure): readonly string[] {
   const begun = status.startedAt !== undefined;
   return [
     begun
-      ? `${node.name} stays: its drain is undone, and it is uncordoned`
+      ? `${node.name} stays: its drain is rolled back, and it is uncordoned`
       : `${node.name} does not leave as requested`,
-    ...(cause === "Planned" ? ["The plan gives it another time"] : []),
+    ...(cause === "Planned" ? ["The plan assigns it another time"] : []),
   ];
 }
 
 function cannotWithdraw({ cause, noticedAt, status, node }: Departure): string | undefined {
   if (!isLive({ status })) return `The departure of ${node.name} has ended`;
   if (!isVoluntary(cause) || noticedAt !== undefined) {
-    return `${node.name} leaves because the cloud takes it, which nobody here can withdraw`;
+    return `${node.name} leaves because the cloud interrupts it, which cannot be withdrawn here`;
   }
   return status.phase === "Releasing"
-    ? `The machine of ${node.name} is being released already`
+    ? `The machine of ${node.name} is already being released`
     : undefined;
 }

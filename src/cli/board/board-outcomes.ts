@@ -41,7 +41,7 @@ export async function openHistory(
   if (left > 0) {
     const lines = left === 1 ? "1 line" : `${left} lines`;
     io.err(
-      `lastcall: ${lines} of ${path} cannot be read as a departure and ${left === 1 ? "is" : "are"} left out\n`,
+      `lastcall: ${lines} of ${path} cannot be read as a departure and ${left === 1 ? "is" : "are"} skipped\n`,
     );
   }
   // Ends a line that was cut off, and fails now if the file cannot be written.
@@ -68,7 +68,7 @@ function checkHistory(path: string, { departures, foreign }: KeptHistory): void 
   if (foreign === 0 || departures.length > 0) return;
   throw new LastcallError(
     "INPUT_INVALID",
-    `Cannot keep departures in ${path}: nothing in it is one, expected a file that lastcall board --history has written, or none`,
+    `Cannot keep departures in ${path}: it contains none, expected a file written by lastcall board --history, or no file`,
   );
 }
 
@@ -123,7 +123,7 @@ export class PrometheusOutcomes {
     const done = new AbortController();
     void clock
       .sleep(timeoutMs, done.signal)
-      .then(() => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+      .then(() => late.abort(new Error(`no response within ${timeoutMs / 1000} s`)))
       .catch(() => undefined);
     try {
       const questions = outcomeQuestions(now).map(async (question) => {
@@ -156,8 +156,8 @@ export class PrometheusOutcomes {
     if (series !== undefined) return series;
     const { error } = (value ?? {}) as { readonly error?: unknown };
     const why = typeof error === "string" ? ` (${error.slice(0, 200)})` : "";
-    if (answer.status !== 200) throw new Error(`it answered ${answer.status}${why}`);
-    throw new Error(`its answer is not one of Prometheus${why}`);
+    if (answer.status !== 200) throw new Error(`it responded with ${answer.status}${why}`);
+    throw new Error(`its response is not from Prometheus${why}`);
   }
 }
 

@@ -89,7 +89,7 @@ function troubleLines(
   if (connection.kind === "Away") {
     const since = spanText(Math.max(0, between(connection.sinceAt, now)));
     said.push([
-      `The cluster has not answered for ${since}, what is shown was last known: ${connection.problem}`,
+      `The cluster has not responded for ${since}, showing its last known state: ${connection.problem}`,
       "bad",
     ]);
   }

@@ -35,6 +35,6 @@ export async function loadDocument(
   }
   throw new LastcallError(
     "INPUT_INVALID",
-    `Cannot read ${path}: it holds ${documents.length} documents, expected exactly one`,
+    `Cannot read ${path}: it contains ${documents.length} documents, expected exactly one`,
   );
 }

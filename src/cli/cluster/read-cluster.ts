@@ -70,7 +70,7 @@ function budgetIn(answer: KubeAnswer, node: string): readonly ShutdownGroup[] {
     return readKubeletConfiguration(answer.body, () => `the kubelet of ${node}`);
   }
   const { code, retryable } = meaningOf({ method: "GET", path: "/configz" }, answer);
-  const found = `it answered ${answer.status} (${answerMessage(answer)})`;
+  const found = `it responded with ${answer.status} (${answerMessage(answer)})`;
   throw new LastcallError(
     code,
     `Cannot read /configz of the kubelet of ${node}: ${found}, expected 200`,

@@ -159,7 +159,7 @@ function checkParts(
   );
   const isPart = spec.name === "setup" && spec.words.split("|").includes(part);
   if (!isPart || misplaced === undefined) return;
-  const wanted = `expected it with ${orList(misplaced.parts ?? [])} only`;
+  const wanted = `expected it only with ${orList(misplaced.parts ?? [])}`;
   throw new LastcallError(
     "USAGE",
     `Cannot set up ${part}: --${misplaced.name} was given, ${wanted}`,
@@ -267,7 +267,7 @@ function parserFault(
 const commandHabits: Readonly<Record<string, string>> = {
   get: "use lastcall plan, or kubectl get departures,departurepolicies",
   describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
-  cordon: "use lastcall depart NODE, or kubectl cordon NODE to keep new pods away and no more",
+  cordon: "use lastcall depart NODE, or kubectl cordon NODE only to keep new pods away",
   drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
   uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
   apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
@@ -279,7 +279,7 @@ const commandHabits: Readonly<Record<string, string>> = {
 };
 
 const follow = "use lastcall board --tui to follow the cluster";
-const wholeCluster = "leave it out: all namespaces are read";
+const wholeCluster = "omit it: all namespaces are read";
 
 const optionHabits: Readonly<Record<string, string>> = {
   "-A": wholeCluster,

@@ -37,7 +37,7 @@ export const commandList: readonly CommandSpec[] = [
       ["DEPARTS", "when the node leaves; due: its time has come, and something holds it back"],
       ["DEADLINE", "its launch time + lifetime.max - lifetime.reserve"],
       ["WINDOW", "the Allow window in which it leaves"],
-      ["REASON", "why then; docs/troubleshooting.md explains each"],
+      ["REASON", "why at that time; docs/troubleshooting.md explains each"],
     ],
     examples: [
       "lastcall plan",
@@ -55,15 +55,15 @@ export const commandList: readonly CommandSpec[] = [
     columns: [
       [
         "ACTION",
-        "Evict; Delete, past its budgets; Wait, until it has gone by itself; Block, it stays as things are now",
+        "Evict; Delete, regardless of its budgets; Wait, until it terminates on its own; Block, it stays for now",
       ],
       [
         "TIER",
         "in this order: 0 workloads, 1 critical pods and DNS, 2 DaemonSet pods that a podRule names, 3 the controller",
       ],
-      ["START", "when it is asked to leave, counted from the start of the drain"],
-      ["GRACE", "how long it may take to end; 15s of 60s: less than it asks for"],
-      ["FORCE", "under a notice: when it is deleted although its budget still refuses"],
+      ["START", "when it is evicted, counted from the start of the drain"],
+      ["GRACE", "its grace period; 15s of 60s: truncated"],
+      ["FORCE", "under a notice: when it is deleted if its budget still refuses the eviction"],
       ["BUDGET", "the PodDisruptionBudget that selects it"],
     ],
     examples: ["lastcall drain-plan n1", "lastcall drain-plan n1 --notice 120s -o json"],
@@ -97,7 +97,8 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "doctor",
-    summary: "Check whether Lastcall is set up right: rights, clouds, clocks, other tools, budgets",
+    summary:
+      "Check whether Lastcall is set up correctly: permissions, clouds, clocks, other tools, budgets",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -142,7 +143,7 @@ export const commandList: readonly CommandSpec[] = [
   command({
     name: "board",
     summary:
-      "The departures board, in a browser or in a terminal, with your own rights on the cluster",
+      "The departures board, in a browser or in a terminal, with your own permissions in the cluster",
     words: "",
     minWords: 0,
     maxWords: 0,

@@ -170,7 +170,7 @@ async function serveStatus(
   metricsServer.keep();
   const routes = healthRoutes({
     problem: () => health.problem(),
-    whyNotReady: () => (health.ready() ? undefined : "the metadata service has not answered yet"),
+    whyNotReady: () => (health.ready() ? undefined : "the metadata service has not responded yet"),
   });
   const opened = await Promise.allSettled([
     ...(feed === undefined || noticeAddress === undefined

@@ -128,13 +128,13 @@ function checkTerminal({ open }: BoardOptions, io: CommandIo): void {
   if (open) {
     throw new LastcallError(
       "USAGE",
-      "Cannot use --open with --tui: the board is shown in this terminal, leave one of the two out",
+      "Cannot use --open with --tui: the board is shown in this terminal, remove one of the two",
     );
   }
   if (io.openScreen === undefined) {
     throw new LastcallError(
       "USAGE",
-      "Cannot show the board with --tui: stdout is no terminal that can be taken over, run it in one or leave --tui out",
+      "Cannot show the board with --tui: stdout is not an interactive terminal, run it in one or remove --tui",
     );
   }
 }

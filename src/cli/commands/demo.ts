@@ -21,7 +21,7 @@ function refuseUselessOpen({ options }: CommandInput<"demo">): void {
   if (!options.headless || !options.open) return;
   throw new LastcallError(
     "USAGE",
-    "Cannot use --open with --headless: a headless run has no board, leave one of the two out",
+    "Cannot use --open with --headless: a headless run has no board, remove one of the two",
   );
 }
 

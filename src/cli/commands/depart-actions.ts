@@ -65,7 +65,7 @@ export async function runOnlyActions(input: Depart): Promise<number> {
 function refuseTimes({ options }: Depart): void {
   if (options.at === undefined && options.by === undefined) return;
   const found = options.at === undefined ? "--by" : "--at";
-  const problem = `Cannot use ${found} with --only-actions: actions are carried out now, leave ${found} out`;
+  const problem = `Cannot use ${found} with --only-actions: actions are carried out immediately, remove ${found}`;
   throw new LastcallError("USAGE", problem);
 }
 

@@ -65,13 +65,13 @@ function requestOf({ options }: Depart, now: Instant): DepartRequest {
   if (between(departAt, now) > lateMs) {
     throw new LastcallError(
       "USAGE",
-      `Cannot use --at ${formatInstant(departAt)}: it is past, expected a time to come, or no --at to begin now`,
+      `Cannot use --at ${formatInstant(departAt)}: it is in the past, expected a future time, or no --at to start now`,
     );
   }
   if (by !== undefined && by <= departAt) {
     throw new LastcallError(
       "USAGE",
-      `Cannot use --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later time`,
+      `Cannot use --by ${formatInstant(by)}: the departure starts at ${formatInstant(departAt)}, expected a later time`,
     );
   }
   return { departAt, deadlineAt: by };
@@ -105,9 +105,9 @@ function lateWarnings(
     if (step.kind === "Leave" || plan?.deadlineAt === undefined || departAt <= plan.deadlineAt) {
       return [];
     }
-    const told = `${node.name} is to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
+    const told = `${node.name} was requested to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
     return [
-      `lastcall: ${told}, and so leaves by plan before that: to choose the time, name an earlier --at\n`,
+      `lastcall: ${told}, so it leaves as planned before that; to choose the time, set an earlier --at\n`,
     ];
   });
 }

@@ -46,7 +46,7 @@ function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
   if (recordedAt === undefined || between(recordedAt, readAt) < oldMs) return [];
   const ago = relativeTime(recordedAt, readAt);
   return [
-    `The nodes were recorded ${ago} and are planned as if nothing had changed since; --at ${formatInstant(recordedAt)} plans them as of then`,
+    `The nodes were recorded ${ago} and are planned as if nothing had changed since; --at ${formatInstant(recordedAt)} plans them as of that time`,
   ];
 }
 
@@ -115,7 +115,7 @@ function departsText({ departAt }: DepartureReport, at: Instant): string {
 function movedText({ moved }: PolicyReport): string {
   if (moved === 0) return "";
   const verb = moved === 1 ? "is" : "are";
-  return `; ${counted(moved, "departure")} ${verb} at another time than in the plan before`;
+  return `; ${counted(moved, "departure")} ${verb} at a different time than in the previous plan`;
 }
 
 function counted(count: number, word: string): string {

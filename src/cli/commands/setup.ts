@@ -22,7 +22,7 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   const objects = await setupObjects(input);
   // Printing, or worse applying, would be the opposite of what was requested.
   if (input.options.undo) {
-    const found = "--undo was given, expected it with gcp, aws or azure only";
+    const found = "--undo was given, expected it only with gcp, aws or azure";
     throw new LastcallError("USAGE", `Cannot set up ${input.words[0]}: ${found}`);
   }
   if (!input.options.apply) {

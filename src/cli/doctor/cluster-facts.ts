@@ -175,7 +175,7 @@ export function quotaClasses(quotas: readonly KubeObject[]): ReadonlySet<string>
 }
 
 export function missingDate(): never {
-  throw new LastcallError("API_ANSWER_INVALID", "the API server does not say its time");
+  throw new LastcallError("API_ANSWER_INVALID", "the API server does not report its time");
 }
 
 interface Account {
@@ -212,7 +212,7 @@ export async function rightsOfAccount(
   if (isRefused && (await callerName(api, signal)) !== user) {
     throw new LastcallError(
       "RIGHT_MISSING",
-      `Cannot ask for the rights of ${account.namespace}/${account.name}: it is forbidden, expected the right create on subjectaccessreviews.authorization.k8s.io, or this command run in its pod`,
+      `Cannot check the permissions of ${account.namespace}/${account.name}: it is forbidden, grant create on subjectaccessreviews.authorization.k8s.io or run this command in its pod`,
     );
   }
   const subject = isRefused ? {} : { user, groups };
@@ -279,7 +279,7 @@ export async function fact<Value>(
   void clock
     .sleep(withinMs, over.signal)
     .then(() =>
-      late.abort(new LastcallError("CLOUD_UNREACHABLE", `no answer within ${withinMs / 1000} s`)),
+      late.abort(new LastcallError("CLOUD_UNREACHABLE", `no response within ${withinMs / 1000} s`)),
     )
     .catch(() => undefined);
   const ended = AbortSignal.any([signal, late.signal]);

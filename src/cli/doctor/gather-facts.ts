@@ -275,7 +275,7 @@ function mapped<From, To>(from: Fact<From>, map: (value: From) => To): Fact<To> 
 
 /** If the API server does not respond, nothing else can be asked. */
 function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFacts {
-  const none = unknown("the API server does not answer");
+  const none = unknown("the API server does not respond");
   return {
     ...{ at: io.clock.now(), version, inPod: isInPod(io), api, alerts: [] },
     namespace: namespace ?? "lastcall",

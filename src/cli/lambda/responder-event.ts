@@ -126,11 +126,11 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   const problems: string[] = [];
   const deadlineAt = parseInstant(trimmedTextOf(deadline) ?? "");
   if (deadline !== undefined && deadlineAt === undefined) {
-    problems.push(`the deadline ${excerpt(deadline)} is no time of RFC 3339, it is ignored`);
+    problems.push(`the deadline ${excerpt(deadline)} is not an RFC 3339 time and is ignored`);
   }
   const known = oneOf(causes, cause);
   if (cause !== undefined && known === undefined) {
-    problems.push(`the cause ${excerpt(cause)} is not known, it counts as SpotInterruption`);
+    problems.push(`the cause ${excerpt(cause)} is unknown and is treated as SpotInterruption`);
   }
   return {
     ...{ instanceId: id, node: trimmedTextOf(node), deadlineAt, noticedAt: at, problems },

@@ -92,7 +92,7 @@ const nameLimitMs: Millis = seconds(10);
  * announce the departure; at most a third.
  */
 const tellingMs: Millis = seconds(5);
-const functionOver = "the time of the function is up, give it a longer timeout";
+const functionOver = "the function ran out of time, set a longer timeout";
 
 /** One machine, and the results of its actions so far. */
 interface Case {
@@ -125,7 +125,7 @@ export class Responder {
     const { actions, log, fleet } = this.#options;
     const { instanceId, cause, node = instanceId } = machine;
     if (fleet !== undefined && machine.byEvent && !(await fleet.has(instanceId))) {
-      const summary = `${instanceId} does not carry ${fleet.mark}: skipped.`;
+      const summary = `${instanceId} does not have ${fleet.mark}: skipped.`;
       log.info("not-managed", { instance: instanceId, cause, mark: fleet.mark });
       return { instanceId, actions: [], summary };
     }
@@ -166,7 +166,7 @@ export class Responder {
     const leftMs = open.actsUntil && between(clock.now(), open.actsUntil);
     const limitMs = millis(Math.max(0, Math.min(nameLimitMs, leftMs ?? nameLimitMs)));
     const late = clock.sleep(limitMs, until).then(() => {
-      throw new Error(`no answer within ${limitMs / 1000} s`);
+      throw new Error(`no response within ${limitMs / 1000} s`);
     });
     try {
       const name = await Promise.race([lookUp.nodeName(instanceId, until), late]);
@@ -218,7 +218,7 @@ export class Responder {
     const { name } = action;
     const runner = await runners(action.how.kind);
     if (runner === undefined) {
-      const detail = `Cannot carry out the action: found ${action.how.kind}, expected a type of action that the function knows`;
+      const detail = `Cannot carry out the action: found ${action.how.kind}, expected a type of action that the function supports`;
       return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
     }
     const departure = departureOf(open);
@@ -267,7 +267,7 @@ export class Responder {
 
 function skipReason({ causes, how }: Action, { cause }: DepartingMachine): string | undefined {
   if (causes !== undefined && !causes.includes(cause)) return `not for ${cause}`;
-  return how.kind === "lambda" ? "a function is invoked by the controller alone" : undefined;
+  return how.kind === "lambda" ? "only the controller invokes functions" : undefined;
 }
 
 function resultOf(end: ActionEnd): Pick<ActionRecord, "state" | "result" | "detail" | "attempts"> {

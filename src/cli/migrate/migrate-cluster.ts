@@ -119,7 +119,7 @@ export class MigrateCluster {
     const tool: ToolState = { runs: toolNodes.size > 0, busyMs: busyFor(policies) };
     if (tool.runs && apply) {
       this.#say(
-        `${this.#tool.name} still runs, and both act on the same nodes until it is taken away`,
+        `${this.#tool.name} is still running, and both act on the same nodes until it is uninstalled`,
       );
     }
     const departures = await this.#departures();
@@ -198,11 +198,11 @@ export class MigrateCluster {
     // Without its own deadline, the drain gets the policy's timeout, and not the rest of the day.
     const step = departStep(node, { departAt, policy: policy.name }, given.departures);
     const when = `at ${formatInstant(departAt)}, as the killer planned`;
-    if (step.kind !== "Create") return this.#say(`${node.name} keeps the Departure that it has`);
+    if (step.kind !== "Create") return this.#say(`${node.name} keeps its existing Departure`);
     if (!given.apply) return this.#say(`${node.name} would leave ${when}`);
     await this.#try(`${node.name} does not leave ${when}`, async () => {
       const { kind } = await new KubeDepartureStore(this.#connection.api).create(step.made);
-      if (kind !== "Done") throw new Error("somebody has written its Departure just now");
+      if (kind !== "Done") throw new Error("somebody else has just created its Departure");
       this.#say(`departure/${step.made.name} created: ${node.name} leaves ${when}`);
     });
   }
@@ -219,7 +219,7 @@ export class MigrateCluster {
     for (const finding of findings) {
       if (finding.kind === "Left") this.#say(finding.sentence);
       else if (!given.apply) {
-        this.#say(`${finding.leftover.node} would lose ${leftoverText(finding.leftover)}`);
+        this.#say(`would remove ${leftoverText(finding.leftover)} from ${finding.leftover.node}`);
       } else await this.#takeOff(object, given);
     }
   }
@@ -249,7 +249,7 @@ export class MigrateCluster {
         const request = patchOf(latest, finding.leftover);
         const answer = await this.#connection.api.send(request);
         if (answer.status < 300) {
-          return this.#say(`${name} has lost ${leftoverText(finding.leftover)}`);
+          return this.#say(`removed ${leftoverText(finding.leftover)} from ${name}`);
         }
         if (answer.status !== 409 || attempt === attempts) throw apiError(request, answer);
         latest = (await this.#send({ method: "GET", path })) as KubeObject;
@@ -284,7 +284,7 @@ function changedByOthers(policy: string, message: string): LastcallError {
   const found = message.replaceAll(/\s+/g, " ");
   return new LastcallError(
     "CONFLICT",
-    `Cannot apply departurepolicy/${policy}: others have changed it (${found}) and nothing more was done, delete it, or take what is printed without --apply and pipe it into kubectl apply --server-side --force-conflicts -f -`,
+    `Cannot apply departurepolicy/${policy}: others have changed it (${found}) and nothing more was done, delete it, or run this command without --apply and pipe its output into kubectl apply --server-side --force-conflicts -f -`,
   );
 }
 

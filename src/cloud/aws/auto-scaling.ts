@@ -158,15 +158,15 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
   ): Promise<readonly T[]> {
     try {
       const found = await ask();
-      if (found === undefined) throw new TypeError("the answer holds no list");
+      if (found === undefined) throw new TypeError("the response contains no list");
       return found;
     } catch (error) {
       signal.throwIfAborted();
       throw faultOfAws(error, {
-        action: `ask EC2 Auto Scaling by ${permission}`,
+        action: `call ${permission}`,
         permission: `${permission} on *`,
         service: "EC2 Auto Scaling",
-        wanted: "a region and an endpoint of Auto Scaling",
+        wanted: "a region and endpoint of EC2 Auto Scaling",
       });
     }
   }

@@ -96,7 +96,7 @@ function bounded(body: Readable, limitMs: Millis): Readable {
   const limited = new PassThrough({
     transform(part: Buffer, _, done) {
       bytes += part.byteLength;
-      if (bytes > mostBytes) done(new Error(`the answer is over ${mostBytes / 1024 / 1024} MiB`));
+      if (bytes > mostBytes) done(new Error(`the response is over ${mostBytes / 1024 / 1024} MiB`));
       else done(null, part);
     },
   });
@@ -108,7 +108,7 @@ function bounded(body: Readable, limitMs: Millis): Readable {
 
 /** The client retries errors of this name. */
 function timedOut(limitMs: Millis): Error {
-  const error = new Error(`the answer has no end after ${limitMs / 1000} s`);
+  const error = new Error(`the response is incomplete after ${limitMs / 1000} s`);
   error.name = "TimeoutError";
   return error;
 }
@@ -154,7 +154,7 @@ const refusals: readonly KnownRefusal[] = [
     told: /min size/i,
     code: "CLOUD_REFUSED",
     wanted:
-      "a desired capacity above the group's minimum, or that it is kept (instance.release: Recreate, detach without decrementDesiredCapacity)",
+      "a desired capacity above the group's minimum, or a release that keeps it (instance.release: Recreate, detach without decrementDesiredCapacity)",
   },
   {
     name: /^ValidationError$/,
@@ -246,7 +246,7 @@ export function asFault(error: unknown): LastcallError {
 
 function judge(name: string, status: number, asked: AwsPurpose): Explanation {
   if (/throttl|TooManyRequests|RequestLimit|OverLimit/i.test(name) || status === 429) {
-    return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests" };
+    return { code: "CLOUD_RATE_LIMITED", wanted: "a lower request rate" };
   }
   if (strangerNames.has(name) || status === 401) {
     return { code: "CLOUD_CREDENTIALS", wanted: "credentials that AWS accepts" };
@@ -258,5 +258,5 @@ function judge(name: string, status: number, asked: AwsPurpose): Explanation {
   if (status >= 400 && status < 500) {
     return { code: "CLOUD_REFUSED", wanted: asked.wanted };
   }
-  return { code: "CLOUD_UNREACHABLE", wanted: `an answer of ${asked.service}` };
+  return { code: "CLOUD_UNREACHABLE", wanted: `a response from ${asked.service}` };
 }

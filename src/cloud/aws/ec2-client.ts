@@ -180,7 +180,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     abortSignal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
     const wanted = `security groups that exist, each of ${groupIds.join(", ")}`;
-    const asked = { action: "look at the security groups", wanted, unknown: unknownGroup };
+    const asked = { action: "read the security groups", wanted, unknown: unknownGroup };
     const permission = "ec2:DescribeSecurityGroups on *";
     const answer = await this.#ask({ ...asked, permission }, abortSignal, () => {
       const command = new DescribeSecurityGroupsCommand({ GroupIds: [...groupIds] });
@@ -211,7 +211,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     abortSignal: AbortSignal,
   ): Promise<"Permitted" | "CarriedOut"> {
     const action = `replace the security groups of ${interfaceId}`;
-    const wanted = "groups that exist, and a network interface that is not a service's of AWS";
+    const wanted = "groups that exist, and a network interface that no AWS service manages";
     const asked = { action, wanted, unknown: unknownGroup };
     const on = [interfaceId, ...groupIds].join(" and ");
     const permission = `ec2:ModifyNetworkInterfaceAttribute on ${on}`;
@@ -276,7 +276,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     try {
       do {
         const page = await read(token);
-        if (page.items === undefined) throw new TypeError("the answer holds no list");
+        if (page.items === undefined) throw new TypeError("the response contains no list");
         items.push(...page.items);
         token = page.next || undefined;
       } while (token !== undefined);
@@ -284,10 +284,10 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     } catch (error) {
       signal.throwIfAborted();
       throw faultOfAws(error, {
-        action: `ask EC2 by ${permission}`,
+        action: `call ${permission}`,
         permission: `${permission} on *`,
         service: "EC2",
-        wanted: "a region and an endpoint of EC2",
+        wanted: "a region and endpoint of EC2",
       });
     }
   }

@@ -230,7 +230,7 @@ export class Ec2Releaser implements InstanceReleaser {
     if (!isLastcallError(error) || error.code !== "CLOUD_RIGHT_MISSING") return;
     const permission = "autoscaling:TerminateInstanceInAutoScalingGroup";
     this.#denied.set(`${region} ${group}`, {
-      problem: `the permission ${permission} was missing on the Auto Scaling group ${group} at the last release, grant it (docs/cloud/aws.md#rights); it is tried again within half an hour`,
+      problem: `the permission ${permission} was missing on the Auto Scaling group ${group} at the last release, grant it (docs/cloud/aws.md#rights); the next attempt follows within half an hour`,
       untilMs: this.#options.clock.monotonic() + deniedForMs,
     });
   }
@@ -295,10 +295,10 @@ function stillThere(
   { instance, membership }: Ec2Machine,
 ): LastcallError {
   const inGroup = membership === undefined ? "" : `, ${membership.state} in ${membership.group}`;
-  const found = `found it ${instance.state}${inGroup} after the whole wait`;
+  const found = `found it still ${instance.state}${inGroup} at the end of the wait`;
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${instanceId}: ${found}, expected it terminated (does a lifecycle hook of its group wait?)`,
+    `Cannot release ${instanceId}: ${found}, expected it terminated, check whether a lifecycle hook of its group is waiting`,
     { retryable: true },
   );
 }
@@ -328,7 +328,7 @@ function releaseChoice(
 ): ReleaseChoice {
   const { instanceId, nodePool } = instance;
   if (nodePool !== undefined) {
-    const owner = `the instance ${instanceId} is Karpenter's (its tag karpenter.sh/nodepool is ${nodePool})`;
+    const owner = `the instance ${instanceId} belongs to Karpenter (its tag karpenter.sh/nodepool is ${nodePool})`;
     return refused(`${owner}, set instance.release to NodeClaim`);
   }
   if (membership === undefined) {
@@ -341,9 +341,7 @@ function releaseChoice(
   if (mode === "Recreate") return { kind: "InGroup", group, desired: "Kept" };
   if (mode === "Delete") return { kind: "InGroup", group, desired: "Decremented" };
   const owner = `the instance ${instanceId} is in the Auto Scaling group ${group}`;
-  return refused(
-    `${owner}, which would replace it when it finds it gone, set instance.release to Recreate or Delete`,
-  );
+  return refused(`${owner}, which would replace it, set instance.release to Recreate or Delete`);
 }
 
 /** The setting of a group that prevents the release, as far as it can be read in advance. */
@@ -356,7 +354,7 @@ function groupProblem(
     return `the Auto Scaling group ${group} is at its minimum of ${size.min}, lower that or set instance.release to Recreate`;
   }
   if (how === "Kept" && size.suspended.includes("Launch")) {
-    return `the Auto Scaling group ${group} would make no new instance, its process Launch is suspended, resume it`;
+    return `the Auto Scaling group ${group} would launch no new instance, because its process Launch is suspended, resume that process`;
   }
   return undefined;
 }

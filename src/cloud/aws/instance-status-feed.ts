@@ -187,10 +187,10 @@ const livedThrough = new Set(["instance-reboot", "system-reboot", "system-mainte
  */
 export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
   const machine = instanceIdOf(event.instance);
-  if (machine === undefined) return unreadable(`${excerpt(event.instance)} is no instance`);
+  if (machine === undefined) return unreadable(`${excerpt(event.instance)} is not an instance`);
   const { id, notBeforeAt: deadlineAt } = event;
   if (id === undefined || id === "" || deadlineAt === undefined) {
-    return unreadable(`an event of ${machine} has no InstanceEventId or no NotBefore`);
+    return unreadable(`an event of ${machine} has no InstanceEventId or NotBefore`);
   }
   const mark = /^\s*\[(completed|canceled)\]/i.exec(event.description ?? "")?.[1]?.toLowerCase();
   if (mark === "completed" && !livedThrough.has(event.code ?? "")) return { kind: "Over" };

@@ -36,7 +36,7 @@ export function readInstanceAction({ text, at }: MetadataText): NoticeReading {
     source: "aws/spot-instance-action",
     eventId: `spot-${eventIdFrom(action)}-${eventIdFrom(trimmedTextOf(fields.time) ?? "")}`,
   };
-  const problems = namedAt === undefined ? [`${excerpt(fields.time)} is no time`] : [];
+  const problems = namedAt === undefined ? [`${excerpt(fields.time)} is not a time`] : [];
   return { kind: "Read", notices: [notice], ignored: [], problems };
 }
 
@@ -45,7 +45,7 @@ export function readRebalance({ text, at }: MetadataText): NoticeReading {
   const time = trimmedTextOf(fieldsOf(parseJson(text)?.value).noticeTime);
   const noticedAt = parseInstant(time ?? "");
   if (noticedAt === undefined) {
-    return { kind: "Unreadable", problem: `${excerpt(text)} names no noticeTime` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} has no noticeTime` };
   }
   const notice: Notice = {
     cause: "RebalanceRecommendation",
@@ -62,7 +62,8 @@ export function readRebalance({ text, at }: MetadataText): NoticeReading {
  */
 export function readScheduledEvents({ text, at }: MetadataText): NoticeReading {
   const list = parseJson(text)?.value;
-  if (!Array.isArray(list)) return { kind: "Unreadable", problem: `${excerpt(text)} is no list` };
+  if (!Array.isArray(list))
+    return { kind: "Unreadable", problem: `${excerpt(text)} is not a list` };
   const read = list.map((entry) => scheduledEvent(entry, at));
   return {
     kind: "Read",
@@ -87,7 +88,7 @@ function scheduledEvent(
   // Fails open: the event is about this machine, and may come at any time.
   const isNoTime = deadlineAt === undefined && !isOff;
   return {
-    ...(isNoTime ? { problem: `${excerpt(notBefore)} is no NotBefore` } : {}),
+    ...(isNoTime ? { problem: `${excerpt(notBefore)} is not a NotBefore` } : {}),
     notice: {
       cause: "ScheduledMaintenance",
       deadlineAt,
@@ -115,7 +116,7 @@ export function readTargetLifecycleState({ text, at }: MetadataText): NoticeRead
   const state = text.trim();
   if (stayingStates.has(state)) return { kind: "Read", notices: [], ignored: [], problems: [] };
   if (!leavingStates.has(state)) {
-    return { kind: "Unreadable", problem: `${excerpt(text)} is no lifecycle state` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} is not a lifecycle state` };
   }
   const notice: Notice = {
     cause: "LifecycleHook",

@@ -184,7 +184,7 @@ export class ImdsSession {
     if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(text)) {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot get a token of the metadata service: it answered ${answer.status}, expected 200 with a token (a pod outside the host's network gets none where the hop limit is 1)`,
+        `Cannot get a token of the metadata service: it answered ${answer.status}, expected 200 and a token (with a hop limit of 1, only pods on the host network get one)`,
       );
     }
     const told = Number(answer.header("x-aws-ec2-metadata-token-ttl-seconds"));

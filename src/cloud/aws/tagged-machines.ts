@@ -106,7 +106,7 @@ export class TaggedMachines {
     const late = clock.sleep(answerWithinMs, over.signal).then(() => {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot tell who carries the tag ${tag.key}: EC2 has not answered within a second, the notice is acted on`,
+        `Cannot determine which instances have the tag ${tag.key}: EC2 has not responded within a second, the notice is acted on`,
       );
     });
     const answer = ask(over.signal);

@@ -66,15 +66,17 @@ function releaseAct(target: AzureRelease): ReleaseAct {
   const { ref, machine, mode, pool } = target;
   if (pool === undefined) {
     return refused(
-      `${ref.id} is in no node pool of AKS (its tag aks-managed-poolName is missing), set instance.release to DeleteInstance and run with --azure-delete-instances, or to None`,
+      `${ref.id} is not in an AKS node pool (its tag aks-managed-poolName is missing), set instance.release to DeleteInstance and run with --azure-delete-instances, or to None`,
     );
   }
   if (machine.name === undefined) {
-    return refused(`AKS' name of ${ref.id} is not known, it has no osProfile.computerName`);
+    return refused(
+      `the AKS machine name of ${ref.id} is unknown, because it has no osProfile.computerName`,
+    );
   }
   if (mode === "Recreate" && !pool.isAutoscaled) {
     return refused(
-      `the node pool ${machine.pool} has no autoscaler, so that nothing would come in the machine's place, enable that or set instance.release to Delete`,
+      `the node pool ${machine.pool} has no autoscaler that would replace the machine, enable it or set instance.release to Delete`,
     );
   }
   return {
@@ -96,9 +98,9 @@ function deletion({ ref, pastAks, pool, machine }: AzureRelease): ReleaseAct {
   const { scaleSet } = ref;
   if (pastAks === "Refused" || scaleSet === undefined) {
     const instead = pool === undefined ? "None" : "Delete";
-    const owner = pool === undefined ? "" : `, which is in the node pool ${machine.pool} of AKS`;
+    const owner = pool === undefined ? "" : `, which is in the AKS node pool ${machine.pool},`;
     return refused(
-      `${ref.id}${owner} is deleted past AKS only where it is in a scale set and with --azure-delete-instances, set instance.release to ${instead}`,
+      `${ref.id}${owner} can be deleted without AKS only if it is in a scale set and --azure-delete-instances is set, set instance.release to ${instead}`,
     );
   }
   return {
@@ -190,12 +192,12 @@ export class AksPools {
         name: encodeURIComponent(name),
       });
     }
-    throw notThere(action, "a resource group that names none");
+    throw notThere(action, "a resource group without tags that name one");
   }
 }
 
 function notThere(action: string, found: string): LastcallError {
-  const wanted = "expected a cluster of AKS, or its name in --aks-cluster GROUP/NAME";
+  const wanted = "expected that of an AKS cluster, set --aks-cluster GROUP/NAME";
   return new LastcallError("CLOUD_REFUSED", `Cannot ${action}: found ${found}, ${wanted}`);
 }
 
@@ -266,7 +268,7 @@ export class AksReleaser implements InstanceReleaser {
     if (answer.kind === "NotFound") return undefined;
     const machine = readMachine(answer.body);
     if (machine !== undefined) return machine;
-    const found = "found an answer without vmId";
+    const found = "found a response without vmId";
     throw new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: ${found}, expected a machine`);
   }
 
@@ -315,7 +317,7 @@ function machineRefOf(providerID: string): MachineRef {
 function stillThere({ id }: MachineRef, { state }: AzureMachine): LastcallError {
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${id}: found it ${state} after the whole wait, expected it gone (az aks operation show-latest tells what AKS does)`,
+    `Cannot release ${id}: found it still ${state} at the end of the wait, expected it deleted (az aks operation show-latest shows what AKS is doing)`,
     { retryable: true },
   );
 }
@@ -337,7 +339,7 @@ async function permissionOn(
     method: "GET",
     path: `${scope}/providers/Microsoft.Authorization/permissions`,
     apiVersion: "2022-04-01",
-    action: `ask whether ${action} is granted`,
+    action: `check whether ${action} is granted`,
     permission: "Microsoft.Authorization/permissions/read",
   } as const;
   const answer = await client.sendPatiently(call, signal).catch(unlessRefused);

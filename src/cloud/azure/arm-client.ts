@@ -117,7 +117,7 @@ export class ArmClient {
     if (URL.canParse(path) && new URL(path).origin === new URL(baseUrl).origin) return path;
     throw new LastcallError(
       "CLOUD_REFUSED",
-      `Cannot ${action}: Azure named a URL of another host, expected one of ${baseUrl}`,
+      `Cannot ${action}: Azure returned a URL of another host, expected one of ${baseUrl}`,
     );
   }
 }
@@ -136,7 +136,7 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
     if (body !== undefined || text === "") {
       return { kind: "Found", status, body: body ?? {}, headers };
     }
-    throw noAnswer(call, "an answer that is no JSON object");
+    throw noAnswer(call, "a response that is not a JSON object");
   }
   const error = readArmError(body);
   if (status === 404 && isAboutTheResource(error.code)) return { kind: "NotFound" };
@@ -153,7 +153,7 @@ function isAboutTheResource(code: string): boolean {
 }
 
 function noAnswer({ action }: ArmPurpose, found: string): LastcallError {
-  const message = `Cannot ${action}: found ${found}, expected an answer of Azure`;
+  const message = `Cannot ${action}: found ${found}, expected a response from Azure`;
   return new LastcallError("CLOUD_UNREACHABLE", message);
 }
 
@@ -294,7 +294,7 @@ const known: readonly KnownCode[] = [
   {
     name: /^(TooManyRequests|OperationThrottled|Throttl\w*|SubscriptionRequestsThrottled)$/,
     code: "CLOUD_RATE_LIMITED",
-    wanted: "fewer requests for a while",
+    wanted: "a lower request rate",
   },
   {
     name: /^(AuthorizationFailed|LinkedAuthorizationFailed)$/,
@@ -321,7 +321,7 @@ const known: readonly KnownCode[] = [
   {
     name: /^Internal\w*Error$|^ServiceUnavailable$|^GatewayTimeout$/,
     code: "CLOUD_UNREACHABLE",
-    wanted: "an answer; retrying",
+    wanted: "a successful response; retrying",
   },
 ];
 
@@ -352,12 +352,12 @@ function judge({ status, code }: ArmRefusal): Explanation {
   const found = known.find(({ name }) => name.test(code));
   if (found !== undefined) return found;
   if (status === undefined) return { code: "CLOUD_REFUSED", wanted: "the operation to succeed" };
-  if (status === 429) return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests for a while" };
+  if (status === 429) return { code: "CLOUD_RATE_LIMITED", wanted: "a lower request rate" };
   if (status >= 500 || status === 408) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; retrying" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "a successful response; retrying" };
   }
   if (status >= 300 && status < 400) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "a response without a redirect" };
   }
   if (status === 401) return { code: "CLOUD_CREDENTIALS", wanted: "a token that Azure accepts" };
   if (status === 403) return { code: "CLOUD_RIGHT_MISSING", wanted: "the permission" };

@@ -65,7 +65,7 @@ class AzureTokens implements TokenSource {
       this.forget();
       throw credentialFault(error);
     }
-    throw credentialsInvalid("found no token in the answer");
+    throw credentialsInvalid("found no token in the response");
   }
 
   /** The library caches tokens in the application; a new application has none. */
@@ -134,7 +134,7 @@ function credentialFault(error: unknown): LastcallError {
   if (error instanceof LastcallError) return error;
   const { errorCode, errorMessage, code, cause } = fieldsOf(error);
   const entra = /AADSTS\d+/.exec(textOf(errorMessage) ?? "")?.[0];
-  if (entra !== undefined) return credentialsInvalid(`found that Entra ID answered ${entra}`);
+  if (entra !== undefined) return credentialsInvalid(`found that Entra ID responded with ${entra}`);
   if (code === "ENOENT" || code === "EACCES") {
     return credentialsInvalid("found that the file of AZURE_FEDERATED_TOKEN_FILE is unreadable");
   }
@@ -142,7 +142,7 @@ function credentialFault(error: unknown): LastcallError {
   const named = textOf(errorCode) ?? "";
   if (isNetwork || /network|timeout|no_network|endpoints_resolution/.test(named)) {
     const found = "found no connection to the token service";
-    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected an answer`);
+    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected a response`);
   }
   return credentialsInvalid(`found credentials that cannot be used (${named || "no code"})`);
 }

@@ -96,7 +96,7 @@ export class AzureNoticeSource implements NoticeSource {
     if (answer.status !== 200 || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name)) {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot learn this machine's name: the metadata service answered ${answer.status}, expected 200 with a name`,
+        `Cannot read this machine's name: the metadata service answered ${answer.status}, expected 200 and a name`,
       );
     }
     this.#ownName = name;
@@ -160,7 +160,7 @@ function azureEvent(
   const type = trimmedTextOf(fields.EventType);
   const resources = fields.Resources;
   if (!eventId || !type || !Array.isArray(resources)) {
-    return { problem: `${excerpt(entry)} has no EventId, no EventType or no Resources` };
+    return { problem: `${excerpt(entry)} has no EventId, EventType or Resources` };
   }
   const isOurs = resources.some(
     (name) => typeof name === "string" && name.toLowerCase() === ownName.toLowerCase(),
@@ -183,5 +183,5 @@ function azureEvent(
     // A started event no longer has a NotBefore.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };
-  return unreadable ? { notice, problem: `${excerpt(notBefore)} is no time` } : { notice };
+  return unreadable ? { notice, problem: `${excerpt(notBefore)} is not a time` } : { notice };
 }

@@ -69,12 +69,12 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
   const parts = [
     head(
       "Setup",
-      "Gives the Lastcall controller its rights on AKS, by Workload Identity",
+      "Grants the Lastcall controller its permissions on AKS, by Workload Identity",
       rightsOf(choice),
     ),
     variables(choice),
     checks(choice),
-    `# The ServiceAccount comes with deploy/base; without it nothing is changed.\n${accountCheck}`,
+    `# deploy/base creates the ServiceAccount; without it, nothing is changed.\n${accountCheck}`,
     clusterLook,
     identityLook,
     identityStep,
@@ -89,14 +89,14 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
 export function azureUndoScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Undo", "Takes away what `lastcall setup azure` has made, and nothing else", []),
+    head("Undo", "Removes what `lastcall setup azure` created, and nothing else", []),
     variables(choice),
     checks(choice),
     identityLook,
     undoAccount,
     undoRoles,
     undoIdentity,
-    'echo "Done: what was set up for $namespace/$service_account of $cluster is gone."',
+    'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -106,7 +106,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("azure", script),
-    "# What it makes says so by the tag lastcall-cluster or its description; all else is not touched.",
+    "# Whatever it creates has the tag lastcall-cluster or a description that says so; it changes nothing else.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -140,56 +140,56 @@ function checks(choice: AzureSetupChoice): string {
   return `${toolChecks(["az", "kubectl"])}
 ${kubectlArray(choice)}
 
-# What Azure answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of Azure, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local answer
   if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(az "$@" --subscription "$subscription" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ ResourceNotFound|ResourceGroupNotFound|Code:\\ NotFound ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: az $1 $2 failed: $answer" >&2
+  echo "Cannot continue: az $1 $2 failed: $answer" >&2
   return 1
 }`;
 }
 
-const clusterLook = `# Only looked at: to switch these on is a change of the cluster.
+const clusterLook = `# Only read: enabling these would change the cluster.
 issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
 webhook="$(look aks show --resource-group "$group" --name "$cluster" \\
   --query securityProfile.workloadIdentity.enabled)"
 node_group="$(look aks show --resource-group "$group" --name "$cluster" --query nodeResourceGroup)"
 location="$(look aks show --resource-group "$group" --name "$cluster" --query location)"
 if [[ "$location" == missing ]]; then
-  echo "Cannot go on: there is no cluster $cluster in the resource group $group" >&2
+  echo "Cannot continue: there is no cluster $cluster in the resource group $group" >&2
   exit 1
 fi
 if [[ "$issuer" != https://* || "$webhook" != true ]]; then
-  echo "Cannot go on: the cluster $cluster has no Workload Identity, switch it on with" >&2
+  echo "Cannot continue: the cluster $cluster does not use Workload Identity, enable it with" >&2
   echo "az aks update --resource-group $group --name $cluster --enable-oidc-issuer --enable-workload-identity" >&2
   exit 1
 fi`;
 
-const identityLook = `# Whose is what is there already? Nothing is changed before that is known.
+const identityLook = `# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
 if [[ "$owner" != missing && "$owner" != "$cluster" ]]; then
-  echo "Cannot go on: the identity $identity is there without the tag lastcall-cluster=$cluster; name another" >&2
+  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
   exit 1
 fi
 for suffix in cluster nodes operations; do
   found="$(look role definition list --name "$role-$suffix" --custom-role-only true \\
-    --query "[0] && ([0].description || 'it does not say what')")"
+    --query "[0] && ([0].description || 'no description')")"
   if [[ -n "$found" && "$found" != "$description" ]]; then
-    echo "Cannot go on: the role $role-$suffix is there for something else ($found); name another" >&2
+    echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
     exit 1
   fi
 done`;
 
-const identityStep = `# 1. The identity that the controller's pods get.
+const identityStep = `# 1. The identity that the controller's pods use.
 if [[ "$owner" == missing ]]; then
   az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \\
     --location "$location" --tags "lastcall-cluster=$cluster" --output none
@@ -203,7 +203,7 @@ function roleStep(choice: AzureSetupChoice): string {
     const actions = rights.filter((one) => one.on === on).map(({ action }) => action);
     return `grant ${suffix} "${scopePaths[on]}" '${JSON.stringify(actions)}'`;
   });
-  return `# 2. The roles, each for one scope: what the controller does there, and nothing else.
+  return `# 2. One role per scope, with the permissions that the controller needs there and no others.
 grant() {
   local name="$role-$1" scope="$2" definition verb=update found
   definition="{\\"Name\\": \\"$name\\", \\"IsCustom\\": true, \\"Description\\": \\"$description\\",
@@ -211,7 +211,7 @@ grant() {
   found="$(look role definition list --name "$name" --custom-role-only true --query '[0].name')"
   if [[ -z "$found" ]]; then verb=create; fi
   az role definition "$verb" --subscription "$subscription" --role-definition "$definition" --output none
-  # A role or an identity that was just made may not be known everywhere yet.
+  # A new role or identity is not visible everywhere at once.
   for attempt in 1 2 3 4 5 6; do
     if found="$(look role assignment list --assignee "$principal" --role "$name" --scope "$scope" \\
       --query '[0].id')" && [[ -n "$found" ]]; then return; fi
@@ -232,7 +232,7 @@ const scopePaths: Readonly<Record<AzureScope, string>> = {
   Subscription: "/subscriptions/$subscription",
 };
 
-const accountStep = `# 3. The ServiceAccount of the controller may take the identity, and says so.
+const accountStep = `# 3. The controller's ServiceAccount may use the identity, and its annotation names it.
 found="$(look identity federated-credential show --identity-name "$identity" --resource-group "$group" \\
   --name lastcall --query name)"
 verb=update
@@ -245,12 +245,12 @@ az identity federated-credential "$verb" --subscription "$subscription" --identi
   "azure.workload.identity/client-id=$client"`;
 
 const done = `echo "Done: $namespace/$service_account of $cluster has the identity $identity."
-echo "The controller's pods need the label azure.workload.identity/use: \\"true\\", then a new start:"
+echo "The controller's pods need the label azure.workload.identity/use: \\"true\\", which restarts them:"
 echo "kubectl --namespace $namespace patch deployment lastcall --patch \\\\"
 echo "  '{\\"spec\\":{\\"template\\":{\\"metadata\\":{\\"labels\\":{\\"azure.workload.identity/use\\":\\"true\\"}}}}}'"
-echo "It may take some minutes until the permission is effective."`;
+echo "It may take a few minutes until the permissions take effect."`;
 
-const undoAccount = `# 1. The way from the ServiceAccount to the identity.
+const undoAccount = `# 1. The link between the ServiceAccount and the identity.
 client=missing
 principal=missing
 if [[ "$owner" != missing ]]; then
@@ -300,12 +300,12 @@ export interface AzurePermission {
 export const azurePermissions: readonly AzurePermission[] = [
   {
     action: "Microsoft.ContainerService/managedClusters/agentPools/read",
-    neededFor: "learning whether the pool of a machine has an autoscaler",
+    neededFor: "reading whether the pool of a machine has an autoscaler",
     on: "Cluster",
   },
   {
     action: "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action",
-    neededFor: "having the pool delete a machine",
+    neededFor: "making the pool delete a machine",
     on: "Cluster",
   },
   {
@@ -315,23 +315,23 @@ export const azurePermissions: readonly AzurePermission[] = [
   },
   {
     action: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
-    neededFor: "learning which machine is meant, and when it was made",
+    neededFor: "finding a machine, and its launch time",
     on: "NodeGroup",
   },
   {
     action: "Microsoft.Compute/virtualMachines/read",
-    neededFor: "the same in a node pool of the type VirtualMachines",
+    neededFor: "the same, in a node pool of the type VirtualMachines",
     on: "NodeGroup",
   },
   {
     action: "Microsoft.Resources/subscriptions/resourceGroups/read",
-    neededFor: "finding the cluster of the nodes, where --aks-cluster does not name it",
+    neededFor: "finding the cluster of the nodes if --aks-cluster does not name it",
     on: "NodeGroup",
   },
   {
     action: "Microsoft.Authorization/permissions/read",
     neededFor:
-      "asking before a drain whether the pool may be told, without it only the release itself tells",
+      "checking before a drain whether the release will be permitted (without it, only the release itself shows that)",
     on: "Cluster",
   },
 ];

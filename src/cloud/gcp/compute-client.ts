@@ -106,7 +106,7 @@ function interpret(answer: RestAnswer, call: ComputeCall): ComputeAnswer {
   const body = jsonObjectOf(answer.text);
   if (answer.status >= 200 && answer.status < 300) {
     if (body !== undefined) return { kind: "Found", body };
-    throw noAnswer(call, "an answer that is no JSON object");
+    throw noAnswer(call, "a response that is not a JSON object");
   }
   if (answer.status === 404 && isAboutTheResource(body)) return { kind: "NotFound" };
   throw faultOfAnswer({ status: answer.status, body }, call);
@@ -123,7 +123,7 @@ function isAboutTheResource(body: unknown): boolean {
 }
 
 function noAnswer(call: CallPurpose, found: string): LastcallError {
-  const message = `Cannot ${call.action}: found ${found}, expected an answer of Compute Engine`;
+  const message = `Cannot ${call.action}: found ${found}, expected a response from Compute Engine`;
   return new LastcallError("CLOUD_UNREACHABLE", message);
 }
 
@@ -178,7 +178,7 @@ function itemsOf(list: ComputeList, items: unknown = []): readonly Fields[] {
       listOf(fieldsOf(place)[inEachPlace]).map(fieldsOf),
     );
   }
-  if (!Array.isArray(items)) throw unreadable(list, "items that are no list");
+  if (!Array.isArray(items)) throw unreadable(list, "items that are not a list");
   return items.filter(isFields);
 }
 
@@ -284,13 +284,13 @@ function judge(refusal: Refusal, purpose: CallPurpose): Explanation {
   const { status } = refusal;
   const reason = refusal.reason.replaceAll("_", "").toLowerCase();
   if (status === 429 || overRate.has(reason)) {
-    return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests for a while" };
+    return { code: "CLOUD_RATE_LIMITED", wanted: "a lower request rate" };
   }
   if (status >= 500 || status === 408) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; retrying" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "a successful response; retrying" };
   }
   if (status >= 300 && status < 400) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "a response without a redirect" };
   }
   if (status === 401) {
     return { code: "CLOUD_CREDENTIALS", wanted: "an access token that Compute Engine accepts" };

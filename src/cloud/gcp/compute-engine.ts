@@ -145,7 +145,7 @@ class GoogleTokens implements TokenSource {
       this.forget();
       throw credentialFault(error);
     }
-    throw credentialsInvalid("found no token in the answer");
+    throw credentialsInvalid("found no token in the response");
   }
 
   forget(): void {
@@ -182,13 +182,13 @@ function credentialFault(error: unknown): LastcallError {
   if (message.startsWith("Could not load the default credentials")) {
     // The library reports the same if the cluster's metadata server is down, which may be
     // temporary.
-    return credentialsInvalid("found neither a key file nor a metadata server that answers", {
+    return credentialsInvalid("found neither a key file nor a metadata server that responds", {
       retryable: true,
     });
   }
   if (/^(E[A-Z]+|UND_ERR_[A-Z_]+|AbortError|TimeoutError)$/.test(code)) {
     const found = `found no connection to the token service (${code})`;
-    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected an answer`);
+    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected a response`);
   }
   return credentialsInvalid("found credentials that cannot be used");
 }
@@ -196,7 +196,7 @@ function credentialFault(error: unknown): LastcallError {
 const cannot = "Cannot get a Google access token";
 
 function tokenServiceFault(status: number): LastcallError {
-  const found = `found that the token service answered ${status}`;
+  const found = `found that the token service responded with ${status}`;
   if (status < 500 && status !== 429) return credentialsInvalid(found);
   return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected a token; retrying`);
 }

@@ -212,7 +212,7 @@ export class ComputeReleaser implements InstanceReleaser {
     if (answer.kind === "NotFound") return undefined;
     const instance = readInstance(answer.body);
     if (instance !== undefined) return instance;
-    const found = "found an answer without id or status";
+    const found = "found a response without id or status";
     throw new LastcallError(
       "CLOUD_UNREACHABLE",
       `Cannot ${action}: ${found}, expected an instance`,
@@ -249,7 +249,7 @@ function isRestarted(seen: Instance, { startedAt }: FirstSeen): boolean {
 }
 
 function notFoundOnAct(action: string): LastcallError {
-  const found = "found the answer 404 although the machine existed a moment ago";
+  const found = "found status 404 although the machine existed a moment ago";
   return new LastcallError(
     "CLOUD_REFUSED",
     `Cannot ${action}: ${found}, expected the machine found`,
@@ -260,7 +260,7 @@ function notFoundOnAct(action: string): LastcallError {
 }
 
 function stillThere({ project, zone, name }: ComputeInstanceRef, status: string): LastcallError {
-  const found = `it is still ${status} after the whole wait`;
+  const found = `it is still ${status} at the end of the wait`;
   return new LastcallError(
     "CLOUD_REFUSED",
     `Cannot release ${project}/${zone}/${name}: ${found}, check whether it is still a member of its group`,

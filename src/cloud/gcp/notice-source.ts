@@ -66,7 +66,7 @@ export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading
   if (value === "NONE") return read;
   if (value === "MIGRATE_ON_HOST_MAINTENANCE") return { ...read, ignored: [value] };
   if (value !== "TERMINATE_ON_HOST_MAINTENANCE") {
-    return { kind: "Unreadable", problem: `${excerpt(text)} is no maintenance event` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} is not a maintenance event` };
   }
   const notice: Notice = {
     cause: "ScheduledMaintenance",

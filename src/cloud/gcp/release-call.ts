@@ -147,7 +147,7 @@ function waitCall(wait: OperationWait): ComputeCall {
   if (typeof name !== "string" || !/^[A-Za-z0-9][-A-Za-z0-9]*$/.test(name)) {
     throw new LastcallError(
       "CLOUD_UNREACHABLE",
-      `Cannot ${started.call.action}: found an answer that is no operation, expected one`,
+      `Cannot ${started.call.action}: found a response that is not an operation, expected one`,
     );
   }
   return {
@@ -188,7 +188,7 @@ export async function checkRelease(
   // It is already being deleted, so no permission is needed.
   if (instance.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
   if (mode === "DeleteInstance" && instance.isProtected) {
-    return impossible(`the instance ${machine} has deletion protection, turn it off first`);
+    return impossible(`the instance ${machine} has deletion protection, disable it first`);
   }
   const act = releaseCall({ ref, mode, instance });
   const [toAct, toWait] = await Promise.all([
@@ -216,7 +216,7 @@ async function permissionToAct(
     version: resource.kind === "Group" ? "beta" : "v1",
     path: `${resource.path}/testIamPermissions`,
     body: { permissions: [permission] },
-    action: `ask whether ${permission} is granted`,
+    action: `check whether ${permission} is granted`,
     permission: `compute.${resource.kind === "Group" ? "instanceGroupManagers" : "instances"}.list`,
   } as const;
   const answer = await client.sendPatiently(ask, signal).catch(unlessRefused);
@@ -235,7 +235,7 @@ async function permissionToWait(
   const ask = {
     method: "GET",
     path: `${operationsPath}/${noOperation}`,
-    action: "ask whether operations can be read",
+    action: "check whether operations can be read",
     permission: operationsPermission,
   } as const;
   try {

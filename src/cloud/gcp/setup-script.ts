@@ -31,27 +31,27 @@ const byGroup = ["Recreate", "Delete"] as const;
  * follow the rule of one permission per method. Not tested on a real Google project.
  */
 export const computePermissions: readonly ComputePermission[] = [
-  { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
+  { permission: "compute.instances.get", neededFor: "finding a machine", modes: all },
   {
     permission: "compute.instances.list",
     neededFor:
-      "learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted",
+      "getting the launch times of machines (without it, the age of the Node object is used), and checking whether one may be deleted",
     modes: all,
   },
   {
     permission: "compute.instanceGroupManagers.update",
-    neededFor: "having the group recreate or delete a machine",
+    neededFor: "making the group recreate or delete a machine",
     modes: byGroup,
   },
   {
     permission: "compute.instanceGroupManagers.get",
-    neededFor: "the group methods, which read the group first",
+    neededFor: "calling a method of the group, which reads the group first",
     modes: byGroup,
   },
   {
     permission: "compute.instanceGroupManagers.list",
     neededFor:
-      "asking before a drain whether the group may be told, without it only the release itself tells",
+      "checking before a drain whether the release will be permitted (without it, only the release itself shows that)",
     modes: byGroup,
   },
   {
@@ -66,7 +66,7 @@ export const computePermissions: readonly ComputePermission[] = [
   },
   {
     permission: "compute.zoneOperations.list",
-    neededFor: "asking for preemptions (--gcp-preemption-poll), and for nothing else",
+    neededFor: "polling for preemptions (--gcp-preemption-poll), and nothing else",
     modes: all,
     only: "PreemptionPoll",
   },
@@ -114,7 +114,7 @@ export function setupScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
   checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
   const purpose =
-    "Gives the Lastcall controller its rights on Compute Engine, by Workload Identity";
+    "Grants the Lastcall controller its permissions on Compute Engine, by Workload Identity";
   const rights = permissionsFor({ ...choice, mode: choice.release });
   const permissions = rights.map(({ permission }) => permission).join(",");
   const parts = [
@@ -139,14 +139,14 @@ export function undoScript(choice: SetupChoice): string {
   const parts = [
     head({
       ...{ script: "Undo", rights: [], named: variables(choice) },
-      purpose: "Takes away what `lastcall setup gcp` has made, and nothing else",
+      purpose: "Removes what `lastcall setup gcp` created, and nothing else",
     }),
     toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])]),
     ...(googleServiceAccount === undefined
       ? [roleLook, `# 1. The grant.\n${directMember}\n${undoGrant}`]
       : [kubectlArray(choice), accountLook, roleLook, undoAccount]),
     undoRole,
-    'echo "Done: what was set up for $namespace/$service_account in $project is gone."',
+    'echo "Done: everything that was set up for $namespace/$service_account in $project is removed."',
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -215,22 +215,22 @@ function checks(choice: SetupChoice): string {
   const kubectl = choice.googleServiceAccount !== undefined;
   const parts = [toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])])];
   if (kubectl) {
-    const comment = "# The ServiceAccount comes with deploy/base; without it nothing is changed.";
+    const comment = "# deploy/base creates the ServiceAccount; without it, nothing is changed.";
     parts.push("", comment, kubectlArray(choice), accountCheck);
   }
   if (choice.cluster !== undefined) parts.push("", clusterCheck);
   return parts.join("\n");
 }
 
-const clusterCheck = `# Only looked at: to switch Workload Identity on is a change of the cluster and of its nodes.
+const clusterCheck = `# Only read: enabling Workload Identity would change the cluster and its nodes.
 pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \\
   --format 'value(workloadIdentityConfig.workloadPool)')"
 if [[ "$pool" != "$project.svc.id.goog" ]]; then
-  echo "Cannot go on: the cluster $cluster has no Workload Identity of $project, see docs/cloud/gcp.md" >&2
+  echo "Cannot continue: the cluster $cluster does not use Workload Identity of $project, see docs/cloud/gcp.md" >&2
   exit 1
 fi`;
 
-const role = `# 1. The role: what the controller does on Compute Engine, and nothing else.
+const role = `# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
   || echo missing)"
 case "$state" in
@@ -239,7 +239,7 @@ case "$state" in
       --stage GA --permissions "$permissions" --quiet
     ;;
   True)
-    # A role that was deleted keeps its id for some weeks.
+    # The id of a deleted role stays reserved for some weeks.
     gcloud iam roles undelete "$role" --project "$project" --quiet
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
@@ -266,14 +266,14 @@ if ! gcloud iam service-accounts describe "$account" --project "$project" >/dev/
     --display-name Lastcall --quiet
 fi
 member="serviceAccount:$account"
-# One that was just made may not be known everywhere yet.
+# A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
   if ${indented(grantRole)}; then break; fi
   if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
   sleep "$attempt"
 done
 
-# 3. The ServiceAccount of the controller may act as it, and says so.
+# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
 gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \\
   --condition=None --role roles/iam.workloadIdentityUser \\
   --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
@@ -285,13 +285,13 @@ function indented(text: string): string {
 }
 
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
-echo "It may take some minutes until the permission is effective."`;
+echo "It may take a few minutes until the permissions take effect."`;
 
 /** A role that others created under this name is kept. */
-const roleLook = `# Whose is what is there? Nothing is changed before that is known.
+const roleLook = `# Check who owns the existing resources before anything is changed.
 title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script, name another by --role" >&2
+  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
 fi`;
 
@@ -303,7 +303,7 @@ const accountLook = `account="$google_service_account@$project.iam.gserviceaccou
 title="$(gcloud iam service-accounts describe "$account" --project "$project" \\
   --format 'value(displayName)' 2>/dev/null || echo missing)"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot go on: the account $account is called $title, expected Lastcall; it is not of this script" >&2
+  echo "Cannot continue: the account $account has the display name $title, expected Lastcall; this script did not create it, choose another with --google-service-account" >&2
   exit 1
 fi
 account_state="$title"`;
@@ -327,7 +327,7 @@ if [[ "$account_state" != missing ]]; then
   gcloud iam service-accounts delete "$account" --project "$project" --quiet
 fi`;
 
-const undoRole = `# 2. The role, which Google keeps for some weeks under its id.
+const undoRole = `# 2. The role; Google keeps its id reserved for some weeks.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
   || echo missing)"
 if [[ "$state" != missing && "$state" != True ]]; then

@@ -117,7 +117,7 @@ export class MetadataClient {
     const limitMs = request.timeoutMs ?? defaultTimeoutMs;
     return new Promise((_, reject) => {
       this.#options.clock.sleep(limitMs, asking.signal).then(
-        () => reject(unreachable(request.path, `no answer within ${limitMs} ms`)),
+        () => reject(unreachable(request.path, `no response within ${limitMs} ms`)),
         // The answer came first, or the caller gave up; the race is decided either way.
         (reason: unknown) => reject(reason),
       );
@@ -128,7 +128,7 @@ export class MetadataClient {
 function unreachable(path: string, found: string): LastcallError {
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask the metadata service for ${path}: ${found}, expected an answer`,
+    `Cannot ask the metadata service for ${path}: ${found}, expected a response`,
   );
 }
 
@@ -146,7 +146,7 @@ async function boundedText(response: Response, path: string): Promise<string> {
       await reader.cancel().catch(() => undefined);
       throw new LastcallError(
         "NOTICE_UNREADABLE",
-        `Cannot read ${path} of the metadata service: over ${longestBodyBytes} bytes, expected a short answer`,
+        `Cannot read ${path} of the metadata service: over ${longestBodyBytes} bytes, expected a short response`,
       );
     }
     text += decoder.decode(value, { stream: true });
@@ -305,7 +305,7 @@ async function takeTurn(
 function unreadable(channel: string, problem: string): LastcallError {
   return new LastcallError(
     "NOTICE_UNREADABLE",
-    `Cannot read what ${channel} says: ${problem}, expected its documented form`,
+    `Cannot read the value of ${channel}: ${problem}, expected the documented format`,
   );
 }
 
@@ -313,7 +313,7 @@ function faultOf(channel: string, error: unknown): LastcallError {
   if (isLastcallError(error)) return error;
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask ${channel}: ${messageOf(error)}, expected an answer`,
+    `Cannot ask ${channel}: ${messageOf(error)}, expected a response`,
     { cause: error },
   );
 }

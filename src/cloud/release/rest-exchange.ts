@@ -36,8 +36,8 @@ export interface RestOptions {
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   /**
-   * The error for a request without a response; `found` is the reason, such as "no answer within 30
-   * s".
+   * The error for a request without a response; `found` is the reason, such as
+   * "no response within 30 s".
    */
   readonly noAnswer: (found: string) => LastcallError;
 }
@@ -62,7 +62,7 @@ export async function exchange(
     return await roundTrip(request, options, AbortSignal.any([signal, timeout.signal]));
   } catch (error) {
     signal.throwIfAborted();
-    if (timeout.signal.aborted) throw options.noAnswer(`no answer within ${timeoutMs / 1000} s`);
+    if (timeout.signal.aborted) throw options.noAnswer(`no response within ${timeoutMs / 1000} s`);
     if (isLastcallError(error)) throw error;
     throw options.noAnswer(`the connection failed (${connectionFault(error)})`);
   } finally {
@@ -106,7 +106,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 /** Only the error code, because the text of a foreign error may contain secrets. */
 function connectionFault(error: unknown): string {
   const cause = (error as { readonly cause?: { readonly code?: unknown } } | undefined)?.cause;
-  return typeof cause?.code === "string" ? cause.code : "no further notice";
+  return typeof cause?.code === "string" ? cause.code : "no error code";
 }
 
 export interface ApiEndpoint {
@@ -126,7 +126,7 @@ export function parseApiEndpoint(option: string, text: string): ApiEndpoint {
     const wanted = "expected an https URL, or http on a loopback address";
     return new LastcallError("CONFIG_INVALID", `Cannot use ${option}: ${found}, ${wanted}`);
   };
-  if (!URL.canParse(text)) throw invalid("found text that is no URL");
+  if (!URL.canParse(text)) throw invalid("found text that is not a URL");
   const url = new URL(text);
   // The message does not repeat an address that contains a password.
   if (url.username !== "" || url.password !== "") throw invalid("found credentials in the URL");

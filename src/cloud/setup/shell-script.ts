@@ -67,7 +67,7 @@ export function toolChecks(tools: readonly string[]): string {
   return tools
     .map(
       (tool) =>
-        `command -v ${tool} >/dev/null || { echo "Cannot go on: ${tool} is not on the PATH" >&2; exit 1; }`,
+        `command -v ${tool} >/dev/null || { echo "Cannot continue: ${tool} is not on the PATH" >&2; exit 1; }`,
     )
     .join("\n");
 }
@@ -86,13 +86,13 @@ export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
 export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
   const twice = {
     Setup: "It can be run again: existing objects are updated.",
-    Undo: "It can be run again: what is already gone is passed over.",
+    Undo: "It can be run again: what is already gone is skipped.",
   };
-  return `# Made by \`lastcall setup ${cloud}${script === "Undo" ? " --undo" : ""}\`. ${twice[script]}`;
+  return `# Printed by \`lastcall setup ${cloud}${script === "Undo" ? " --undo" : ""}\`. ${twice[script]}`;
 }
 
 /** Ends the script before any change if the ServiceAccount does not exist. */
 export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
   exit 1
 }`;

@@ -102,6 +102,6 @@ export const azureOptions = [
     type: "switch",
     default: "false",
     commands: ["run", "doctor"],
-    help: "Let instance.release: DeleteInstance delete instances of scale sets past AKS, which does not support that",
+    help: "Let instance.release: DeleteInstance delete instances of scale sets directly, which AKS does not support",
   },
 ] as const satisfies readonly Option[];

@@ -143,7 +143,7 @@ export const setupOptions = [
     default: "false",
     commands: ["setup"],
     parts: ["azure"],
-    help: "With azure: also grant what lastcall run --azure-delete-instances does, which AKS does not support for its pools",
+    help: "With azure: also grant what lastcall run --azure-delete-instances needs, which AKS does not support for its pools",
   },
 ] as const satisfies readonly Option[];
 

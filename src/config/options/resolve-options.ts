@@ -73,12 +73,12 @@ function checkCompany(
   if (!isGiven(given.flags[fieldNameOf(name)])) return;
   const [needed = "", value = "true"] = needs.split("=");
   if (needs !== "" && String(given.resolved[fieldNameOf(needed)] ?? "") !== value) {
-    const sentence = `without --${needs} it has no effect, add that or leave --${name} out`;
+    const sentence = `it has no effect without --${needs}, add that or remove --${name}`;
     throw new LastcallError("USAGE", `Cannot use --${name}: ${sentence}`);
   }
   const other = excludes.find((one) => isGiven(given.resolved[fieldNameOf(one)]));
   if (other === undefined) return;
-  const sentence = `beside --${other} it has no effect, leave one of the two out`;
+  const sentence = `it has no effect together with --${other}, remove one of the two`;
   throw new LastcallError("USAGE", `Cannot use --${name}: ${sentence}`);
 }
 
@@ -93,7 +93,7 @@ function checkStandardInput(resolved: Readonly<Record<string, unknown>>): void {
     return paths.filter((path) => path === "-").map(() => `--${name} -`);
   });
   if (readers.length < 2) return;
-  const sentence = `${readers.join(" and ")} both name it, expected one`;
+  const sentence = `${readers.join(" and ")} both read it, expected one`;
   throw new LastcallError("USAGE", `Cannot read standard input twice: ${sentence}`);
 }
 

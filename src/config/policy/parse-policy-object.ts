@@ -135,7 +135,7 @@ function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] 
   if (spec.nodeSelector?.nodeSelectorTerms.length === 0) {
     remarks.push({
       pointer: ["spec", "nodeSelector"],
-      text: "spec.nodeSelector has no term and selects no node; leave it out for the known Spot labels",
+      text: "spec.nodeSelector has no term and selects no node; omit it for the known Spot labels",
     });
   }
   if (spec.lifetime.max === undefined && spec.windows.length > 0) {
@@ -153,7 +153,7 @@ function silenceRemarks({ actions }: PolicySpec): readonly PolicyRemark[] {
   return actions.flatMap(({ alertmanagerSilence }, index) => {
     if (alertmanagerSilence === undefined || alertmanagerSilence.matchers.some(isNamed)) return [];
     const pointer = ["spec", "actions", index, "alertmanagerSilence", "matchers"];
-    const text = `${pathOf(pointer)} names no machine, so that the alerts of all are silenced; add a matcher such as instance=~"{{node}}:.*"`;
+    const text = `${pathOf(pointer)} names no machine, so the alerts of all machines are silenced; add a matcher such as instance=~"{{node}}:.*"`;
     return [{ pointer, text }];
   });
 }

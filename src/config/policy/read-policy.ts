@@ -144,7 +144,7 @@ function repeatedNames(placed: readonly LocatedPolicy[]): readonly Note[] {
     first.set(name, before ?? { file, line });
     if (before === undefined) return [];
     const found = `${JSON.stringify(name)} a second time`;
-    const wanted = `a name of its own (${before.file}:${before.line} has it)`;
+    const wanted = `a unique name (${before.file}:${before.line} has this one)`;
     return [{ file, line, sentence: sentenceOf({ pointer: ["metadata", "name"], found, wanted }) }];
   });
 }

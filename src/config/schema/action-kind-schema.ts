@@ -128,7 +128,7 @@ const urlOrSecret: SchemaRule = ruleOn<{ readonly url?: string; readonly secretR
 
 const slackFields = {
   url: urlField(
-    "The incoming webhook, where its address is no secret; with `channel` the Web API, https://slack.com/api if not set.",
+    "The incoming webhook, if its address is not a secret; with `channel`, the Web API, https://slack.com/api if not set.",
   ),
   channel: textOf({
     description: "The channel's id. If it is set, `secretRef` holds the token of a bot.",
@@ -166,7 +166,7 @@ const teams = {
   type: "object",
   description: "Sends a card to a Teams workflow (`When a Teams webhook request is received`).",
   properties: {
-    url: urlField("The workflow's address, where it is no secret."),
+    url: urlField("The workflow's address, if it is not a secret."),
     title: templateField({
       description: "The card's title; a template.",
       default: "{{node}} {{cause}} {{outcome}}",
@@ -222,7 +222,7 @@ const methods = wordsOf<HttpRequestSpec["method"]>({
 });
 
 const requestFields = {
-  url: urlTemplate("The address; a template but for its host."),
+  url: urlTemplate("The address; a template except for its host."),
   method: choiceField({ description: "The HTTP method.", choices: methods, default: "POST" }),
   body: templateField({
     description: "The body; a template. In a JSON body, values are escaped as JSON.",

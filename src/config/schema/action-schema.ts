@@ -23,7 +23,7 @@ const ownFields = {
   },
   at: choiceField({
     description:
-      "`AtNotice`: when the departure begins, in parallel with cordon and drain; `BeforeDrain` and `AfterDrain`: before and after the drain, if there is one; `AtEnd`: once the outcome is known.",
+      "`AtNotice`: when the departure starts, in parallel with cordon and drain; `BeforeDrain` and `AfterDrain`: before and after the drain, if there is one; `AtEnd`: once the outcome is known.",
     choices: wordsOf<ActionPoint>({
       AtNotice: true,
       BeforeDrain: true,
@@ -56,7 +56,7 @@ const ownFields = {
     wanted: "a whole number from 0 to 20",
   },
   required: switchField(
-    "The drain of a planned departure waits for it, and does not begin if it fails. Under a notice nothing waits.",
+    "The drain of a planned departure waits for it, and does not start if it fails. Under a notice, nothing waits.",
   ),
 } as const satisfies SchemaFields;
 

@@ -14,7 +14,7 @@ const deregisterTargets = {
   properties: {
     wait: {
       type: "boolean",
-      description: "Complete only when no target is draining any more, or after `timeout`.",
+      description: "Complete only when no target is draining, or after `timeout`.",
       default: true,
     },
   },
@@ -47,7 +47,7 @@ const detach = {
   description:
     "Detaches the machine from its Auto Scaling group, so that a replacement starts at once (AWS).",
   properties: {
-    decrementDesiredCapacity: switchField("The group shrinks by it: no replacement starts."),
+    decrementDesiredCapacity: switchField("Shrinks the group by one, so no replacement starts."),
   },
 } as const satisfies ObjectField;
 

@@ -34,7 +34,7 @@ const node: ObjectField = {
     providerID: textField({ description: "The Node's `spec.providerID`.", maxLength: 1024 }),
     bootID: textField({ description: "The Node's `status.nodeInfo.bootID`.", maxLength: 128 }),
   },
-  rules: [{ cel: "self == oldSelf", wanted: "the node that the departure was made for" }],
+  rules: [{ cel: "self == oldSelf", wanted: "the node that the departure was created for" }],
 };
 
 /** `Departure.spec`. */
@@ -48,7 +48,7 @@ export const departureSpec: ObjectField = {
       description: "Why it leaves. A notice turns a planned departure into a forced one.",
       choices: causes,
     }),
-    departAt: instantField("When it is to begin; if not set, at once."),
+    departAt: instantField("When it is to start; if not set, immediately."),
     deadlineAt: instantField(
       "After this instant the machine may be gone. Once noticed it only ever moves earlier.",
     ),
@@ -67,7 +67,7 @@ export const departureSpec: ObjectField = {
     {
       cel: "!has(oldSelf.noticedAt) || !has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
       at: "deadlineAt",
-      wanted: "a deadline no later than the one that was there",
+      wanted: "a deadline no later than the previous one",
     },
   ],
 };
@@ -150,18 +150,18 @@ const actions: FieldSchema = {
           Skipped: true,
         }),
       }),
-      startedAt: instantField("When its first attempt began."),
+      startedAt: instantField("When its first attempt started."),
       seconds: { type: "number", description: "How long all attempts took." },
       attempts: counter("How many attempts there were."),
       result: textField({ description: "`Done`, `Undone`, or an error code; see docs/errors.md." }),
-      detail: textField({ description: "One sentence about it." }),
+      detail: textField({ description: "Details in one sentence." }),
       undo: {
         type: "object",
         description: "What is needed to undo the action; written before its first change.",
         properties: {},
         open: true,
       },
-      reference: textField({ description: "The receiver's identifier for what was sent." }),
+      reference: textField({ description: "The receiver's identifier of the message." }),
     },
   },
 };
@@ -201,7 +201,7 @@ export const departureStatus: ObjectField = {
     }),
     reason: textField({ description: "The reason for the current phase; see docs/glossary.md." }),
     message: textField({ description: "The reason in one sentence." }),
-    startedAt: instantField("When it began and the node was marked."),
+    startedAt: instantField("When it started and the node was marked."),
     endedAt: instantField("When it ended."),
     machine: {
       type: "object",
@@ -215,7 +215,7 @@ export const departureStatus: ObjectField = {
     demands: {
       type: "list",
       description:
-        "What the drain needs of budgets that other drains may need as well, until its pods are gone.",
+        "The disruptions that the drain needs from budgets that other drains may need too, until its pods are gone.",
       items: {
         type: "object",
         description: "One PodDisruptionBudget.",
@@ -223,7 +223,9 @@ export const departureStatus: ObjectField = {
         properties: {
           budget: textField({ description: "Its namespace and name." }),
           pods: counter("How many of its pods are on the node."),
-          disruptionsAllowed: counter("How many it allowed to be away when the drain began."),
+          disruptionsAllowed: counter(
+            "How many it allowed to be unavailable when the drain started.",
+          ),
         },
       },
     },

@@ -67,7 +67,7 @@ const lifetimeRules: readonly SchemaRule[] = [
 
 const lifetime = {
   type: "object",
-  description: "The ages between which a node leaves on a plan.",
+  description: "The ages between which a node's planned departure lies.",
   default: {},
   properties: lifetimeFields,
   rules: lifetimeRules,
@@ -93,7 +93,7 @@ const spacing = {
 
 const budgetFields = {
   nodes: amountField(
-    "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
+    "How many nodes may leave at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
   ),
   perHour: {
     type: "integer",
@@ -152,7 +152,7 @@ const waves = {
     sizes: {
       type: "list",
       description:
-        "The number of departures in each wave. The next wave begins when all of them have succeeded; after the last wave there is no limit. A departure that is rolled back, fails or leaves pods behind halts the waves: nodes then leave only at their deadlines.",
+        "The number of departures in each wave. The next wave starts when all of them have succeeded; after the last wave there is no limit. A departure that is rolled back, fails or leaves pods behind halts the waves: nodes then leave only at their deadlines.",
       minItems: 1,
       maxItems: 32,
       wanted: "at least one wave, such as [1, 10%]",
@@ -294,7 +294,7 @@ const instance = {
     }),
     lifecycleHook: choiceField({
       description:
-        "The result sent to an EC2 Auto Scaling group that waits at a lifecycle hook for the machine's termination, once the drain is over. `Continue`: the group goes on with the remaining hooks; `Abandon`: it skips them. The instance is terminated either way.",
+        "The result sent to an EC2 Auto Scaling group that waits at a lifecycle hook for the machine's termination, once the drain is over. `Continue`: the group continues with the remaining hooks; `Abandon`: it skips them. The instance is terminated either way.",
       choices: wordsOf<HookResult>({ Continue: true, Abandon: true }),
       default: "Continue",
     }),
@@ -327,8 +327,8 @@ const fieldsBeforeActions = {
 } as const satisfies SchemaFields;
 
 const switches = {
-  paused: switchField("No planned departures of this policy start; notices still count."),
-  dryRun: switchField("Decide and report, but do nothing: not at a notice or a request either."),
+  paused: switchField("No planned departures of this policy start; notices still apply."),
+  dryRun: switchField("Decide and report, but change nothing, not even on a notice or a request."),
 } as const satisfies SchemaFields;
 
 /** `DeparturePolicy.spec`. */

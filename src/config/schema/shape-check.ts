@@ -173,7 +173,7 @@ function wantedOf(schema: FieldSchema): string {
     case "object":
       return `an object with ${Object.keys(schema.properties).slice(0, 3).join(", ") || "fields"}`;
     case "map":
-      return "an object of names and texts";
+      return "an object with string values";
     case "list":
       return "a list";
     case "boolean":

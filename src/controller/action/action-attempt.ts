@@ -201,7 +201,7 @@ export function failed(error: unknown, attempts: number): ActionEnd {
 }
 
 function timedOut(timeoutMs: number): LastcallError {
-  const problem = `Cannot carry out the action: no end within its timeout of ${timeoutMs / 1000} s`;
+  const problem = `Cannot carry out the action: it did not end within its timeout of ${timeoutMs / 1000} s`;
   return new LastcallError("ACTION_TIMEOUT", problem);
 }
 

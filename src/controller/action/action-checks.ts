@@ -138,8 +138,8 @@ export class ActionChecks {
     const { actionPorts, clock } = this.#options;
     const field = how.kind === "unknown" ? how.field : how.kind;
     if (actionPorts === undefined) {
-      const found = "an action, which this controller does not carry out";
-      const wanted = "no actions or the controller of lastcall run";
+      const found = "an action that this controller does not carry out";
+      const wanted = "no actions, or the controller of lastcall run";
       return { code: "ACTION_UNSUPPORTED", field, found, wanted };
     }
     const runner = await actionPorts.runners(how.kind);
@@ -155,7 +155,7 @@ export class ActionChecks {
     const done = new AbortController();
     const late = new AbortController();
     clock.sleep(checkMs, done.signal).then(
-      () => late.abort(new Error(`no answer within ${checkMs / 1000} s`)),
+      () => late.abort(new Error(`no response within ${checkMs / 1000} s`)),
       () => undefined,
     );
     try {

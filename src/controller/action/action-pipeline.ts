@@ -371,13 +371,13 @@ export class ActionPipeline {
 
 function unsupported(how: ActionSpec): ActionEnd {
   const kind = how.kind === "unknown" ? how.field : how.kind;
-  const detail = `Cannot carry out the action: this version has nothing for ${kind}, upgrade Lastcall or remove the action from the policy`;
+  const detail = `Cannot carry out the action: this version does not support ${kind}, upgrade Lastcall or remove the action from the policy`;
   return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
 }
 
 function heldBefore(): LastcallError {
   const problem =
-    "Cannot end the action: the departure is held, and whether the action was done is not known";
+    "Cannot complete the action: the departure is held, and whether the action was carried out is unknown";
   return new LastcallError("ACTION_INTERRUPTED", problem);
 }
 

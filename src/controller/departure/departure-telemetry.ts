@@ -80,7 +80,7 @@ export class DepartureTelemetry {
       const { namespace, name } = held.pod;
       this.#sayOnce(`blocked ${namespace}/${name}`, departure, {
         reason: "DrainBlocked",
-        message: `${namespace}/${name} holds up the drain of ${departure.node.name}: ${held.message}`,
+        message: `${namespace}/${name} blocks the drain of ${departure.node.name}: ${held.message}`,
         about: [{ kind: "Pod", ...held.pod }, ...held.budgets.map(aboutBudget)],
       });
     }
@@ -102,7 +102,9 @@ export class DepartureTelemetry {
   /** Reports a pod that did not terminate cleanly, and the audit rule that predicts it. */
   #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
     const what =
-      outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
+      outcome === "Killed"
+        ? "was killed at the end of its grace period"
+        : "was left behind on the node";
     const foretold = rule === undefined ? "" : ` ${ruleReference(rule)}`;
     this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
       reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",

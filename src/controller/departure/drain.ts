@@ -226,7 +226,7 @@ class NodeDrain {
     const asked = pods.budgets().catch((error: unknown) => without(messageOf(error)));
     const late = clock
       .sleep(budgetsTimeoutMs, AbortSignal.any([signal, answered.signal]))
-      .then(() => without(`no answer came within ${budgetsTimeoutMs} ms`));
+      .then(() => without(`no response within ${budgetsTimeoutMs} ms`));
     late.catch(() => undefined);
     try {
       return await Promise.race([asked, late]);

@@ -218,7 +218,7 @@ async function unreleased(
   signal: AbortSignal,
 ): Promise<PhaseResult> {
   const forLong = formatDuration(context.policy.instance.awaitMachineMs);
-  const tried = `, tried again for ${forLong} (instance.awaitMachine)`;
+  const tried = `, retried for ${forLong} (instance.awaitMachine)`;
   const detail = `${messageOf(error)}${error.retryable ? tried : ""}`;
   if (!isNoticed(context.departure())) {
     return { event: "GaveUp", reason: "ReleaseFailed", detail };

@@ -166,7 +166,7 @@ function notify({ node, cause }: Departure, left: DepartureStatus, executor: Exe
 /** The superseded planned instant, kept in the timeline. */
 function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
   const isAhead = departAt !== undefined && departAt > now;
-  return isAhead ? `it was to leave at ${formatInstant(departAt)}` : undefined;
+  return isAhead ? `previously planned for ${formatInstant(departAt)}` : undefined;
 }
 
 function isToBegin({ status }: Departure): boolean {

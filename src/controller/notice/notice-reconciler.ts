@@ -171,7 +171,7 @@ export class NoticeReconciler {
 function rollingBack({ machine }: InstanceNotice): LastcallError {
   return new LastcallError(
     "CONFLICT",
-    `Cannot record the notice for ${machine}: the departure of its node is being rolled back, retrying when it has ended`,
+    `Cannot record the notice for ${machine}: the departure of its node is being rolled back, retrying once it has ended`,
   );
 }
 

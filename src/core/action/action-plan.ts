@@ -46,7 +46,7 @@ function openedAgain({ undo, ...before }: ActionRecord, again: ActionRecord): Ac
 /** What the action would have done is no longer known. */
 function withoutPolicy(record: ActionRecord): ActionRecord {
   if (!isUnfinished(record)) return record;
-  const detail = "the policy does not have this action any more";
+  const detail = "the policy no longer has this action";
   return { ...record, state: "Failed", result: "ACTION_UNSUPPORTED", detail };
 }
 
@@ -114,11 +114,11 @@ export function recordsAtEnd(
 ): readonly ActionRecord[] {
   return records.map((record) => {
     if (record.at === "AtEnd" || !isUnfinished(record) || underWay(record.name)) return record;
-    const detail = "the departure ended before";
+    const detail = "the departure ended first";
     if (record.state === "Pending") {
       return { ...record, state: "Skipped", result: "NotReached", detail };
     }
-    const open = `${detail}, whether it was done is not known`;
+    const open = `${detail}, and whether it was carried out is unknown`;
     return { ...record, state: "Failed", result: "ACTION_DEADLINE", detail: open };
   });
 }

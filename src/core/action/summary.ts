@@ -84,9 +84,9 @@ function podLines(drain: DrainCounts | undefined): readonly string[] {
   const unclean = (outcome: "Killed" | "LeftBehind") =>
     notClean.filter((pod) => pod.outcome === outcome);
   return [
-    `pods: ${total} in all, ${evicted} evicted, ${forced} deleted without eviction, ${cut} cut short, ${left} left`,
+    `pods: ${total} in total, ${evicted} evicted, ${forced} deleted without eviction, ${cut} cut short, ${left} left`,
     ...named("deleted without eviction", forcedPods, forced),
-    ...named("killed when their grace was over", unclean("Killed"), killed),
+    ...named("killed at the end of their grace period", unclean("Killed"), killed),
     ...named("left behind", unclean("LeftBehind"), leftBehind),
   ];
 }

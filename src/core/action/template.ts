@@ -4,10 +4,10 @@ import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts"
 /** A field that a template may use, and its meaning. */
 export const templateFields = {
   node: "the Node's name",
-  instanceId: "the machine as its cloud names it",
+  instanceId: "the machine's id in its cloud",
   providerID: "the Node's `spec.providerID`",
-  cause: "why it leaves",
-  deadline: "after this instant the machine may be gone; empty where nobody has named one",
+  cause: "why the node leaves",
+  deadline: "the time after which the machine may be gone; empty if there is none",
   outcome: "how the departure ended; empty until then",
   policy: "the policy",
   departure: "the Departure's name: the same in every log line and message about it",
@@ -71,7 +71,7 @@ export function jsonTemplateProblem(template: string): string | undefined {
     try {
       JSON.parse(renderTemplate(template, facts as TemplateFacts, asJson));
     } catch (error) {
-      return `a template that gives no JSON: ${error instanceof Error ? error.message : String(error)}`;
+      return `a template that does not render to JSON: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
   return undefined;

@@ -19,7 +19,7 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   Finished: () => "is skipped, because it has finished",
   PolicySkip: () => "is skipped, because a podRule of the policy says Skip",
   ComesBack: () =>
-    "is skipped, because it came in mid-drain in spite of the cordon: another would come after it",
+    "is skipped, because it was placed on the node during the drain despite the cordon, and another one would follow",
   Evictable: (f) => `is evicted${grace(f)}`,
   WillBeCut: (f) =>
     `is evicted with ${f.graceSeconds ?? "?"} s of grace instead of ` +
@@ -67,9 +67,9 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   EvictionFailed: (f) => `could not be evicted: ${f.detail ?? "unknown"}`,
   RestartRefused: (f) =>
     `waits for its budget, because the restart of its owner was refused: ${f.detail ?? "unknown"}`,
-  AnswerLost: (f) => `may have been evicted, the answer was lost: ${f.detail ?? "unknown"}`,
+  AnswerLost: (f) => `may have been evicted, but the response was lost: ${f.detail ?? "unknown"}`,
   ForcedAtDeadline: (f) =>
-    `was deleted regardless of its budget, because the deadline allowed no longer wait${grantedOf(f)}`,
+    `was deleted regardless of its budget, because the deadline left no more time to wait${grantedOf(f)}`,
   ForcedAtTimeout: (f) =>
     `was deleted regardless of its budget, because the drain timed out and the policy says Proceed${grantedOf(f)}`,
 };

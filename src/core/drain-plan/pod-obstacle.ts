@@ -240,6 +240,6 @@ function scaled(value: number | string, total: number): number {
 
 function demandOf(budget: BudgetFacts): string {
   return budget.maxUnavailable === undefined
-    ? `demands minAvailable ${budget.minAvailable}`
+    ? `requires minAvailable ${budget.minAvailable}`
     : `allows maxUnavailable ${budget.maxUnavailable}`;
 }

@@ -15,7 +15,7 @@ export interface DrainHistory {
  * grace was cut, whether the plan predicted that, and the forced pods.
  */
 export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory): string {
-  if (counts.total === 0) return "no pod had to leave";
+  if (counts.total === 0) return "no pods to evict";
   const ends = plan.pods
     .filter(({ action }) => action !== "Block")
     .map(({ startMs, graceSeconds }) => startMs + graceSeconds * 1000);
@@ -31,7 +31,7 @@ export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory)
 }
 
 function cutText(cut: number, plannedCut: number): string {
-  const found = `${cut === 0 ? "none" : cut} given less grace than asked for`;
+  const found = `${cut === 0 ? "none" : cut} with a truncated grace period`;
   return cut === plannedCut ? `${found}, as planned` : `${found} (planned: ${plannedCut})`;
 }
 

@@ -152,7 +152,7 @@ function perHourVerdict(
   const recent = starts.get(policy.name) ?? [];
   if (recent.length < perHour) return { kind: "Allowed" };
   const oldest = recent[recent.length - perHour];
-  const detail = `${recent.length} ${recent.length === 1 ? "departure has" : "departures have"} started within the hour, and at most ${perHour} may`;
+  const detail = `${recent.length} ${recent.length === 1 ? "departure has" : "departures have"} started within the last hour, and at most ${perHour} may`;
   const retryAt = oldest === undefined ? undefined : plus(oldest, hourMs);
   return { kind: "Held", reason: "BudgetSpent", detail, retryAt };
 }
@@ -269,16 +269,16 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
 }
 
 /**
- * The progress as a phrase: `wave 1 of 3: 0 of 1 have left well, 1 is under way`.
+ * The progress as a phrase: `wave 1 of 3: 0 of 1 have succeeded, 1 is under way`.
  */
 export function explainWaves(standing: WaveStanding): string {
   const { state, wave, of, size, leftWell: done, underWay, haltedBy } = standing;
-  if (state === "Passed") return `all ${of} waves have left well`;
+  if (state === "Passed") return `all ${of} waves have succeeded`;
   if (haltedBy !== undefined) {
-    return `wave ${wave} of ${of} is halted, the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; waves.restartedAt in the policy goes on`;
+    return `wave ${wave} of ${of} is halted, because the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; set waves.restartedAt in the policy to continue`;
   }
   const going = `${underWay} ${underWay === 1 ? "is" : "are"} under way`;
-  return `wave ${wave} of ${of}: ${done} of ${size} have left well, ${going}`;
+  return `wave ${wave} of ${of}: ${done} of ${size} have succeeded, ${going}`;
 }
 
 function waveAt(

@@ -79,7 +79,7 @@ function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
 function takenBack(departure: Departure, node: NodeFacts): Interruption | undefined {
   const ours = node.annotations[departureAnnotation] === departure.name;
   if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
-  if (departure.hold) return cancelled("the Departure has hold set");
+  if (departure.hold) return cancelled("the Departure has spec.hold set");
   if (departure.cause === "Planned" && isHeldAnew(departure, node)) {
     return cancelled(`the node has the annotation ${holdAnnotation}`);
   }

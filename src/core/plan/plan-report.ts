@@ -105,10 +105,10 @@ function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): st
   if (nodes.length === 0) return `the controller found: ${detail}`;
   if (nodes.length === planned) {
     const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
-    return `${which} begin: ${detail}`;
+    return `${which} start: ${detail}`;
   }
   const which = firstNames(nodes);
-  return `${nodes.length} of ${count(planned, "departure")} cannot begin (${which}): ${detail}`;
+  return `${nodes.length} of ${count(planned, "departure")} cannot start (${which}): ${detail}`;
 }
 
 function firstNames(nodes: readonly string[]): string {
@@ -168,7 +168,7 @@ function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast
     const by = formatDuration(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
-  if (helpless > 0) parts.push(`no longer window would help ${helpless} of them`);
+  if (helpless > 0) parts.push(`longer windows would not help ${helpless} of them`);
   if (missed > 0)
     parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
   if (overdue > 0)

@@ -32,7 +32,7 @@ export function releaseModeOf(
 export function ownerProblem(node: Labelled, mode: ReleaseMode): string | undefined {
   if (!isKarpenters(node) || (mode !== "Delete" && mode !== "DeleteInstance")) return undefined;
   const pool = node.labels[nodePoolLabel];
-  return `the machine is Karpenter's (NodePool ${pool}), set instance.release to NodeClaim instead of ${mode}`;
+  return `the machine belongs to Karpenter (NodePool ${pool}), set instance.release to NodeClaim instead of ${mode}`;
 }
 
 export type ReleaseReason = Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">;
@@ -92,7 +92,7 @@ export function problemOfName(
   hasReleaser: HasReleaser,
 ): ReleaseProblem | undefined {
   const { providerID } = node;
-  if (!providerID) return impossible("the Node has no providerID, so that no machine is known");
+  if (!providerID) return impossible("the Node has no providerID that identifies its machine");
   return hasReleaser(node) ? undefined : impossible(noReleaser(providerID));
 }
 

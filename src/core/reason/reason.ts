@@ -125,22 +125,23 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
   BudgetSpent: (f) =>
     `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the policy's budget is used up: ${f.detail ?? "unknown"}`,
-  WaveWait: (f) => `waits for the wave before it: ${f.detail ?? "unknown"}`,
-  WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
+  WaveWait: (f) => `waits for the previous wave: ${f.detail ?? "unknown"}`,
+  WaveHalted: (f) =>
+    `waits, because an earlier departure did not succeed: ${f.detail ?? "unknown"}`,
   Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
   AlertsFiring: (f) => `waits, because alerts are firing: ${f.detail ?? "unknown"}`,
   AlertsUnknown: (f) =>
-    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer, and the gate fails closed`,
+    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not respond, and the gate fails closed`,
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   HeldByPerson: () => "waits, because its Departure has spec.hold set",
   DeadlineFirst: (f) =>
-    `leaves by plan before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,
+    `leaves as planned before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,
   CordonedByOthers: () => "waits, because somebody else cordoned it",
   ReleaseImpossible: (f) =>
     `is not drained, because its machine could not be released afterwards${after(f)}`,
   CloudUnreachable: (f) =>
-    `waits, because its cloud does not say whether its machine can be released${after(f)}`,
+    `waits, because its cloud cannot be asked whether its machine can be released${after(f)}`,
   Started: () => "is leaving now",
   DeadlineForces: (f) =>
     `leaves now, because its deadline ${time(f.deadlineAt)} allows no later start`,

@@ -32,7 +32,7 @@ function hasNone(fact: Unanswered, { inPod }: DoctorFacts): boolean {
 
 const awayCodes: ReadonlySet<string> = new Set(["CLOUD_REFUSED", "CLOUD_UNREACHABLE"]);
 
-const askInPod = "this caller has no credentials of the cloud: run it in the controller's pod";
+const askInPod = "this caller has no cloud credentials: run it in the controller's pod";
 
 /** Checks the machines that were looked up, if there are any. */
 function ofMachines(
@@ -40,9 +40,7 @@ function ofMachines(
   judge: (found: readonly MachineFacts[]) => CheckResult,
 ): CheckResult {
   return judging(machines, (found) =>
-    found.length === 0
-      ? skip("there is no Spot node of a cloud that this version can ask")
-      : judge(found),
+    found.length === 0 ? skip("there is no Spot node of a supported cloud") : judge(found),
   );
 }
 
@@ -69,12 +67,12 @@ function permissionVerdict(found: readonly MachineFacts[]): CheckResult {
   const asked = found.flatMap(({ release }) => (release?.kind === "Known" ? release.value : []));
   const missing = asked.find((one) => one.kind === "Impossible" && /permission/.test(one.problem));
   if (missing?.kind === "Impossible") return fail(missing.problem);
-  if (asked.length === 0) return skip("no policy releases machines, or no cloud answered");
+  if (asked.length === 0) return skip("no policy releases machines, or no cloud responded");
   const untold = asked.some((one) => one.kind === "Possible" && one.permission === "Unknown");
   return pass(
     untold
-      ? "looking up is permitted; whether releasing is, this cloud tells only when it is done"
-      : "looking up and releasing are permitted",
+      ? "lookups are permitted; whether releases are, this cloud shows only when one is done"
+      : "lookups and releases are permitted",
   );
 }
 
@@ -97,13 +95,14 @@ export const cloudChecks: readonly Check[] = [
   {
     id: "cloud-identity",
     looksAt:
-      "whether the cloud accepts the credentials of whoever asks; run it in the controller's pod for the controller's",
+      "whether the cloud accepts the caller's credentials; run it in the controller's pod to check the controller's",
     fix: "lastcall setup gcp|aws|azure; docs/cloud",
     run: (facts) => ofMachines(facts, (found) => identityVerdict(found, facts)),
   },
   {
     id: "cloud-permissions",
-    looksAt: "whether the permissions are there, by what the cloud answers without doing anything",
+    looksAt:
+      "whether the permissions are granted, as far as the cloud tells without doing anything",
     fix: rightsFix,
     run: (facts) => ofMachines(facts, permissionVerdict),
   },
@@ -117,10 +116,9 @@ export const cloudChecks: readonly Check[] = [
         const seen = found.flatMap(({ node, state }) =>
           state.kind === "Known" ? [{ node, state: state.value }] : [],
         );
-        if (seen.length === 0)
-          return skip("no machine of a Ready node was looked up with an answer");
+        if (seen.length === 0) return skip("no lookup of the machine of a Ready node succeeded");
         const absent = seen.filter(({ state }) => state.kind === "Absent").map(({ node }) => node);
-        if (absent.length > 0) return fail(`the cloud knows no machine of ${namesOf(absent)}`);
+        if (absent.length > 0) return fail(`the cloud has no machine for ${namesOf(absent)}`);
         return pass(
           `${counted(seen.length, "machine")} found: ${seen.map(({ node }) => node).join(", ")}`,
         );
@@ -129,7 +127,7 @@ export const cloudChecks: readonly Check[] = [
   {
     id: "nodes-without-machine",
     looksAt: "whether up to three nodes that are not Ready still have their machine",
-    fix: "delete the Node object with kubectl delete node, once nobody brings the machine back",
+    fix: "delete the Node object with kubectl delete node, unless the machine will be started again",
     run: (facts) =>
       ofMachines(facts, (all) => {
         const lost = all.filter(({ nodeReady }) => !nodeReady);
@@ -138,21 +136,23 @@ export const cloudChecks: readonly Check[] = [
           ({ state }) => state.kind === "Known" && state.value.kind === "Absent",
         );
         if (gone.length === 0)
-          return pass("no node that is not Ready was found without its machine");
-        return warn(`${namesOf(gone.map(({ node }) => node))} has no machine any more`);
+          return pass(
+            "every node that is not Ready still has its machine, as far as the cloud responded",
+          );
+        return warn(`${namesOf(gone.map(({ node }) => node))} no longer has a machine`);
       }),
   },
   {
     id: "machines-without-node",
     looksAt:
       "whether every machine that runs in the groups of the nodes, or is known to be of their cluster, is a node after a quarter of an hour",
-    fix: "look at the machine's own log: its kubelet does not reach the cluster; then delete it in its group, or its NodeClaim",
+    fix: "check the machine's own log: its kubelet does not reach the cluster; then delete the machine in its group, or its NodeClaim",
     run: (facts) =>
       ofMachines(facts, (all) =>
         judging(facts.orphanMachines, (orphans) => {
           if (all.every(({ state }) => state.kind === "Unknown"))
-            return skip("no machine was looked up with an answer");
-          if (orphans.length === 0) return pass("every machine of those asked for is a node");
+            return skip("no lookup of a machine succeeded");
+          if (orphans.length === 0) return pass("every machine that was found is a node");
           const names = namesOf(orphans.map((one) => one.slice(one.lastIndexOf("/") + 1)));
           return warn(`${counted(orphans.length, "machine")} without a Node: ${names}`);
         }),
@@ -160,7 +160,8 @@ export const cloudChecks: readonly Check[] = [
   },
   {
     id: "launch-times",
-    looksAt: "whether the cloud says when machines were launched, from which lifetimes count",
+    looksAt:
+      "whether the cloud reports the launch times of machines, from which lifetimes are counted",
     fix: rightsFix,
     run: (facts) =>
       ofMachines(facts, (all) => {
@@ -169,16 +170,16 @@ export const cloudChecks: readonly Check[] = [
             ? [{ node, ...state.value }]
             : [],
         );
-        if (present.length === 0) return skip("no machine was looked up with an answer");
+        if (present.length === 0) return skip("no lookup of a machine succeeded");
         const silent = present.filter(({ launchKnown }) => !launchKnown).map(({ node }) => node);
-        if (silent.length === 0) return pass("the cloud says when its machines were launched");
-        return warn(`of ${namesOf(silent)} the age of the Node object has to count`);
+        if (silent.length === 0) return pass("the cloud reports the launch times of its machines");
+        return warn(`for ${namesOf(silent)}, the age of the Node object is used`);
       }),
   },
   {
     id: "provider-id",
-    looksAt: "whether each Spot node names a machine of a cloud that is known",
-    fix: "the cloud's controller manager writes spec.providerID; set release: None where nobody does",
+    looksAt: "whether each Spot node names a machine of a known cloud",
+    fix: "the cloud controller manager writes spec.providerID; if nothing does, set release: None",
     run: (facts) =>
       judging(spotNodes(facts), (spot) => {
         if (spot.length === 0) return skip("there is no Spot node");
@@ -188,21 +189,21 @@ export const cloudChecks: readonly Check[] = [
           return selectPolicy(node, policies)?.policy.instance.release !== "None";
         });
         if (nameless.length === 0)
-          return pass(`${counted(spot.length, "Spot node")}, each with a machine`);
+          return pass(`${counted(spot.length, "Spot node")}, each with a known machine`);
         return fail(`the machine of ${namesOf(nameless.map(({ name }) => name))} is not known`);
       }),
   },
   {
     id: "release",
-    looksAt:
-      "whether machines could be released: a departure whose machine could not does not begin",
+    looksAt: "whether machines could be released: otherwise a departure does not start",
     fix: rightsFix,
     run: (facts) => ofMachines(facts, (found) => releaseVerdict(found, facts)),
   },
   {
     id: "queue",
-    looksAt: "where the controller reads a queue: whether it answers, and how much waits in it",
-    fix: "look at the controller's log and at the rules of EventBridge: docs/cloud/aws.md",
+    looksAt:
+      "if the controller reads a queue: whether it responds, and how many messages are waiting",
+    fix: "check the controller's log and the EventBridge rules: docs/cloud/aws.md",
     run: ({ queue }) => {
       // If the queue does not exist or does not respond, the controller receives nothing either.
       const isAway = queue.kind === "Unknown" && awayCodes.has(queue.code ?? "");
@@ -212,7 +213,7 @@ export const cloudChecks: readonly Check[] = [
         const said = `${counted(found.waiting, "message")} waiting, ${found.inFlight} in flight`;
         // Two receivers take ten messages at a time. A larger backlog means that they cannot keep
         // up.
-        return found.waiting >= 100 ? warn(`the queue is not emptied: ${said}`) : pass(said);
+        return found.waiting >= 100 ? warn(`the queue is not keeping up: ${said}`) : pass(said);
       });
     },
   },

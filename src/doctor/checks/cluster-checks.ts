@@ -36,7 +36,7 @@ const clockFailMs = 15_000;
 function rightsVerdict(fact: Fact<readonly RightFacts[]>, who: string) {
   return judging(fact, (rights) => {
     const missing = rights.filter(({ allowed }) => !allowed).map(({ name }) => name);
-    if (missing.length === 0) return pass(`${who} has its ${counted(rights.length, "right")}`);
+    if (missing.length === 0) return pass(`${who} has its ${counted(rights.length, "permission")}`);
     return fail(`${who} may not ${namesOf(missing)}`);
   });
 }
@@ -53,28 +53,28 @@ function refusedFacts(facts: DoctorFacts): readonly string[] {
 export const clusterChecks: readonly Check[] = [
   {
     id: "api",
-    looksAt: "whether the API server answers, and in which version",
+    looksAt: "whether the API server responds, and its version",
     fix: "check the address and the credentials with kubectl version",
     run: ({ api }) => {
       if (api.kind === "Unknown") return fail(api.why);
       const { major, minor, name } = api.value;
       if (major === 1 && minor < oldestMinor) {
-        const lack = "has no ValidatingAdmissionPolicy, which narrows what our tokens may do";
+        const lack = "has no ValidatingAdmissionPolicy, which limits what Lastcall's tokens may do";
         return warn(`Kubernetes ${name} ${lack}`, `upgrade to 1.${oldestMinor} or later`);
       }
-      return pass(`Kubernetes ${name} answers`);
+      return pass(`Kubernetes ${name} responds`);
     },
   },
   {
     id: "crds",
-    looksAt: "whether both custom resource definitions are there and served",
+    looksAt: "whether both custom resource definitions are installed and served",
     fix: crdFix,
     run: ({ definitions }) =>
       judging(definitions, (found) => {
         const missing = definitionNames.filter((name) => !found.some((one) => one.name === name));
         if (missing.length > 0) return fail(`${namesOf(missing)} is not installed`);
         const dead = found.filter(({ established }) => !established).map(({ name }) => name);
-        if (dead.length > 0) return fail(`${namesOf(dead)} is installed and not served`);
+        if (dead.length > 0) return fail(`${namesOf(dead)} is installed but not served`);
         return pass("DeparturePolicy and Departure are served");
       }),
   },
@@ -112,19 +112,19 @@ export const clusterChecks: readonly Check[] = [
   },
   {
     id: "reader",
-    looksAt: "whether the caller may read all that the checks are about",
+    looksAt: "whether the caller may read everything that the checks need",
     fix: "run it with a role that may list these; the checks concerned are skipped",
     run: (facts) => {
-      if (facts.api.kind === "Unknown") return skip("the API server does not answer");
+      if (facts.api.kind === "Unknown") return skip("the API server does not respond");
       const refused = refusedFacts(facts);
-      if (refused.length === 0) return pass("everything that was asked for could be read");
-      return warn(`${counted(refused.length, "question")} refused, the first: ${refused[0]}`);
+      if (refused.length === 0) return pass("everything that was requested could be read");
+      return warn(`${counted(refused.length, "request")} refused, the first: ${refused[0]}`);
     },
   },
   {
     id: "clock",
     looksAt: "whether this clock and the API server's agree",
-    fix: "synchronize the clocks; deadlines are counted on them",
+    fix: "synchronize the clocks; deadlines depend on them",
     run: ({ clockAheadMs }) =>
       judging(clockAheadMs, (ahead) => {
         const off = Math.abs(ahead);
@@ -135,7 +135,7 @@ export const clusterChecks: readonly Check[] = [
   },
   {
     id: "admission",
-    looksAt: "whether the admission policies stand that narrow what the tokens may do",
+    looksAt: "whether the admission policies that limit the tokens are in place",
     fix: "apply deploy/base/admission.yaml and deploy/agent/admission.yaml, or upgrade the chart",
     run: ({ admissionPolicies, controller, agent }) =>
       judging(admissionPolicies, (inForce) => {
@@ -146,7 +146,7 @@ export const clusterChecks: readonly Check[] = [
         ];
         if (expected.length === 0) return skip("neither controller nor agent is installed");
         const missing = expected.filter((name) => !inForce.has(name));
-        if (missing.length === 0) return pass(`in force: ${expected.join(", ")}`);
+        if (missing.length === 0) return pass(`in place: ${expected.join(", ")}`);
         return warn(`the admission policy ${namesOf(missing)} is missing or bound to nothing`);
       }),
   },
@@ -165,7 +165,8 @@ export const clusterChecks: readonly Check[] = [
             .flatMap((fact) => (fact.kind === "Known" ? (fact.value?.priorityClass ?? []) : []))
             .filter((name) => name.startsWith("system-"));
           const missing = needed.filter((name) => !covered.has(name));
-          if (missing.length === 0) return pass("the priority classes of our pods are admitted");
+          if (missing.length === 0)
+            return pass("the priority classes of Lastcall's pods are admitted");
           return fail(`no ResourceQuota of the namespace covers ${namesOf(missing)}`);
         });
       }),
@@ -184,12 +185,12 @@ export const nodeChecks: readonly Check[] = [
   {
     id: "agents",
     looksAt: "whether a Ready agent runs on each Spot node",
-    fix: "install the agent (docs/notices.md), and let nothing keep it off these nodes",
+    fix: "install the agent (docs/notices.md), and remove what keeps it off these nodes",
     run: (facts) =>
       judging(facts.agent, (agent) => {
         if (agent === undefined) {
           return warn(
-            "no agent is installed: notices come by the Node's marks, a queue or polls alone",
+            "no agent is installed: notices come only from marks on Nodes, a queue or polling",
           );
         }
         return judging(facts.ownPods, (pods) =>
@@ -208,29 +209,29 @@ export const nodeChecks: readonly Check[] = [
               return fail(
                 `${counted(bare.length, "Spot node")} without a Ready agent: ${namesOf(bare)}`,
               );
-            return pass(`an agent on each of ${counted(old.length, "Spot node")}`);
+            return pass(`an agent runs on each of ${counted(old.length, "Spot node")}`);
           }),
         );
       }),
   },
   {
     id: "other-tools",
-    looksAt: "whether another tool drains the same nodes, and which work beside us without harm",
-    fix: "let one of them deal with Spot nodes; how to live beside each is in docs/cloud",
+    looksAt: "whether another tool drains the same nodes, and which tools coexist without harm",
+    fix: "let only one of them handle Spot nodes; docs/cloud describes how to coexist with each",
     run: ({ otherTools }) =>
       judging(otherTools, (found) => {
         const rivals = found.filter(({ rival }) => rival);
         const told = (some: typeof found) =>
           namesOf(some.map(({ tool, place }) => `${tool} (${place})`));
         if (rivals.length > 0) return warn(`drains or ends the same nodes: ${told(rivals)}`);
-        if (found.length === 0) return pass("no other tool that takes nodes away was seen");
-        return pass(`works beside us: ${told(found)}`);
+        if (found.length === 0) return pass("no other tool that removes nodes was found");
+        return pass(`coexists with Lastcall: ${told(found)}`);
       }),
   },
   {
     id: "other-marks",
     looksAt: "whether other tools have left their marks on Spot nodes",
-    fix: "nodes that others are taking away are left to them; remove what a tool that is gone has left",
+    fix: "nodes that others are removing are left to them; remove the marks of a tool that is no longer installed",
     run: (facts) =>
       judging(spotNodes(facts), (spot) => {
         const marked = spot.flatMap((node) => {
@@ -245,8 +246,8 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "marks",
-    looksAt: "whether a node is still marked by us although its departure is over",
-    fix: "the controller takes such marks away within a minute: look at whether one leads",
+    looksAt: "whether a node still has Lastcall's marks although its departure has ended",
+    fix: "the controller removes such marks within a minute: check whether one leads",
     run: ({ nodes, departures }) =>
       judging(nodes, (all) =>
         judging(departures, (known) => {
@@ -277,11 +278,13 @@ export const nodeChecks: readonly Check[] = [
   {
     id: "left-pods",
     looksAt: "whether pods that ended with a machine are still listed as Failed",
-    fix: "those of a name that another machine has are removed by the controller (docs/drain.md); the rest: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
+    fix: "the controller removes those whose node name another machine has taken (docs/drain.md); for the rest: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
     run: ({ leftPods }) =>
       judging(leftPods, (left) => {
-        if (left.length === 0) return pass("no pod is left of a machine that has ended");
-        return warn(`${counted(left.length, "pod")} left of machines that ended: ${namesOf(left)}`);
+        if (left.length === 0) return pass("no pods are left from machines that have ended");
+        return warn(
+          `${counted(left.length, "pod")} left from machines that ended: ${namesOf(left)}`,
+        );
       }),
   },
   {

@@ -42,7 +42,8 @@ function ageText(ageMs: Millis): string {
 
 function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   const { holder, renewedAt, durationMs } = lease;
-  if (holder === undefined) return fail("nobody leads: the Lease was given up and not taken again");
+  if (holder === undefined)
+    return fail("nobody leads: the Lease was released and not acquired again");
   if (renewedAt === undefined) return fail(`${holder} leads, and has never renewed its Lease`);
   const ageMs = between(renewedAt, at);
   const age = ageText(millis(Math.abs(ageMs)));
@@ -66,8 +67,8 @@ function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): CheckResult {
   ];
   const told = parts.filter(([, version]) => version !== undefined);
   const other = told.filter(([, version]) => version !== facts.version);
-  if (told.length === 0) return skip("no image says its version");
-  if (other.length === 0) return pass(`all parts are of version ${facts.version}`);
+  if (told.length === 0) return skip("no image shows its version");
+  if (other.length === 0) return pass(`all parts have version ${facts.version}`);
   const skew = other.map(([part, version]) => `${part} is ${version}`).join(", ");
   return warn(`${skew}, and this program is ${facts.version}`);
 }
@@ -76,8 +77,8 @@ function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): CheckResult {
 export const controllerChecks: readonly Check[] = [
   {
     id: "controller",
-    looksAt: "whether the controller runs, with a second replica that stands by",
-    fix: `${installFix}, or look at its pods and their Events`,
+    looksAt: "whether the controller runs, with a second replica on standby",
+    fix: `${installFix}, or check its pods and their Events`,
     run: ({ controller, namespace }) =>
       judging(controller, (found) => {
         if (found === undefined) return fail(`no controller is installed in ${namespace}`);
@@ -85,14 +86,14 @@ export const controllerChecks: readonly Check[] = [
         if (ready === 0) return fail(`none of the controller's ${wanted} replicas is ready`);
         if (ready < wanted)
           return warn(`${ready} of the controller's ${wanted} replicas are ready`);
-        if (wanted === 1) return warn("the controller has one replica, nobody stands by");
+        if (wanted === 1) return warn("the controller has one replica and no standby");
         return pass(`${counted(ready, "replica")} of the controller are ready`);
       }),
   },
   {
     id: "lease",
     looksAt: "who leads, and how fresh the Lease is",
-    fix: "look at the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
+    fix: "check the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
     run: ({ lease, at, controller }) =>
       judging(lease, (found) => {
         if (found !== undefined) return leaseVerdict(found, at);
@@ -104,47 +105,47 @@ export const controllerChecks: readonly Check[] = [
   },
   {
     id: "dry-run",
-    looksAt: "whether the controller acts, or only says what it would do",
-    fix: "take dry-run out of its options when you have seen enough",
+    looksAt: "whether the controller acts, or only reports what it would do",
+    fix: "remove dry-run from its options once you have seen enough",
     run: (facts) =>
       ofController(facts, ({ options }) => {
         const isDry = options["dry-run"] !== undefined && options["dry-run"] !== "false";
         return isDry
           ? warn("the controller runs with --dry-run and writes nothing")
-          : pass("the controller acts on what it decides");
+          : pass("the controller carries out its decisions");
       }),
   },
   {
     id: "chart",
-    looksAt: "whether controller, agent, chart and this program are of one version",
+    looksAt: "whether controller, agent, chart and this program have the same version",
     fix: "upgrade the parts together: docs/running.md",
     run: (facts) => ofController(facts, (found) => versionVerdict(facts, found)),
   },
   {
     id: "images",
     looksAt: "whether the pods of controller and agent have started",
-    fix: "look at their Events with kubectl describe; images: docs/images.md",
+    fix: "check their Events with kubectl describe; images: docs/images.md",
     run: ({ ownPods }) =>
       judging(ownPods, (pods) => {
         const stuck = pods.filter(
           ({ waiting, component }) => waiting !== undefined && component !== "placeholder",
         );
         if (pods.length === 0) return skip("no pod of Lastcall was found");
-        if (stuck.length === 0) return pass("no pod of ours waits to start");
+        if (stuck.length === 0) return pass("no pod of Lastcall is waiting to start");
         const told = stuck.map(({ name, waiting }) => `${name} (${waiting})`);
         return fail(`${counted(stuck.length, "pod")} cannot start: ${namesOf(told)}`);
       }),
   },
   {
     id: "placement",
-    looksAt: "whether the controller keeps off the nodes that it takes away",
-    fix: "keep its node affinity, and give it a node pool that is not Spot",
+    looksAt: "whether the controller keeps off the nodes that it drains",
+    fix: "keep its node affinity, and provide a node pool that is not Spot",
     run: (facts) =>
       judging(facts.ownPods, (pods) =>
         judging(spotNodes(facts), (spot) => {
           const names = new Set(spot.map(({ name }) => name));
           const here = pods.filter(({ component }) => component === "controller");
-          if (here.length === 0) return skip("no pod of the controller is there");
+          if (here.length === 0) return skip("the controller has no pods");
           const onSpot = here.filter(({ node }) => node !== undefined && names.has(node));
           if (onSpot.length === 0) return pass("no pod of the controller is on a Spot node");
           const told = onSpot.map(({ name, node }) => `${name} on ${node}`);
@@ -154,14 +155,15 @@ export const controllerChecks: readonly Check[] = [
   },
   {
     id: "placeholder-image",
-    looksAt: "where room is made before a drain: the class of the placeholders, and their image",
-    fix: "apply deploy/base/placeholder-priority.yaml; name an image that nodes can pull by --placeholder-image",
+    looksAt:
+      "if capacity is reserved before a drain: the priority class of the placeholders, and their image",
+    fix: "apply deploy/base/placeholder-priority.yaml; set an image that nodes can pull with --placeholder-image",
     run: ({ policies, priorityClasses, ownPods }) =>
       judging(policies, (found) => {
         const makers = found.policies.filter(
           ({ replacement }) => replacement.when === "BeforeDrain",
         );
-        if (makers.length === 0) return skip("no policy makes room before a drain");
+        if (makers.length === 0) return skip("no policy reserves capacity before a drain");
         const pods = ownPods.kind === "Known" ? ownPods.value : [];
         const stuck = pods.filter(
           ({ component, waiting }) => component === "placeholder" && /Image/.test(waiting ?? ""),
@@ -170,8 +172,10 @@ export const controllerChecks: readonly Check[] = [
           return fail(`${counted(stuck.length, "placeholder")} cannot pull its image`);
         return judging(priorityClasses, (classes) =>
           classes.has("lastcall-placeholder")
-            ? pass("the priority class of the placeholders is there")
-            : fail("the PriorityClass lastcall-placeholder is missing: no room can be made"),
+            ? pass("the priority class of the placeholders exists")
+            : fail(
+                "the PriorityClass lastcall-placeholder is missing: no capacity can be reserved",
+              ),
         );
       }),
   },
@@ -183,7 +187,7 @@ export const controllerChecks: readonly Check[] = [
       ofController(facts, ({ hostNetwork, podLabels }) => {
         if (hostNetwork) {
           return fail(
-            "the controller has the network of its node, where it gets the node's identity",
+            "the controller uses its node's network, and therefore gets the node's identity",
           );
         }
         return judging(facts.accountAnnotations, (annotations) => {
@@ -191,13 +195,13 @@ export const controllerChecks: readonly Check[] = [
           const isUsed = podLabels["azure.workload.identity/use"] === "true";
           if (client !== undefined && !isUsed) {
             const lack = "its pods lack the label azure.workload.identity/use: true";
-            return fail(`the ServiceAccount names an identity of Azure, and ${lack}`);
+            return fail(`the ServiceAccount names an Azure identity, but ${lack}`);
           }
           const role = annotations["eks.amazonaws.com/role-arn"];
           if (role !== undefined && !/^arn:aws[-a-z]*:iam::\d{12}:role\/.+/.test(role)) {
-            return fail(`eks.amazonaws.com/role-arn is no ARN of a role: ${role}`);
+            return fail(`eks.amazonaws.com/role-arn is not the ARN of a role: ${role}`);
           }
-          return pass("nothing keeps the controller from an identity of its own");
+          return pass("nothing prevents the controller from getting its own identity");
         });
       }),
   },

@@ -32,9 +32,11 @@ function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckRes
       const choice = selectPolicy(node, policies);
       if (choice === undefined || choice.tiedWith.length === 0) continue;
       const names = [choice.policy.name, ...choice.tiedWith].join(", ");
-      return warn(`${names} have one weight and select ${node.name}: the first by name applies`);
+      return warn(
+        `${names} have the same weight and select ${node.name}: the first by name applies`,
+      );
     }
-    return pass("each node has one policy of the highest weight");
+    return pass("no node is selected by two policies of the highest weight");
   });
 }
 
@@ -72,14 +74,14 @@ export const policyChecks: readonly Check[] = [
   },
   {
     id: "policy-ties",
-    looksAt: "whether two policies of one weight select the same node",
+    looksAt: "whether two policies of the same weight select the same node",
     fix: "give the policies different weights (spec.weight)",
     run: (facts) => ofPolicies(facts, (found) => tieVerdict(found, facts)),
   },
   {
     id: "paused",
-    looksAt: "whether a policy is paused, or only says what it would do",
-    fix: "set spec.paused and spec.dryRun to false when you want it to act",
+    looksAt: "whether a policy is paused, or only reports what it would do",
+    fix: "set spec.paused and spec.dryRun to false to make it act",
     run: (facts) =>
       ofPolicies(facts, ({ policies }) => {
         const idle = policies.filter(({ paused, dryRun }) => paused || dryRun);
@@ -90,7 +92,7 @@ export const policyChecks: readonly Check[] = [
   {
     id: "forecast",
     looksAt: "whether the controller has found each policy feasible, and follows its changes",
-    fix: "lastcall plan says which nodes leave late, and how much wider the windows would have to be",
+    fix: "lastcall plan shows which nodes leave late, and how much wider the windows would have to be",
     run: (facts) =>
       ofPolicies(facts, ({ policies, states }) => {
         for (const { name, generation } of policies) {
@@ -109,8 +111,8 @@ export const policyChecks: readonly Check[] = [
   {
     id: "actions",
     looksAt:
-      "whether the controller has found each action of the policies in order: hosts, Secrets, names and permissions",
-    fix: "the message names field and value, and the permission that is missing: docs/actions.md",
+      "whether the controller has found each action of the policies valid: hosts, Secrets, names and permissions",
+    fix: "the message names the field, its value, and a missing permission: docs/actions.md",
     run: (facts) =>
       ofPolicies(facts, ({ policies, states }) => {
         const acting = policies.filter(({ actions }) => actions.length > 0);
@@ -125,33 +127,33 @@ export const policyChecks: readonly Check[] = [
           ({ name }) => states.get(name)?.observedGeneration === undefined,
         );
         if (unseen !== undefined)
-          return warn(`the controller has not looked at those of ${unseen.name} yet`);
-        return pass("the controller has found the actions of each policy in order");
+          return warn(`the controller has not checked those of ${unseen.name} yet`);
+        return pass("the controller has found the actions of each policy valid");
       }),
   },
   {
     id: "alerts",
-    looksAt: "whether Alertmanager answers the alerts gate of each policy",
-    fix: "check gates.alerts.url from where the controller runs; the gate holds everything without an answer",
+    looksAt: "whether Alertmanager responds to the alerts gate of each policy",
+    fix: "check gates.alerts.url from where the controller runs; the gate holds everything until it responds",
     run: ({ alerts }) => {
       if (alerts.length === 0) return skip("no policy has an alerts gate");
       for (const { policy, firing } of alerts) {
         if (firing.kind === "Unknown")
-          return fail(`the gate of ${policy} has no answer: ${firing.why}`);
+          return fail(`the gate of ${policy} has no response: ${firing.why}`);
       }
       const held = alerts.flatMap(({ policy, firing }) =>
         firing.kind === "Known" && firing.value.length > 0
           ? [`${policy} (${namesOf(firing.value)})`]
           : [],
       );
-      if (held.length === 0) return pass("Alertmanager answers, and no alert of a gate fires");
+      if (held.length === 0) return pass("Alertmanager responds, and no alert of a gate is firing");
       return warn(`alerts hold planned departures of ${held.join(", ")}`);
     },
   },
   {
     id: "departures",
     looksAt: "whether a departure is stuck: due for an hour and not ended, or failed within a day",
-    fix: "kubectl describe departure, whose status says what it waits for",
+    fix: "kubectl describe departure shows what it waits for",
     run: ({ departures, at }) =>
       judging(departures, (all) => {
         const hourAgo = minus(at, hours(1));

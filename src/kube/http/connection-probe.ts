@@ -243,7 +243,7 @@ function secureSocket(
     const port = Number(server.port || 443);
     const ALPNProtocols = ["h2", "http/1.1"];
     const socket = connectTls({ host, port, ALPNProtocols, ...tls });
-    const abort = () => socket.destroy(new Error("The probe has been given up"));
+    const abort = () => socket.destroy(new Error("The probe was cancelled"));
     signal.addEventListener("abort", abort, { once: true });
     socket.once("error", reject);
     socket.once("close", () => reject(new Error("The connection was closed")));
@@ -259,7 +259,7 @@ function pinged(session: ClientHttp2Session, signal: AbortSignal): Promise<void>
   return new Promise((resolve, reject) => {
     const abort = () => {
       session.destroy();
-      reject(new Error("The ping has been given up"));
+      reject(new Error("The ping was cancelled"));
     };
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort, { once: true });
@@ -268,6 +268,7 @@ function pinged(session: ClientHttp2Session, signal: AbortSignal): Promise<void>
       if (error === null) resolve();
       else reject(error);
     };
-    if (session.destroyed || !session.ping(answered)) answered(new Error("No ping can be sent"));
+    if (session.destroyed || !session.ping(answered))
+      answered(new Error("The ping cannot be sent"));
   });
 }

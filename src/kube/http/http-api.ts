@@ -119,7 +119,7 @@ export class HttpKubeApi implements KubeApi {
         const text = await readText(response);
         refusePage(response, asked);
         const isRead = request.ignoresBody !== true || (response.statusCode ?? 0) >= 300;
-        if (!isRead && !saysKind.test(text)) throw invalidAnswer(asked, "no object of its own");
+        if (!isRead && !saysKind.test(text)) throw invalidAnswer(asked, "no Kubernetes object");
         const answer = toAnswer(response, isRead ? toBody(response, text, asked) : undefined);
         this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
         return answer;
@@ -330,7 +330,7 @@ function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {
 /** Rejects a proxy's page. Refusals may be plain text, but successful responses never are. */
 function refusePage(response: IncomingMessage, asked: Asked): void {
   if (isJson(response) || (response.statusCode ?? 0) >= 300) return;
-  throw invalidAnswer(asked, `"${response.headers["content-type"] ?? ""}" and no JSON`);
+  throw invalidAnswer(asked, `"${response.headers["content-type"] ?? ""}" instead of JSON`);
 }
 
 /** Matches the kind at the start of an API object whose rest is not parsed. */
@@ -352,7 +352,7 @@ function toBody(response: IncomingMessage, text: string, asked: Asked): unknown 
 function invalidAnswer(asked: Asked, found: string, cause?: unknown) {
   return new LastcallError(
     "API_ANSWER_INVALID",
-    `Cannot ${describeCall(asked)}: ${asked.server} answered with ${found}, check whether a proxy answers in its place`,
+    `Cannot ${describeCall(asked)}: ${asked.server} responded with ${found}, check whether a proxy responds in its place`,
     { cause },
   );
 }

@@ -18,7 +18,7 @@ export interface Asked extends ApiCall {
 /** The TLS errors that a person can fix. Source: OpenSSL's verify codes in Node. */
 const certificateFaults: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
-  SELF_SIGNED_CERT_IN_CHAIN: "a certificate of its chain is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "a certificate in its chain is self-signed",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the signer of its certificate is not trusted",
   UNABLE_TO_GET_ISSUER_CERT: "the signer of its certificate is not trusted",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the signer of its certificate is not trusted",
@@ -47,7 +47,7 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
     const found = `no TLS connection to ${asked.server} (${fieldOf(error, "reason") || code})`;
     return unreachable(error, `${lead(asked)}: ${found}, expected a TLS server`);
   }
-  const found = `no answer from ${asked.server} (${reasonOf(code, error)})`;
+  const found = `no response from ${asked.server} (${reasonOf(code, error)})`;
   const wanted = "expected a reachable API server, check its address and the network";
   return unreachable(error, `${lead(asked)}: ${found}, ${wanted}`);
 }
@@ -56,7 +56,7 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
 export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
-    `${lead(asked)}: no answer from ${asked.server} within ${limitMs / 1000} s, expected one in time`,
+    `${lead(asked)}: no response from ${asked.server} within ${limitMs / 1000} s, expected one in time`,
   );
 }
 
@@ -64,7 +64,7 @@ export function timeoutError(asked: Asked, limitMs: number): LastcallError {
 export function deadWatchError(server: string, dead: DeadConnections): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
-    `Cannot go on with the watches: ${foundOf(server, dead)}, new connections are made`,
+    `Cannot continue the watches: ${foundOf(server, dead)}, reconnecting`,
   );
 }
 
@@ -72,14 +72,14 @@ export function deadWatchError(server: string, dead: DeadConnections): LastcallE
 export function deadRequestError(asked: Asked, dead: DeadConnections): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
-    `${lead(asked)}: ${foundOf(asked.server, dead)}, expected one that lives`,
+    `${lead(asked)}: ${foundOf(asked.server, dead)}, expected a live connection`,
   );
 }
 
 function foundOf(server: string, { found, silentMs }: DeadConnections): string {
   return found === "Silent"
-    ? `no answer from ${server} to a probe of the connections within ${silentMs / 1000} s`
-    : `the connection by which those to ${server} are tested was lost`;
+    ? `no response from ${server} to a probe of the connections within ${silentMs / 1000} s`
+    : `the probe connection to ${server} was lost`;
 }
 
 /** The error of a request that the caller's signal aborted. */

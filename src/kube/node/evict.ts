@@ -129,7 +129,7 @@ interface Status {
 }
 
 const foreign =
-  "the answer is no object of the API server, check whether a proxy answers in its place";
+  "the response is not a Kubernetes object, check whether a proxy responds in place of the API server";
 
 function readAnswer(answer: KubeAnswer): EvictionAnswer {
   const body = fieldsOf(answer.body);

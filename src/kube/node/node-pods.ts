@@ -136,7 +136,7 @@ export class KubeNodePods implements NodePods {
     const mark = { ...options, now: this.#clock.now(), signal };
     const marked = markDisrupted(this.#api, pod, mark).then(() => undefined, messageOf);
     const late = this.#clock.sleep(markWaitMs, signal).then(
-      () => `no answer came within ${markWaitMs} ms`,
+      () => `no response within ${markWaitMs} ms`,
       () => undefined,
     );
     try {
@@ -171,7 +171,7 @@ export class KubeNodePods implements NodePods {
       dueAt,
     };
     const answer = await this.#api.send(request);
-    if (isOfAnother(answer)) return refused(title, "is another one of that name by now");
+    if (isOfAnother(answer)) return refused(title, "has been replaced by another one of that name");
     if (answer.status >= 300) return refusal(request, answer);
     const idle = whyIdle(answer.body as KubeObject);
     return idle === undefined ? { kind: "Accepted" } : refused(title, idle);
@@ -186,7 +186,7 @@ export class KubeNodePods implements NodePods {
     if (answer.status !== 200) return refusal(request, answer);
     const parent = deploymentOf(answer.body as KubeObject);
     if (parent !== undefined) return targetAt(`${apps}/deployments`, parent);
-    return refused(`ReplicaSet ${owner.name}`, "belongs to no Deployment that could be restarted");
+    return refused(`ReplicaSet ${owner.name}`, "belongs to no Deployment that can be restarted");
   }
 }
 
@@ -213,9 +213,9 @@ function isOfAnother({ status, body }: KubeAnswer): boolean {
  */
 function whyIdle({ spec }: KubeObject): string | undefined {
   const { paused, updateStrategy } = fieldsOf(spec);
-  if (paused === true) return "is paused, so that no rollout begins";
+  if (paused === true) return "is paused, so no rollout would start";
   const isManual = fieldsOf(updateStrategy).type === "OnDelete";
-  return isManual ? "has the updateStrategy OnDelete, so that no rollout begins" : undefined;
+  return isManual ? "has the updateStrategy OnDelete, so no rollout would start" : undefined;
 }
 
 /** A restart that is refused for good; the pod then waits for its budget. */

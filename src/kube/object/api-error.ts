@@ -169,13 +169,13 @@ function whatIsMissing(call: ApiCall, answer: KubeAnswer): string {
   if (call.method === "POST" && message.startsWith("namespaces ")) {
     return `the namespace does not exist, create it with: kubectl create namespace ${namespace}`;
   }
-  if (resource === undefined) return `${message}, expected an API server of Kubernetes there`;
+  if (resource === undefined) return `${message}, expected a Kubernetes API server`;
   if (isUnserved(call, answer)) {
     const shown = `kubectl api-resources --api-group=${group === "" ? '""' : group}`;
     return `the API server does not serve it, use a version of Kubernetes that does (${shown} shows what it serves)`;
   }
   const where = namespace === undefined ? "" : ` --namespace ${namespace}`;
-  return `${message}, check the name (kubectl get ${resource}${group && `.${group}`}${where} lists those that are there)`;
+  return `${message}, check the name (kubectl get ${resource}${group && `.${group}`}${where} lists the existing ones)`;
 }
 
 /**

@@ -82,7 +82,7 @@ export class ObjectStore<T> {
     const found = `it has no ${this.#options.keyBy}`;
     const error = new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot keep an object: ${found}, expected one`,
+      `Cannot cache an object: ${found}, expected one`,
     );
     this.#options.onSkip({ name: nameOf(object), error });
     return undefined;

@@ -206,8 +206,8 @@ function schemaOf(type: ResourceType): object {
   return { ...type.custom.schema, properties: { ...properties, ...own }, ...gvks };
 }
 
-const text = { type: "string", description: "As in every object of Kubernetes." };
-const anyObject = { type: "object", description: "As in every object of Kubernetes." };
+const text = { type: "string", description: "As in every Kubernetes object." };
+const anyObject = { type: "object", description: "As in every Kubernetes object." };
 
 function operationOf(type: ResourceType): object {
   const { group, version, kind } = type;

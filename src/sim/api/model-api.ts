@@ -137,7 +137,7 @@ export class ModelApi implements KubeApi {
     if (fault === "DropAnswer") this.handle(request);
     throw new LastcallError(
       "API_UNREACHABLE",
-      `Cannot ${request.method} ${request.path}: the connection was lost, expected an answer`,
+      `Cannot ${request.method} ${request.path}: the connection was lost, expected a response`,
     );
   }
 

@@ -84,7 +84,7 @@ const placeholderPriority: DemoObject = {
     value: -10,
     preemptionPolicy: "Never",
     globalDefault: false,
-    description: "Pods that keep room for those of a node that is about to leave.",
+    description: "Pods that reserve capacity for those of a node that is about to leave.",
   },
 };
 

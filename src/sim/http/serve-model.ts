@@ -208,7 +208,9 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch {
-    throw badRequest("the object provided is unrecognized: it is no JSON, which the model wants");
+    throw badRequest(
+      "the object provided is unrecognized: it is not JSON, which the model requires",
+    );
   }
 }
 
@@ -217,7 +219,7 @@ function fromProtobuf(bytes: Uint8Array): object {
   const object = readProtobufObject(bytes);
   if (object !== undefined) return object;
   const message =
-    "the model cluster reads this object as JSON only, and kubectl sends JSON where it is given a file: add --dry-run=client -o yaml, and pipe that into kubectl apply -f -";
+    "the model cluster accepts this object only as JSON, which kubectl sends for a file: add --dry-run=client -o yaml, and pipe that into kubectl apply -f -";
   throw new ApiRefusal({ code: 415, reason: "UnsupportedMediaType", message, details: {} });
 }
 

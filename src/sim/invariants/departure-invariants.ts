@@ -36,10 +36,10 @@ export function startIsAllowed(rules: StartRules): Invariant {
       if (departure === undefined || departure.status?.reason === "DeadlineForces")
         return undefined;
       const { name } = departure.spec.node;
-      if (!rules.mayStart(event.at)) return `node ${name} began to leave outside the windows`;
+      if (!rules.mayStart(event.at)) return `node ${name} started to leave outside the windows`;
       const out = nodesOut(store, name);
       if (out + 1 <= rules.budgetNodes) return undefined;
-      return `node ${name} began to leave while ${out} others were out, ${rules.budgetNodes} may be in all`;
+      return `node ${name} started to leave while ${out} others were out, expected at most ${rules.budgetNodes} in total`;
     },
   };
 }

@@ -185,6 +185,6 @@ export const cordonBeforeEviction: Invariant = {
       if (pod === undefined || node === undefined) return undefined;
       const mark = node.metadata.annotations?.[departureAnnotation];
       if (node.spec.unschedulable === true && mark !== undefined) return undefined;
-      return `pod ${namespace}/${name} was asked to leave node ${nodeName}, which was not cordoned`;
+      return `pod ${namespace}/${name} was evicted from node ${nodeName}, which was not cordoned`;
     },
 };

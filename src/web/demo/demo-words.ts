@@ -56,7 +56,7 @@ const english: DemoWords = {
   podsKilled: "Pods killed",
   podsKilledHelp: "Killed before they had terminated",
   replacements: "Replacements",
-  replacementsHelp: "Nodes launched for others that left: what it costs",
+  replacementsHelp: "Nodes launched to replace others: the cost",
   notice: "Notice",
   shutDown: "Shutting down",
   gone: "Gone",

@@ -56,7 +56,7 @@ describe("the Lambda responder when an action takes all the time", () => {
     expect(topic.calls).toContain("apply tell");
     expect(topic.tasks.at(-1)?.how).toMatchObject({
       message: expect.stringMatching(
-        /targets \(deregisterTargets\) Failed \(ACTION_DEADLINE\).*the time of the function is up, give it a longer timeout/,
+        /targets \(deregisterTargets\) Failed \(ACTION_DEADLINE\).*the function ran out of time, set a longer timeout/,
       ),
     });
     const { actions } = await answered;

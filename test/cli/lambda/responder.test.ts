@@ -84,7 +84,9 @@ describe("the Lambda responder", () => {
       {
         topic: topicArn,
         subject: `${instance.dnsName} Noticed`,
-        message: expect.stringMatching(/targets .* Done in .*out of 2 groups[\s\S]*quarantine/),
+        message: expect.stringMatching(
+          /targets .* Done in .*deregistered from 2 groups[\s\S]*quarantine/,
+        ),
       },
     ]);
     expect(answer.instanceId).toBe(instance.id);
@@ -196,7 +198,7 @@ describe("the Lambda responder", () => {
     it("ignores an event of EventBridge for a machine without the tag", async () => {
       const answer = await invoke(interruption());
       expect(answer).toMatchObject({ instanceId: instance.id, actions: [] });
-      expect(answer.summary).toContain("does not carry the tag team=spot");
+      expect(answer.summary).toContain("does not have the tag team=spot");
       expect(standing()).toHaveLength(2);
       expect(sns.published).toEqual([]);
     });

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { faultOfAws } from "../../../src/cloud/aws/aws-client.ts";
 
 const asked = {
-  action: "receive from the queue",
+  action: "receive messages from the queue",
   permission: "sqs:ReceiveMessage on the queue",
   service: "SQS",
   wanted: "a queue that is there",
@@ -91,13 +91,13 @@ describe("a failed request to AWS", () => {
     expect(faultOfAws(error, asked)).toMatchObject({
       code: "CONFIG_INVALID",
       message:
-        "Cannot receive from the queue: found no region, expected AWS_REGION in the environment",
+        "Cannot receive messages from the queue: found no region, expected AWS_REGION in the environment",
     });
   });
 
   it("is described in one sentence, with what AWS said and what is expected", () => {
     expect(faultOfAws(fault("AccessDenied", 403, "User: x\n is not.\n"), asked).message).toBe(
-      'Cannot receive from the queue: found AccessDenied (status 403), "User: x is not", expected the permission sqs:ReceiveMessage on the queue',
+      'Cannot receive messages from the queue: found AccessDenied (status 403), "User: x is not", expected the permission sqs:ReceiveMessage on the queue',
     );
   });
 

@@ -55,7 +55,7 @@ describe("a response from AWS", () => {
 
   it("that stops halfway is given up", async () => {
     const half = ask((_, response) => void response.write(head), { limitMs: 300 });
-    await expect(half).rejects.toThrow("the answer has no end after 0.3 s");
+    await expect(half).rejects.toThrow("the response is incomplete after 0.3 s");
   });
 
   it("that stops halfway is requested again", async () => {
@@ -73,7 +73,9 @@ describe("a response from AWS", () => {
       const dropping = setInterval(() => response.write(group), 20);
       response.on("close", () => clearInterval(dropping));
     };
-    await expect(ask(drop, { limitMs: 300 })).rejects.toThrow("the answer has no end after 0.3 s");
+    await expect(ask(drop, { limitMs: 300 })).rejects.toThrow(
+      "the response is incomplete after 0.3 s",
+    );
   });
 
   it("is not read to its end if it is over 32 MiB", async () => {
@@ -86,7 +88,7 @@ describe("a response from AWS", () => {
       response.on("drain", more);
       more();
     });
-    await expect(endless).rejects.toThrow("the answer is over 32 MiB");
+    await expect(endless).rejects.toThrow("the response is over 32 MiB");
     expect(sent).toBeLessThan(64);
   });
 

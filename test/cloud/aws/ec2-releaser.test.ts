@@ -207,7 +207,7 @@ describe("a release", () => {
       () => {
         world.group.min = world.group.desired;
       },
-      "expected a desired capacity above the group's minimum, or that it is kept (instance.release: Recreate, ",
+      "expected a desired capacity above the group's minimum, or a release that keeps it (instance.release: Recreate, ",
     ],
     [
       "DeleteInstance",

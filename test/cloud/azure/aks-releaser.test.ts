@@ -232,7 +232,7 @@ describe("a machine that has changed", () => {
     await expect(release(machine)).rejects.toMatchObject({
       retryable: true,
       message: expect.stringContaining(
-        "found it Deleting, PowerState/running after the whole wait",
+        "found it still Deleting, PowerState/running at the end of the wait",
       ),
     });
     expect(world.clock.monotonic()).toBeGreaterThanOrEqual(minutes(20));

@@ -62,7 +62,7 @@ describe("a read of a machine", () => {
   it("waits 30 seconds per attempt for a server that never responds", async () => {
     await start();
     world.server.failNext({ kind: "Hang" }, { times: 4 });
-    await expect(look()).rejects.toThrow("found no answer within 30 s");
+    await expect(look()).rejects.toThrow("found no response within 30 s");
     expect(world.clock.monotonic()).toBeGreaterThanOrEqual(4 * 30_000);
     expect(world.clock.monotonic()).toBeLessThanOrEqual(4 * 30_000 + 3_500);
   });
@@ -159,7 +159,7 @@ describe("tokens", () => {
     const endpoint = parseComputeEndpoint(server.endpoint);
     const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng: seededRng(1) });
     const call = { method: "GET", path: "/p", action: "look", permission: "none" } as const;
-    await expect(world.pass(client.send(call, never))).rejects.toThrow("no answer within 30 s");
+    await expect(world.pass(client.send(call, never))).rejects.toThrow("no response within 30 s");
     expect(server.log).toEqual([]);
   });
 

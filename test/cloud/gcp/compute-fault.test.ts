@@ -54,7 +54,7 @@ describe("an error response", () => {
     "is read by its status alone if its body is %j",
     (body) => {
       expect(faultOfAnswer({ status: 503, body }, purpose).message).toBe(
-        "Cannot delete n1: Compute Engine answered 503, expected an answer; retrying",
+        "Cannot delete n1: Compute Engine answered 503, expected a successful response; retrying",
       );
     },
   );

@@ -165,7 +165,7 @@ describe("waiting", () => {
     const work = release("n1", { mode: "Delete" });
     await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
     await expect(work).rejects.toThrow(
-      "it is still RUNNING after the whole wait, check whether it is still a member",
+      "it is still RUNNING at the end of the wait, check whether it is still a member",
     );
   });
 });

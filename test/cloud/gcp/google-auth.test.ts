@@ -50,7 +50,7 @@ describe("without credentials", () => {
       code: "CLOUD_CREDENTIALS",
       retryable: true,
       message:
-        "Cannot get a Google access token: found neither a key file nor a metadata server that answers, expected Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
+        "Cannot get a Google access token: found neither a key file nor a metadata server that responds, expected Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
     });
   });
 });
@@ -113,7 +113,7 @@ describe("in a cluster with Workload Identity", () => {
     expect(await faultOf(tokens.token())).toMatchObject({
       code: "CLOUD_CREDENTIALS",
       retryable: false,
-      message: expect.stringContaining("found that the token service answered 403"),
+      message: expect.stringContaining("found that the token service responded with 403"),
     });
   });
 });

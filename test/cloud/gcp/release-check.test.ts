@@ -90,7 +90,7 @@ describe("a machine that no permission would make releasable", () => {
   it("has deletion protection", async () => {
     await start();
     world.server.model.addMachine({ name: "kept", zone, deletionProtection: true });
-    const problem = `the instance project1/${zone}/kept has deletion protection, turn it off first`;
+    const problem = `the instance project1/${zone}/kept has deletion protection, disable it first`;
     expect(await check("DeleteInstance", "kept")).toEqual({ kind: "Impossible", problem });
   });
 

@@ -100,7 +100,7 @@ describe("the action records of a departure", () => {
     const ended = recordsAtEnd(records, (name) => name === "c");
     const states = ended.map(({ state }) => state);
     expect(states).toEqual(["Skipped", "Failed", "Running", "Pending", "Done"]);
-    expect(ended[1]?.detail).toMatch(/whether it was done is not known$/);
+    expect(ended[1]?.detail).toMatch(/whether it was carried out is unknown$/);
   });
 
   it("are undone if the action may have changed something", () => {

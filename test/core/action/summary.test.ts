@@ -24,7 +24,7 @@ const departure: Departure = {
       {
         ...{ name: "targets", kind: "deregisterTargets", at: "AtNotice", state: "Done" },
         ...{ attempts: 1, seconds: 4.25, startedAt: at("2026-11-24T12:00:00.050Z") },
-        detail: "out of 3 target groups",
+        detail: "deregistered from 3 target groups",
       },
       { name: "tell", kind: "slack", at: "AtEnd", state: "Pending", attempts: 0 },
       {
@@ -46,12 +46,12 @@ describe("the summary of a departure", () => {
       [
         "n1 has left: SpotInterruption, instance i-0abc, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted, failed: mute",
         "2026-11-24T12:00:00.040Z +0.0s Noticed: n1 leaves.",
-        "2026-11-24T12:00:00.050Z +0.1s action targets (deregisterTargets) Done in 4.3 s: out of 3 target groups",
+        "2026-11-24T12:00:00.050Z +0.1s action targets (deregisterTargets) Done in 4.3 s: deregistered from 3 target groups",
         "2026-11-24T12:00:00.051Z +0.1s action mute (alertmanagerSilence) Failed (ACTION_UNREACHABLE) in 12.0 s: Cannot silence: found 500",
         "2026-11-24T12:01:10.000Z +70.0s Drained: n1 is drained.",
-        "pods: 12 in all, 11 evicted, 2 deleted without eviction, 2 cut short, 0 left",
+        "pods: 12 in total, 11 evicted, 2 deleted without eviction, 2 cut short, 0 left",
         "deleted without eviction: shop/db-0 and 1 more",
-        "killed when their grace was over: shop/web-1",
+        "killed at the end of their grace period: shop/web-1",
         "left behind: shop/db-0",
       ].join("\n"),
     );

@@ -79,8 +79,8 @@ describe("a JSON template", () => {
   it.each([
     ['{"node": "{{node}}"}', undefined],
     ['{"node": "{{node}}"{{#outcome}}, "ended": true{{/outcome}}}', undefined],
-    ['{"node": {{node}}}', /^a template that gives no JSON: /],
-    ['{"a": 1{{^outcome}},{{/outcome}}}', /^a template that gives no JSON: /],
+    ['{"node": {{node}}}', /^a template that does not render to JSON: /],
+    ['{"a": 1{{^outcome}},{{/outcome}}}', /^a template that does not render to JSON: /],
   ])("such as %s is checked by rendering it", (template, problem) => {
     if (problem === undefined) expect(jsonTemplateProblem(template)).toBeUndefined();
     else expect(jsonTemplateProblem(template)).toMatch(problem);

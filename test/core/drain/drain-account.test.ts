@@ -33,7 +33,7 @@ it.each<[string, string, string]>([
     "2 pods in 8 s, planned within 60 s",
   ],
   ["one pod", account([pod("a")], { total: 1 }), "1 pod in 8 s, planned within 30 s"],
-  ["nobody", account([], {}), "no pod had to leave"],
+  ["nobody", account([], {}), "no pods to evict"],
   [
     "one that was to stay",
     account([pod("a"), pod("b", marked)], { total: 2 }),
@@ -46,7 +46,7 @@ it.each<[string, string, string]>([
       { total: 2, cut: 1, forced: 1 },
       { notice: seconds(40) },
     ),
-    "2 pods in 8 s, planned within 40 s, 1 given less grace than asked for, as planned, 1 forced",
+    "2 pods in 8 s, planned within 40 s, 1 with a truncated grace period, as planned, 1 forced",
   ],
   [
     "two that were cut where the plan had said one",
@@ -55,12 +55,12 @@ it.each<[string, string, string]>([
       { total: 2, cut: 2 },
       { notice: seconds(40) },
     ),
-    "2 pods in 8 s, planned within 40 s, 2 given less grace than asked for (planned: 1)",
+    "2 pods in 8 s, planned within 40 s, 2 with a truncated grace period (planned: 1)",
   ],
   [
     "one that was to be cut and ended in time",
     account([pod("a", { graceSeconds: 60 })], { total: 1 }, { notice: seconds(40) }),
-    "1 pod in 8 s, planned within 40 s, none given less grace than asked for (planned: 1)",
+    "1 pod in 8 s, planned within 40 s, none with a truncated grace period (planned: 1)",
   ],
   [
     "a drain that was taken over",

@@ -135,14 +135,14 @@ describe("an hourly budget", () => {
     [
       "a millisecond less than an hour ago counts",
       hours(1) - 1,
-      "1 departure has started within the hour, and at most 1 may",
+      "1 departure has started within the last hour, and at most 1 may",
     ],
     ["an hour ago counts no more", hours(1), "Allowed"],
-    ["now counts", 0, "1 departure has started within the hour, and at most 1 may"],
+    ["now counts", 0, "1 departure has started within the last hour, and at most 1 may"],
     [
       "ahead of our clock, by the one of the leader before, counts",
       -5000,
-      "1 departure has started within the hour, and at most 1 may",
+      "1 departure has started within the last hour, and at most 1 may",
     ],
   ])("for a departure that started %s", (_, agoMs, expected) => {
     const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;

@@ -96,7 +96,7 @@ describe("the waves of a policy", () => {
       kind: "Held",
       reason: "WaveHalted",
       detail:
-        "wave 1 of 3 is halted, the departure b-1 ended as RolledBack; waves.restartedAt in the policy goes on",
+        "wave 1 of 3 is halted, because the departure b-1 ended as RolledBack; set waves.restartedAt in the policy to continue",
     });
   });
 

@@ -170,14 +170,14 @@ describe("the Feasible condition of a policy", () => {
   it("states the reason and how many nodes are affected", () => {
     expect(condition(new Map([["uid-n2", away]]))).toMatchObject({
       ...{ status: "False", reason: "CloudUnreachable" },
-      message: expect.stringMatching(/^1 of 3 departures cannot begin \(n2\): no token/),
+      message: expect.stringMatching(/^1 of 3 departures cannot start \(n2\): no token/),
     });
   });
 
   it("names the nodes, at most three of them", () => {
     const answers = new Map(["n1", "n2", "n3", "n4"].map((name) => [`uid-${name}`, away]));
     expect(condition(answers, [...nodes, aNode("n4"), aNode("n5")])?.message).toMatch(
-      /^4 of 5 departures cannot begin \(n1, n2, n3 and 1 more\): no token/,
+      /^4 of 5 departures cannot start \(n1, n2, n3 and 1 more\): no token/,
     );
   });
 

@@ -29,7 +29,7 @@ describe("the sentence for the reason", () => {
       "n1 waits, because alerts are firing: ClusterDown.",
     );
     expect(explain("AlertsUnknown", { node: "n1", detail: "http://alerts:9093" })).toBe(
-      "n1 waits, because Alertmanager at http://alerts:9093 does not answer, and the gate fails closed.",
+      "n1 waits, because Alertmanager at http://alerts:9093 does not respond, and the gate fails closed.",
     );
     expect(explain("BlockingPod", { node: "n1", detail: "shop/batch-0" })).toBe(
       "n1 waits for the blocking pod shop/batch-0.",

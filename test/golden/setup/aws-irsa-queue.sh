@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Gives the Lastcall controller its rights in AWS.
-# Made by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
+# Grants the Lastcall controller its permissions in AWS.
+# Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
+# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
-#   ec2:DescribeInstances: looking a machine up, and learning when it was launched
-#   autoscaling:DescribeAutoScalingInstances: learning whether a machine is in an Auto Scaling group, and in which
-#   ec2:TerminateInstances: terminating a machine that is in no group
+#   ec2:DescribeInstances: finding a machine, and its launch time
+#   autoscaling:DescribeAutoScalingInstances: finding the Auto Scaling group of a machine
+#   ec2:TerminateInstances: terminating a machine without a group
 #   sqs:ReceiveMessage: reading notices (--sqs-queue-url)
-#   sqs:DeleteMessage: taking a notice that is dealt with out of the queue
-#   sqs:ChangeMessageVisibility: leaving a notice for later
-#   autoscaling:CompleteLifecycleAction: telling a group that waits to go on (--sqs-complete-hooks)
-#   autoscaling:RecordLifecycleActionHeartbeat: having a group wait for longer while a node drains
-#   autoscaling:DescribeLifecycleHooks: learning how long a hook waits
-#   ec2:DescribeInstanceStatus: what EC2 has scheduled for instances (--ec2-status-poll)
-#   ec2:DescribeTags: which instances carry the tag (--aws-managed-tag)
+#   sqs:DeleteMessage: deleting handled notices from the queue
+#   sqs:ChangeMessageVisibility: postponing a notice
+#   autoscaling:CompleteLifecycleAction: completing lifecycle hooks (--sqs-complete-hooks)
+#   autoscaling:RecordLifecycleActionHeartbeat: extending a lifecycle hook while a node drains
+#   autoscaling:DescribeLifecycleHooks: reading the timeout of a lifecycle hook
+#   ec2:DescribeInstanceStatus: reading the events that EC2 has scheduled for instances (--ec2-status-poll)
+#   ec2:DescribeTags: finding the instances with the tag (--aws-managed-tag)
 set -euo pipefail
 
 account='123456789012'
@@ -135,10 +135,10 @@ health_events='{
 }'
 queue_arn='arn:aws-us-gov:sqs:us-gov-west-1:123456789012:lastcall-main'
 
-command -v aws >/dev/null || { echo "Cannot go on: aws is not on the PATH" >&2; exit 1; }
-command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PATH" >&2; exit 1; }
+command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
+command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
 
-# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local missing="$1" answer
   shift
@@ -146,41 +146,41 @@ look() {
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(aws "$@" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ $missing ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
   return 1
 }
 
-# Ends the script where a thing is there that was not made for this cluster.
+# Ends the script if a resource exists that was not created for this cluster.
 own() {
   if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
     exit 1
   fi
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
 if [[ "$found" != "$account" ]]; then
-  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  echo "Cannot continue: aws is logged in to the account $found, expected $account" >&2
   exit 1
 fi
 
-# The ServiceAccount comes with deploy/base; without it nothing is changed.
+# deploy/base creates the ServiceAccount; without it, nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
 "${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
   exit 1
 }
 
-# Only looked at: an identity provider belongs to the cluster, and others use it.
+# Only read: the identity provider belongs to the cluster, and others use it.
 issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"
 if [[ ! "$issuer" =~ ^https://[A-Za-z0-9./_-]+$ ]]; then
-  echo "Cannot go on: the cluster $cluster has no OIDC issuer, found $issuer" >&2
+  echo "Cannot continue: the cluster $cluster has no OIDC issuer, found $issuer" >&2
   exit 1
 fi
 issuer="${issuer#https://}"
@@ -189,12 +189,12 @@ provider="${role_arn%:role/*}:oidc-provider/$issuer"
 state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \
   --query Url)"
 if [[ "$state" == missing ]]; then
-  echo "Cannot go on: IAM does not know the cluster's issuer, make it known with" >&2
+  echo "Cannot continue: IAM has no identity provider for the cluster's issuer, create it with" >&2
   echo "aws iam create-open-id-connect-provider --url https://$issuer --client-id-list sts.amazonaws.com" >&2
   exit 1
 fi
 
-# Whose is what is there already? Nothing is changed before all of it is known.
+# Check who owns the existing resources before anything is changed.
 role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state"
@@ -214,16 +214,16 @@ for rule in "$queue" "$queue-health"; do
   own "the rule $rule" "$rule_state"
 done
 
-# 1. The role: what the controller does in AWS, and nothing else.
+# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
 aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"
 
-# 2. The ServiceAccount of the controller says which role it takes.
+# 2. The annotation that names the role for the controller's ServiceAccount.
 "${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
   "eks.amazonaws.com/role-arn=$role_arn"
 
@@ -237,9 +237,9 @@ for rule in "$queue" "$queue-health"; do
   events="$machine_events"
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \
-    --description 'What Lastcall hears of machines' \
+    --description 'Instance events for Lastcall' \
     --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
-  # It ends well even where it did not take the target.
+  # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \
     --query FailedEntryCount --output text)"
   if [[ "$failed" != 0 ]]; then echo "Cannot send events of the rule $rule to $queue_arn" >&2; exit 1; fi
@@ -247,5 +247,5 @@ done
 
 echo "Done: $namespace/$service_account of $cluster has the role $role_arn."
 echo "Run the controller with --sqs-queue-url $queue_url --sqs-unknown Delete."
-echo "Pods that run already get their credentials by the annotation when they are started again:"
+echo "Running pods get the credentials only after a restart:"
 echo "kubectl --namespace $namespace rollout restart deployment lastcall"

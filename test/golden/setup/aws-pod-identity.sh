@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Gives the Lastcall controller its rights in AWS.
-# Made by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
+# Grants the Lastcall controller its permissions in AWS.
+# Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
+# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
-#   ec2:DescribeInstances: looking a machine up, and learning when it was launched
-#   autoscaling:DescribeAutoScalingInstances: learning whether a machine is in an Auto Scaling group, and in which
-#   autoscaling:DescribeAutoScalingGroups: learning before a drain whether the group's own settings allow the machine's release
-#   autoscaling:TerminateInstanceInAutoScalingGroup: having the group replace a machine or shrink by it
+#   ec2:DescribeInstances: finding a machine, and its launch time
+#   autoscaling:DescribeAutoScalingInstances: finding the Auto Scaling group of a machine
+#   autoscaling:DescribeAutoScalingGroups: checking before a drain whether the group's settings allow the release of the machine
+#   autoscaling:TerminateInstanceInAutoScalingGroup: making the group replace a machine, or shrink by it
 set -euo pipefail
 
 account='123456789012'
@@ -69,9 +69,9 @@ permissions='{
   ]
 }'
 
-command -v aws >/dev/null || { echo "Cannot go on: aws is not on the PATH" >&2; exit 1; }
+command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
 
-# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local missing="$1" answer
   shift
@@ -79,27 +79,27 @@ look() {
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(aws "$@" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ $missing ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
   return 1
 }
 
-# Ends the script where a thing is there that was not made for this cluster.
+# Ends the script if a resource exists that was not created for this cluster.
 own() {
   if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
     exit 1
   fi
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
 if [[ "$found" != "$account" ]]; then
-  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  echo "Cannot continue: aws is logged in to the account $found, expected $account" >&2
   exit 1
 fi
 
@@ -111,29 +111,29 @@ if [[ "$association" != None && "$association" != missing ]]; then
     --association-id "$association" --query association.roleArn --output text)"
 fi
 if [[ "$association" == missing ]]; then
-  echo "Cannot go on: there is no cluster $cluster in $AWS_REGION" >&2
+  echo "Cannot continue: there is no cluster $cluster in $AWS_REGION" >&2
   exit 1
 fi
 if [[ "$associated" != "$role_arn" ]]; then
-  echo "Cannot go on: $namespace/$service_account has the role $associated already, expected $role_arn" >&2
+  echo "Cannot continue: $namespace/$service_account already has the role $associated, expected $role_arn" >&2
   exit 1
 fi
 
-# Only looked at: EKS Auto Mode has the agent built in, all others have it as an add-on.
+# Only read: EKS Auto Mode has the agent built in; other clusters need the add-on.
 if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
-  echo "Note: no add-on eks-pod-identity-agent is seen on $cluster; unless it runs in Auto Mode, add it with" >&2
+  echo "Note: $cluster does not have the add-on eks-pod-identity-agent; unless it runs in Auto Mode, create it with" >&2
   echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
 fi
 
-# Whose is what is there already? Nothing is changed before all of it is known.
+# Check who owns the existing resources before anything is changed.
 role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state"
 
-# 1. The role: what the controller does in AWS, and nothing else.
+# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -141,7 +141,7 @@ aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-docu
 
 # 2. The role for the ServiceAccount of the controller; it needs no annotation.
 if [[ "$association" == None ]]; then
-  # A role that was just made may not be known everywhere yet.
+  # A new role is not visible everywhere at once.
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \
       --service-account "$service_account" --role-arn "$role_arn" \
@@ -152,5 +152,5 @@ if [[ "$association" == None ]]; then
 fi
 
 echo "Done: $namespace/$service_account of $cluster has the role $role_arn."
-echo "Pods that run already get their credentials when they are started again:"
+echo "Running pods get the credentials only after a restart:"
 echo "kubectl --namespace $namespace rollout restart deployment lastcall"

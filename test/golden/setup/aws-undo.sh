@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes away what `lastcall setup aws` has made, and nothing else.
-# Made by `lastcall setup aws --undo`. It can be run again: what is already gone is passed over.
-# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
+# Removes what `lastcall setup aws` created, and nothing else.
+# Printed by `lastcall setup aws --undo`. It can be run again: what is already gone is skipped.
+# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
 set -euo pipefail
 
 account='123456789012'
@@ -13,9 +13,9 @@ role_arn='arn:aws:iam::123456789012:role/lastcall'
 queue='lastcall-main'
 export AWS_REGION='eu-west-1' AWS_DEFAULT_REGION='eu-west-1' AWS_PAGER=''
 
-command -v aws >/dev/null || { echo "Cannot go on: aws is not on the PATH" >&2; exit 1; }
+command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
 
-# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local missing="$1" answer
   shift
@@ -23,31 +23,31 @@ look() {
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(aws "$@" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ $missing ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
   return 1
 }
 
-# Ends the script where a thing is there that was not made for this cluster.
+# Ends the script if a resource exists that was not created for this cluster.
 own() {
   if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
     exit 1
   fi
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
 if [[ "$found" != "$account" ]]; then
-  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  echo "Cannot continue: aws is logged in to the account $found, expected $account" >&2
   exit 1
 fi
 
-# Whose is what is there already? Nothing is changed before all of it is known.
+# Check who owns the existing resources before anything is changed.
 role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state"
@@ -67,7 +67,7 @@ for rule in "$queue" "$queue-health"; do
   own "the rule $rule" "$rule_state"
 done
 
-# 1. The rules and the queue, with what is in it.
+# 1. The rules, and the queue with its messages.
 for rule in "$queue" "$queue-health"; do
   found="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
   if [[ "$found" != missing ]]; then
@@ -77,7 +77,7 @@ for rule in "$queue" "$queue-health"; do
 done
 if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_url"; fi
 
-# 2. The way from the ServiceAccount to the role.
+# 2. The link between the ServiceAccount and the role.
 association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \
   --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
 associated="$role_arn"
@@ -95,4 +95,4 @@ if [[ "$role_state" != missing ]]; then
   aws iam delete-role --role-name "$role"
 fi
 
-echo "Done: what was set up for $namespace/$service_account of $cluster is gone."
+echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."

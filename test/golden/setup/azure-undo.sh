@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes away what `lastcall setup azure` has made, and nothing else.
-# Made by `lastcall setup azure --undo`. It can be run again: what is already gone is passed over.
-# What it makes says so by the tag lastcall-cluster or its description; all else is not touched.
+# Removes what `lastcall setup azure` created, and nothing else.
+# Printed by `lastcall setup azure --undo`. It can be run again: what is already gone is skipped.
+# Whatever it creates has the tag lastcall-cluster or a description that says so; it changes nothing else.
 set -euo pipefail
 
 subscription='1b2e6f80-0000-4000-8000-000000000000'
@@ -13,43 +13,43 @@ identity='lastcall'
 role='lastcall'
 description='Made by lastcall setup azure for the cluster main in shop'
 
-command -v az >/dev/null || { echo "Cannot go on: az is not on the PATH" >&2; exit 1; }
-command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PATH" >&2; exit 1; }
+command -v az >/dev/null || { echo "Cannot continue: az is not on the PATH" >&2; exit 1; }
+command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
 kubectl=(kubectl --namespace "$namespace")
 
-# What Azure answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of Azure, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local answer
   if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(az "$@" --subscription "$subscription" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ ResourceNotFound|ResourceGroupNotFound|Code:\ NotFound ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: az $1 $2 failed: $answer" >&2
+  echo "Cannot continue: az $1 $2 failed: $answer" >&2
   return 1
 }
 
-# Whose is what is there already? Nothing is changed before that is known.
+# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
 if [[ "$owner" != missing && "$owner" != "$cluster" ]]; then
-  echo "Cannot go on: the identity $identity is there without the tag lastcall-cluster=$cluster; name another" >&2
+  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
   exit 1
 fi
 for suffix in cluster nodes operations; do
   found="$(look role definition list --name "$role-$suffix" --custom-role-only true \
-    --query "[0] && ([0].description || 'it does not say what')")"
+    --query "[0] && ([0].description || 'no description')")"
   if [[ -n "$found" && "$found" != "$description" ]]; then
-    echo "Cannot go on: the role $role-$suffix is there for something else ($found); name another" >&2
+    echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
     exit 1
   fi
 done
 
-# 1. The way from the ServiceAccount to the identity.
+# 1. The link between the ServiceAccount and the identity.
 client=missing
 principal=missing
 if [[ "$owner" != missing ]]; then
@@ -81,4 +81,4 @@ if [[ "$owner" != missing ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi
 
-echo "Done: what was set up for $namespace/$service_account of $cluster is gone."
+echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.
-# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.
+# Grants the Lastcall controller its permissions on Compute Engine, by Workload Identity.
+# Printed by `lastcall setup gcp`. It can be run again: existing objects are updated.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
-#   compute.instances.get: looking a machine up
-#   compute.instances.list: learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted
-#   compute.instanceGroupManagers.update: having the group recreate or delete a machine
-#   compute.instanceGroupManagers.get: the group methods, which read the group first
-#   compute.instanceGroupManagers.list: asking before a drain whether the group may be told, without it only the release itself tells
+#   compute.instances.get: finding a machine
+#   compute.instances.list: getting the launch times of machines (without it, the age of the Node object is used), and checking whether one may be deleted
+#   compute.instanceGroupManagers.update: making the group recreate or delete a machine
+#   compute.instanceGroupManagers.get: calling a method of the group, which reads the group first
+#   compute.instanceGroupManagers.list: checking before a drain whether the release will be permitted (without it, only the release itself shows that)
 #   compute.zoneOperations.get: waiting for an operation in a zone
 set -euo pipefail
 
@@ -17,16 +17,16 @@ namespace='lastcall'
 service_account='lastcall'
 permissions='compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get'
 
-command -v gcloud >/dev/null || { echo "Cannot go on: gcloud is not on the PATH" >&2; exit 1; }
+command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
 
-# Whose is what is there? Nothing is changed before that is known.
+# Check who owns the existing resources before anything is changed.
 title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script, name another by --role" >&2
+  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
-# 1. The role: what the controller does on Compute Engine, and nothing else.
+# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
   || echo missing)"
 case "$state" in
@@ -35,7 +35,7 @@ case "$state" in
       --stage GA --permissions "$permissions" --quiet
     ;;
   True)
-    # A role that was deleted keeps its id for some weeks.
+    # The id of a deleted role stays reserved for some weeks.
     gcloud iam roles undelete "$role" --project "$project" --quiet
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
@@ -52,4 +52,4 @@ gcloud projects add-iam-policy-binding "$project" --condition=None \
   --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
 
 echo "Done: $namespace/$service_account has the role $role in $project."
-echo "It may take some minutes until the permission is effective."
+echo "It may take a few minutes until the permissions take effect."

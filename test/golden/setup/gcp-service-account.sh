@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.
-# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.
+# Grants the Lastcall controller its permissions on Compute Engine, by Workload Identity.
+# Printed by `lastcall setup gcp`. It can be run again: existing objects are updated.
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
-#   compute.instances.get: looking a machine up
-#   compute.instances.list: learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted
+#   compute.instances.get: finding a machine
+#   compute.instances.list: getting the launch times of machines (without it, the age of the Node object is used), and checking whether one may be deleted
 #   compute.instances.delete: deleting a machine without its group
 #   compute.zoneOperations.get: waiting for an operation in a zone
-#   compute.zoneOperations.list: asking for preemptions (--gcp-preemption-poll), and for nothing else
+#   compute.zoneOperations.list: polling for preemptions (--gcp-preemption-poll), and nothing else
 set -euo pipefail
 
 project='my-project-1'
@@ -19,32 +19,32 @@ cluster='main'
 location='europe-west1'
 permissions='compute.instances.get,compute.instances.list,compute.instances.delete,compute.zoneOperations.get,compute.zoneOperations.list'
 
-command -v gcloud >/dev/null || { echo "Cannot go on: gcloud is not on the PATH" >&2; exit 1; }
-command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PATH" >&2; exit 1; }
+command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
+command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
 
-# The ServiceAccount comes with deploy/base; without it nothing is changed.
+# deploy/base creates the ServiceAccount; without it, nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
 "${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot go on: the ServiceAccount $namespace/$service_account was not found; it comes with the installation: docs/running.md" >&2
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
   exit 1
 }
 
-# Only looked at: to switch Workload Identity on is a change of the cluster and of its nodes.
+# Only read: enabling Workload Identity would change the cluster and its nodes.
 pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \
   --format 'value(workloadIdentityConfig.workloadPool)')"
 if [[ "$pool" != "$project.svc.id.goog" ]]; then
-  echo "Cannot go on: the cluster $cluster has no Workload Identity of $project, see docs/cloud/gcp.md" >&2
+  echo "Cannot continue: the cluster $cluster does not use Workload Identity of $project, see docs/cloud/gcp.md" >&2
   exit 1
 fi
 
-# Whose is what is there? Nothing is changed before that is known.
+# Check who owns the existing resources before anything is changed.
 title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script, name another by --role" >&2
+  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
-# 1. The role: what the controller does on Compute Engine, and nothing else.
+# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
   || echo missing)"
 case "$state" in
@@ -53,7 +53,7 @@ case "$state" in
       --stage GA --permissions "$permissions" --quiet
     ;;
   True)
-    # A role that was deleted keeps its id for some weeks.
+    # The id of a deleted role stays reserved for some weeks.
     gcloud iam roles undelete "$role" --project "$project" --quiet
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
@@ -69,7 +69,7 @@ if ! gcloud iam service-accounts describe "$account" --project "$project" >/dev/
     --display-name Lastcall --quiet
 fi
 member="serviceAccount:$account"
-# One that was just made may not be known everywhere yet.
+# A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
   if gcloud projects add-iam-policy-binding "$project" --condition=None \
     --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null; then break; fi
@@ -77,7 +77,7 @@ for attempt in 1 2 3 4 5; do
   sleep "$attempt"
 done
 
-# 3. The ServiceAccount of the controller may act as it, and says so.
+# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
 gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \
   --condition=None --role roles/iam.workloadIdentityUser \
   --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
@@ -85,4 +85,4 @@ gcloud iam service-accounts add-iam-policy-binding "$account" --project "$projec
   "iam.gke.io/gcp-service-account=$account"
 
 echo "Done: $namespace/$service_account has the role $role in $project."
-echo "It may take some minutes until the permission is effective."
+echo "It may take a few minutes until the permissions take effect."

@@ -197,7 +197,7 @@ describe("a lost connection", () => {
     await expect(api.send(post)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
       retryable: true,
-      message: `Cannot create nodes: no answer from ${server.url} (connection lost), expected a reachable API server, check its address and the network`,
+      message: `Cannot create nodes: no response from ${server.url} (connection lost), expected a reachable API server, check its address and the network`,
     });
     expect(server.seen).toHaveLength(1);
   });
@@ -240,7 +240,7 @@ describe("a missing response", () => {
     const { server, api, clock } = await setUp(() => arrived.resolve());
     const failed = expect(api.send(get)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
-      message: `Cannot list nodes: no answer from ${server.url} within 30 s, expected one in time`,
+      message: `Cannot list nodes: no response from ${server.url} within 30 s, expected one in time`,
     });
     await arrived.promise;
     await clock.advance(30_000);
@@ -258,7 +258,7 @@ describe("a missing response", () => {
     const bodyAtTurn = () => bodies.push(clock.now() - dueAt);
     const second = api.send({ ...post, path: "/second", bodyAtTurn, dueAt });
     const third = api.send({ ...post, path: "/third", bodyAtTurn, dueAt });
-    const late = expect(third).rejects.toThrow("no answer from");
+    const late = expect(third).rejects.toThrow("no response from");
     await clock.advance(30_000);
     await first;
     await waitUntil(async () => arrived.includes("/second"), {
@@ -311,10 +311,10 @@ describe("a missing response", () => {
     gate.resolve();
     await Promise.all(held);
     const dueAt = plus(clock.now(), seconds(30));
-    const failed = expect(api.send({ ...get, path: "/dead", dueAt })).rejects.toThrow("no answer");
+    const lost = expect(api.send({ ...get, path: "/dead", dueAt })).rejects.toThrow("no response");
     await waitUntil(async () => server.seen.length === 4, { what: "sent", timeoutMs: 5000 });
     await clock.advance(2_500);
-    await failed;
+    await lost;
     await api.send({ ...get, path: "/next", dueAt });
     expect(server.seen[3]?.connection).toBeLessThanOrEqual(3);
     expect(server.seen[4]?.connection).toBe(4);

@@ -115,7 +115,7 @@ describe("a reflector over HTTP", () => {
       const cordon = { method: "PATCH", path: "/api/v1/nodes/a", ignoresBody } as const;
       await expect(api.send(cordon)).rejects.toMatchObject({
         code: "API_ANSWER_INVALID",
-        message: expect.stringContaining("check whether a proxy answers in its place"),
+        message: expect.stringContaining("check whether a proxy responds in its place"),
       });
     }
     const troubles: string[] = [];

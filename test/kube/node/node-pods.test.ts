@@ -116,7 +116,7 @@ describe("the mark on a pod that is about to be deleted", () => {
     const condition = {
       ...{ type: "DisruptionTarget", status: "True", reason: "DeletionByLastcall" },
       message:
-        "Lastcall: the pod was deleted regardless of its budget, because the deadline allowed no longer wait",
+        "Lastcall: the pod was deleted regardless of its budget, because the deadline left no more time to wait",
       lastTransitionTime: "2026-11-20T00:00:00.000Z",
     };
     expect(sent).toMatchObject([
@@ -153,6 +153,6 @@ describe("the mark on a pod that is about to be deleted", () => {
     await clock.advance(499);
     expect([found, signal?.aborted]).toEqual([undefined, false]);
     await clock.advance(1);
-    expect([found, signal?.aborted]).toEqual(["no answer came within 500 ms", true]);
+    expect([found, signal?.aborted]).toEqual(["no response within 500 ms", true]);
   });
 });

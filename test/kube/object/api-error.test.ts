@@ -115,12 +115,12 @@ describe("an error response", () => {
     [
       { method: "GET", path: `${leases}/l` },
       404,
-      "Cannot get leases.coordination.k8s.io l in namespace x: said, check the name (kubectl get leases.coordination.k8s.io --namespace x lists those that are there)",
+      "Cannot get leases.coordination.k8s.io l in namespace x: said, check the name (kubectl get leases.coordination.k8s.io --namespace x lists the existing ones)",
     ],
     [
       { method: "GET", path: "/api/v1/nodes/n1" },
       404,
-      "Cannot get nodes n1: said, check the name (kubectl get nodes lists those that are there)",
+      "Cannot get nodes n1: said, check the name (kubectl get nodes lists the existing ones)",
     ],
     [
       { method: "GET", path: "/apis/policy/v1/poddisruptionbudgets" },
@@ -135,7 +135,7 @@ describe("an error response", () => {
     [
       { method: "GET", path: "/version" },
       404,
-      "Cannot get /version: said, expected an API server of Kubernetes there",
+      "Cannot get /version: said, expected a Kubernetes API server",
     ],
     [
       { method: "PUT", path: `${leases}/l` },

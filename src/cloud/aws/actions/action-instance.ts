@@ -14,7 +14,7 @@ export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef 
   if (instanceId !== undefined) return { instanceId, region: undefined };
   throw new LastcallError(
     "ACTION_REFUSED",
-    `Cannot act on ${target.node} in AWS: its providerID is ${target.providerID ?? "missing"}, expected an instance of EC2, such as aws:///eu-west-1a/i-0123456789abcdef0`,
+    `Cannot act on ${target.node} in AWS: its providerID is ${target.providerID ?? "missing"}, expected an EC2 instance, such as aws:///eu-west-1a/i-0123456789abcdef0`,
   );
 }
 

@@ -116,7 +116,7 @@ export async function createAwsRunner<Kind extends AwsKind>(
 function fleetProblem(field: string, options: AwsActionOptions): ActionProblem | undefined {
   const [first] = options.machines();
   if (first === undefined || instancesOf(options).length > 0) return undefined;
-  const found = `no instance of EC2 among the nodes (such as ${first})`;
+  const found = `no EC2 instance among the nodes (such as ${first})`;
   const wanted = "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0";
   return { code: "ACTION_REFUSED", field, found, wanted };
 }

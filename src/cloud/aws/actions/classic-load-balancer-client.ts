@@ -95,7 +95,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     targets: readonly Target[],
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
-    const asked = askedFor("DescribeInstanceHealth", `look at the instances of ${id}`);
+    const asked = askedFor("DescribeInstanceHealth", `read the instances of ${id}`);
     const answer = await this.#ask(asked, signal, (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
       return this.#client.send(new DescribeInstanceHealthCommand(input), { abortSignal });

@@ -73,7 +73,7 @@ const lookMs: Millis = seconds(5);
 const addressLimitMs: Millis = seconds(2);
 const addressesLate = new LastcallError(
   "ACTION_TIMEOUT",
-  `Cannot look up the addresses of the machine: no answer within ${addressLimitMs / 1000} s`,
+  `Cannot look up the addresses of the machine: no response within ${addressLimitMs / 1000} s`,
 );
 /** How long before the end of an attempt to report its progress. */
 const marginMs: Millis = seconds(1);
@@ -183,7 +183,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     } catch (error) {
       signal.throwIfAborted();
       if (!limit.signal.aborted) throw error;
-      return { held: [], remark: unknownLate("it was not read in time") };
+      return { held: [], remark: unknownLate("the read timed out") };
     } finally {
       limit.end();
     }
@@ -195,7 +195,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     const traffic = this.#trafficIn(region);
     const [instance] = await traffic.instances.instances([instanceId], signal);
     if (instance === undefined || stageOf(instance) !== "Running") {
-      return { detail: "in no group again: the instance does not run any more" };
+      return { detail: "not registered again: the instance no longer runs" };
     }
     // The address of a terminated pod may belong to another pod by now.
     const { addresses, fault } = await addressesOf(task.target, this.#clock, signal);
@@ -384,15 +384,15 @@ async function addressesOf(
 
 /** Retryable, because another attempt continues with the same reading. */
 function notAllRead({ read, listed }: TargetIndex["progress"]): LastcallError {
-  const problem = "Cannot find all groups of the machine in the time of the attempt";
+  const problem = "Cannot find all groups of the machine within one attempt";
   const told =
     listed === 0
       ? "Elastic Load Balancing has not listed them yet"
-      : `${read} of ${listed} are read, give the action a longer timeout`;
+      : `${read} of ${listed} were read, set a longer timeout for the action`;
   return new LastcallError("ACTION_TIMEOUT", `${problem}: ${told}`);
 }
 
 function unknownLate(why: LastcallError | string): string {
   const told = typeof why === "string" ? why : messageOf(why);
-  return `what was registered in the last minutes is not known: ${told}`;
+  return `registrations of the last minutes are unknown: ${told}`;
 }

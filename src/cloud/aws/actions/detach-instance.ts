@@ -55,14 +55,16 @@ export class DetachRunner implements ActionRunner<Kind> {
     const membership = await groups.membership(instanceId, signal);
     if (membership === undefined) return { detail: "in no Auto Scaling group" };
     const { group, state } = membership;
-    if (/^(Detach|Terminat)/.test(state)) return { detail: `${group} has it as ${state} already` };
+    if (/^(Detach|Terminat)/.test(state)) return { detail: `already ${state} in ${group}` };
     const desired = task.how.decrementDesiredCapacity ? "Decremented" : "Kept";
     const isDone = await groups.detach(instanceId, { group, desired }, signal);
     const size = desired === "Kept" ? "which replaces it" : "which is smaller by one";
-    return { detail: isDone ? `out of the group ${group}, ${size}` : `not in ${group} any more` };
+    return {
+      detail: isDone ? `detached from the group ${group}, ${size}` : `no longer in ${group}`,
+    };
   }
 
   async undo(): Promise<ActionDone> {
-    return { detail: "an instance is not attached again" };
+    return { detail: "the instance is not attached again" };
   }
 }

@@ -47,7 +47,7 @@ export class LambdaRunner implements ActionRunner<Kind> {
   }
 
   async undo(): Promise<ActionDone> {
-    return { detail: "a function cannot be called back" };
+    return { detail: "an invocation cannot be undone" };
   }
 
   async #invoke(

@@ -200,7 +200,7 @@ export function detailOfReturn(
   if (failed?.status === "rejected") throw asFault(failed.reason);
   const returned = ends.filter((end) => end.status === "fulfilled" && end.value === "Registered");
   const gone = ends.length - returned.length;
-  const beside = gone === 0 ? "" : `, ${gone} of ${ends.length} gone meanwhile`;
+  const beside = gone === 0 ? "" : `, ${gone} of ${ends.length} no longer exist`;
   return `registered again with ${counted(returned)}${beside}`;
 }
 
@@ -213,9 +213,9 @@ export function detailOf(
   const all = ours.length + owned.length;
   const parts = [
     ...(all === 0 ? ["in no target group or classic load balancer"] : []),
-    ...(ours.length === 0 ? [] : [`out of ${counted(ours)}`]),
-    ...(unclear.length === 0 ? [] : [`of ${unclear.length} of which the owner could not be read`]),
-    ...(owned.length === 0 ? [] : [`left to the label in ${counted(owned)}`]),
+    ...(ours.length === 0 ? [] : [`deregistered from ${counted(ours)}`]),
+    ...(unclear.length === 0 ? [] : [`the owner of ${unclear.length} could not be read`]),
+    ...(owned.length === 0 ? [] : [`left to aws-load-balancer-controller in ${counted(owned)}`]),
     ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
     ...(remark === undefined ? [] : [remark]),
   ];

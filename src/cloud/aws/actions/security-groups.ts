@@ -64,7 +64,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       vpcs = await this.#lookUp(network, groupIds, signal);
     });
     if (unknown !== undefined) return unknown;
-    if (new Set(vpcs.values()).size > 1) return wrongVpc(vpcs, "groups of one VPC");
+    if (new Set(vpcs.values()).size > 1) return wrongVpc(vpcs, "groups in one VPC");
     if (first === undefined) return undefined;
     const beside = others.filter(({ region }) => region === first.region);
     const some = spread([first, ...beside], mostLookedAt).map(({ instanceId }) => instanceId);
@@ -77,7 +77,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     if (unseen !== undefined || interfaces.length === 0) return unseen;
     if (one === undefined) {
       const theirs = [...new Set(interfaces.map(({ vpc }) => vpc))].join(" or ");
-      return wrongVpc(vpcs, `groups of the machines' VPC, which is ${theirs}`);
+      return wrongVpc(vpcs, `groups in the machines' VPC, which is ${theirs}`);
     }
     return problemOf("replaceSecurityGroups", signal, () => tryOn(network, one, groupIds, signal));
   }
@@ -123,9 +123,8 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
       await change(newer);
     }
     const count = recorded.length + newer.length;
-    if (standing.length === 0)
-      return { detail: "no network interface is attached to the instance" };
-    if (count === 0) return { detail: "every network interface has these groups already" };
+    if (standing.length === 0) return { detail: "the instance has no network interface" };
+    if (count === 0) return { detail: "every network interface already has these groups" };
     return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
   }
 
@@ -289,7 +288,7 @@ function checkVpcs(
       if (its === vpc) continue;
       throw new LastcallError(
         "CLOUD_REFUSED",
-        `Cannot replace the security groups of ${id}: ${group} is in ${its} and the interface in ${vpc}, name a group of the same VPC`,
+        `Cannot replace the security groups of ${id}: ${group} is in ${its} and the interface is in ${vpc}, use a group of the same VPC`,
       );
     }
   }

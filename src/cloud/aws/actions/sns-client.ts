@@ -61,7 +61,7 @@ export class SnsRunner implements ActionRunner<Kind> {
   }
 
   async undo(): Promise<ActionDone> {
-    return { detail: "a message cannot be taken back" };
+    return { detail: "a message cannot be recalled" };
   }
 
   async #ask<T>(

@@ -248,7 +248,7 @@ export class TargetGroupClient implements TrafficGroups {
     targets: readonly Target[] | undefined,
     signal: AbortSignal,
   ): Promise<readonly { readonly target: Target; readonly state: string | undefined }[]> {
-    const asked = askedFor("DescribeTargetHealth", `look at the targets of ${id}`);
+    const asked = askedFor("DescribeTargetHealth", `read the targets of ${id}`);
     const answer = await this.#ask(asked, signal, (abortSignal) => {
       const command = new DescribeTargetHealthCommand({
         TargetGroupArn: id,
@@ -329,7 +329,7 @@ function askedFor(call: string, action: string): AwsPurpose {
     action,
     permission: `elasticloadbalancing:${call} on ${isRead ? "*" : "the target group"}`,
     service: "Elastic Load Balancing",
-    wanted: "target groups of this region whose targets are of this kind",
+    wanted: "target groups of this region with targets of this kind",
   };
 }
 

@@ -269,7 +269,7 @@ export class MessageHandler {
     const found =
       delivery === "NoNode"
         ? `${machine} is not a node of this cluster`
-        : `the launch hook of ${machine} is not ours to complete`;
+        : `the launch hook of ${machine} belongs to another cluster`;
     this.#say("INSTANCE_UNKNOWN", found);
     return delivery === "NoNode" ? lateJoiningMs : this.#endOfUnknown(message);
   }
@@ -317,7 +317,7 @@ export class MessageHandler {
     );
     const { machine, notice } = instanceNotice;
     if (delivery === "Stale")
-      this.#say("NOTICE_STALE", `its ${notice.cause} of ${machine} is long past`);
+      this.#say("NOTICE_STALE", `the ${notice.cause} of ${machine} is long past`);
     if (delivery === "NoNode")
       this.#say("INSTANCE_UNKNOWN", `${machine} is not a node of this cluster`);
     return delivery;
@@ -363,7 +363,7 @@ export class MessageHandler {
 
   #say(code: ErrorCode, found: string): void {
     const wanted = "expected a notice for a node";
-    const message = `Cannot handle a message of the queue: ${found}, ${wanted}`;
+    const message = `Cannot handle a message from the queue: ${found}, ${wanted}`;
     this.#options.listener.onError(new LastcallError(code, message));
   }
 }

@@ -62,7 +62,7 @@ export function readQueueMessage({ text, at }: MetadataText): MessageReading {
 
 function readBody({ text, at }: MetadataText, envelopes: number): MessageReading {
   const fields = parseJson(text)?.value;
-  if (!isFields(fields)) return unreadable(`${excerpt(text)} is no JSON object`);
+  if (!isFields(fields)) return unreadable(`${excerpt(text)} is not a JSON object`);
   if (trimmedTextOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
   if (trimmedTextOf(fields.LifecycleTransition ?? fields.Event) !== undefined) {
     return readHook(fields, { at: eventAt(fields.Time, at) });
@@ -71,7 +71,7 @@ function readBody({ text, at }: MetadataText, envelopes: number): MessageReading
   // SNS sends requests to confirm a subscription as a message type of their own.
   const isLetter = typeof inner === "string" && (fields.Type ?? "Notification") === "Notification";
   if (isLetter && envelopes > 0) return readBody({ text: inner, at }, envelopes - 1);
-  return unreadable(`${excerpt(text)} is no event of EventBridge, SNS or Auto Scaling`);
+  return unreadable(`${excerpt(text)} is not an event from EventBridge, SNS or Auto Scaling`);
 }
 
 function readEvent(event: Fields, at: Instant): MessageReading {
@@ -141,7 +141,7 @@ function readStateChange(told: Told): MessageReading {
         deadlineAt: plus(told.at, clearingMs),
       });
     default:
-      return unreadable(`${excerpt(told.detail.state)} is no state that takes an instance away`);
+      return unreadable(`${excerpt(told.detail.state)} is not a state that ends an instance`);
   }
 }
 
@@ -157,7 +157,7 @@ function readHook(
   switch (transitionOf(detail)) {
     case "Launching":
       return hook === undefined
-        ? unreadable("a launch without its instance, its group or its hook is nobody's to complete")
+        ? unreadable("a launch event without instance, group or hook cannot be completed")
         : { kind: "Launch", hook };
     case "Terminating": {
       const named = { "instance-id": detail.EC2InstanceId };
@@ -183,7 +183,7 @@ function readHealth(told: Told): MessageReading {
   const { detail } = told;
   if (detail.service !== "EC2" || detail.eventTypeCategory !== "scheduledChange") {
     const found = `${excerpt(detail.service)}, ${excerpt(detail.eventTypeCategory)}`;
-    return unreadable(`a Health event of ${found} is no scheduled change of EC2`);
+    return unreadable(`a Health event of ${found} is not a scheduled change of EC2`);
   }
   const isOff = trimmedTextOf(detail.statusCode)?.toLowerCase() === "closed";
   const start = trimmedTextOf(detail.startTime) ?? "";
@@ -202,7 +202,7 @@ function readHealth(told: Told): MessageReading {
     );
   });
   const isNoTime = start !== "" && deadlineAt === undefined;
-  return together(readings, isNoTime ? [`${excerpt(start)} is no startTime`] : []);
+  return together(readings, isNoTime ? [`${excerpt(start)} is not a startTime`] : []);
 }
 
 /** AWS's samples identify some instances by id, and others by this prefix with the id after it. */
@@ -226,7 +226,7 @@ function aboutInstance(
 ): MessageReading {
   const machine = instanceIdOf(told.detail["instance-id"]);
   if (machine === undefined) {
-    return unreadable(`${excerpt(told.detail["instance-id"] ?? "")} is no instance`);
+    return unreadable(`${excerpt(told.detail["instance-id"] ?? "")} is not an instance`);
   }
   const notice: Notice = {
     ...said,

@@ -72,12 +72,12 @@ export class SqsClient implements QueueClient {
       return Messages.flatMap((message) => this.#read(message) ?? []);
     } catch (error) {
       signal.throwIfAborted();
-      throw faultOfAws(error, asking("receive from the queue", "sqs:ReceiveMessage"));
+      throw faultOfAws(error, asking("receive messages from the queue", "sqs:ReceiveMessage"));
     }
   }
 
   async remove(messages: readonly QueueMessage[]): Promise<void> {
-    const asked = asking("delete messages of the queue", "sqs:DeleteMessage");
+    const asked = asking("delete messages from the queue", "sqs:DeleteMessage");
     await inTens(messages, async (some) => {
       const Entries = some.map(entryOf);
       const command = new DeleteMessageBatchCommand({ QueueUrl: this.#url, Entries });
@@ -87,7 +87,7 @@ export class SqsClient implements QueueClient {
 
   async hide(messages: readonly QueueMessage[], span: Millis): Promise<void> {
     const VisibilityTimeout = Math.max(0, Math.ceil(span / 1000));
-    const asked = asking("hide messages of the queue", "sqs:ChangeMessageVisibility");
+    const asked = asking("hide messages in the queue", "sqs:ChangeMessageVisibility");
     await inTens(messages, async (some) => {
       const Entries = some.map((one, place) => ({ ...entryOf(one, place), VisibilityTimeout }));
       const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
@@ -101,7 +101,7 @@ export class SqsClient implements QueueClient {
       QueueUrl: this.#url,
       AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
     });
-    const asked = asking("look at the queue", "sqs:GetQueueAttributes");
+    const asked = asking("read the attributes of the queue", "sqs:GetQueueAttributes");
     try {
       const { Attributes = {} } = await this.#client.send(command, { abortSignal: signal });
       const count = (text: string | undefined) => numberOf(text) ?? 0;

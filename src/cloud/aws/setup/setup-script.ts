@@ -65,7 +65,7 @@ const forms = {
 export function awsSetupScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Setup", "Gives the Lastcall controller its rights in AWS", rightsOf(choice)),
+    head("Setup", "Grants the Lastcall controller its permissions in AWS", rightsOf(choice)),
     variables(choice),
     documents(choice),
     checks(["aws", ...kubectlOf(choice)]),
@@ -85,7 +85,7 @@ export function awsSetupScript(choice: AwsSetupChoice): string {
 export function awsUndoScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Undo", "Takes away what `lastcall setup aws` has made, and nothing else", []),
+    head("Undo", "Removes what `lastcall setup aws` created, and nothing else", []),
     variables(choice),
     checks(["aws", ...kubectlOf(choice)]),
     ...(choice.identity === "IRSA" ? [kubectlArray(choice)] : []),
@@ -93,7 +93,7 @@ export function awsUndoScript(choice: AwsSetupChoice): string {
     ...(choice.queue === undefined ? [] : [undoQueue]),
     choice.identity === "IRSA" ? undoAnnotation : undoAssociation,
     undoRole,
-    'echo "Done: what was set up for $namespace/$service_account of $cluster is gone."',
+    'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -112,7 +112,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("aws", script),
-    "# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.",
+    "# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -162,7 +162,7 @@ ${look}
 
 found="$(aws sts get-caller-identity --query Account --output text)"
 if [[ "$found" != "$account" ]]; then
-  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  echo "Cannot continue: aws is logged in to the account $found, expected $account" >&2
   exit 1
 fi`;
 }
@@ -172,7 +172,7 @@ fi`;
  * script.
  */
 const look = `
-# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
 look() {
   local missing="$1" answer
   shift
@@ -180,34 +180,34 @@ look() {
     echo "$answer"
     return
   fi
-  # Once more, to hear why.
+  # Repeat the call to capture its error.
   answer="$(aws "$@" 2>&1 >/dev/null)" || true
   if [[ "$answer" =~ $missing ]]; then
     echo missing
     return
   fi
-  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
   return 1
 }
 
-# Ends the script where a thing is there that was not made for this cluster.
+# Ends the script if a resource exists that was not created for this cluster.
 own() {
   if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
     exit 1
   fi
 }`;
 
 function accountLook(choice: AwsSetupChoice): string {
-  return `# The ServiceAccount comes with deploy/base; without it nothing is changed.
+  return `# deploy/base creates the ServiceAccount; without it, nothing is changed.
 ${kubectlArray(choice)}
 ${accountCheck}`;
 }
 
-const issuerLook = `# Only looked at: an identity provider belongs to the cluster, and others use it.
+const issuerLook = `# Only read: the identity provider belongs to the cluster, and others use it.
 issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"
 if [[ ! "$issuer" =~ ^https://[A-Za-z0-9./_-]+$ ]]; then
-  echo "Cannot go on: the cluster $cluster has no OIDC issuer, found $issuer" >&2
+  echo "Cannot continue: the cluster $cluster has no OIDC issuer, found $issuer" >&2
   exit 1
 fi
 issuer="\${issuer#https://}"
@@ -216,20 +216,20 @@ provider="\${role_arn%:role/*}:oidc-provider/$issuer"
 state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \\
   --query Url)"
 if [[ "$state" == missing ]]; then
-  echo "Cannot go on: IAM does not know the cluster's issuer, make it known with" >&2
+  echo "Cannot continue: IAM has no identity provider for the cluster's issuer, create it with" >&2
   echo "aws iam create-open-id-connect-provider --url https://$issuer --client-id-list sts.amazonaws.com" >&2
   exit 1
 fi`;
 
-const agentLook = `# Only looked at: EKS Auto Mode has the agent built in, all others have it as an add-on.
+const agentLook = `# Only read: EKS Auto Mode has the agent built in; other clusters need the add-on.
 if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
-  echo "Note: no add-on eks-pod-identity-agent is seen on $cluster; unless it runs in Auto Mode, add it with" >&2
+  echo "Note: $cluster does not have the add-on eks-pod-identity-agent; unless it runs in Auto Mode, create it with" >&2
   echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
 fi`;
 
 /** Finds the owners of existing resources before anything is changed. */
 function ownershipLook({ queue }: AwsSetupChoice): string {
-  const ofRole = `# Whose is what is there already? Nothing is changed before all of it is known.
+  const ofRole = `# Check who owns the existing resources before anything is changed.
 role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \\
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state"`;
@@ -262,18 +262,18 @@ fi`;
 
 const associationCheck = `${associationLook}
 if [[ "$association" == missing ]]; then
-  echo "Cannot go on: there is no cluster $cluster in $AWS_REGION" >&2
+  echo "Cannot continue: there is no cluster $cluster in $AWS_REGION" >&2
   exit 1
 fi
 if [[ "$associated" != "$role_arn" ]]; then
-  echo "Cannot go on: $namespace/$service_account has the role $associated already, expected $role_arn" >&2
+  echo "Cannot continue: $namespace/$service_account already has the role $associated, expected $role_arn" >&2
   exit 1
 fi`;
 
-const roleStep = `# 1. The role: what the controller does in AWS, and nothing else.
+const roleStep = `# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \\
-    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -281,7 +281,7 @@ aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-docu
 
 const association = `# 2. The role for the ServiceAccount of the controller; it needs no annotation.
 if [[ "$association" == None ]]; then
-  # A role that was just made may not be known everywhere yet.
+  # A new role is not visible everywhere at once.
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \\
       --service-account "$service_account" --role-arn "$role_arn" \\
@@ -291,7 +291,7 @@ if [[ "$association" == None ]]; then
   done
 fi`;
 
-const annotation = `# 2. The ServiceAccount of the controller says which role it takes.
+const annotation = `# 2. The annotation that names the role for the controller's ServiceAccount.
 "\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
   "eks.amazonaws.com/role-arn=$role_arn"`;
 
@@ -305,26 +305,26 @@ for rule in "$queue" "$queue-health"; do
   events="$machine_events"
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \\
-    --description 'What Lastcall hears of machines' \\
+    --description 'Instance events for Lastcall' \\
     --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
-  # It ends well even where it did not take the target.
+  # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \\
     --query FailedEntryCount --output text)"
   if [[ "$failed" != 0 ]]; then echo "Cannot send events of the rule $rule to $queue_arn" >&2; exit 1; fi
 done`;
 
-function done({ identity, queue }: AwsSetupChoice): string {
+function done({ queue }: AwsSetupChoice): string {
   return [
     'echo "Done: $namespace/$service_account of $cluster has the role $role_arn."',
     ...(queue === undefined
       ? []
       : ['echo "Run the controller with --sqs-queue-url $queue_url --sqs-unknown Delete."']),
-    `echo "Pods that run already get their credentials ${identity === "IRSA" ? "by the annotation " : ""}when they are started again:"`,
+    'echo "Running pods get the credentials only after a restart:"',
     'echo "kubectl --namespace $namespace rollout restart deployment lastcall"',
   ].join("\n");
 }
 
-const undoQueue = `# 1. The rules and the queue, with what is in it.
+const undoQueue = `# 1. The rules, and the queue with its messages.
 for rule in "$queue" "$queue-health"; do
   found="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
   if [[ "$found" != missing ]]; then
@@ -334,13 +334,13 @@ for rule in "$queue" "$queue-health"; do
 done
 if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_url"; fi`;
 
-const undoAssociation = `# 2. The way from the ServiceAccount to the role.
+const undoAssociation = `# 2. The link between the ServiceAccount and the role.
 ${associationLook}
 if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
   aws eks delete-pod-identity-association --cluster-name "$cluster" --association-id "$association" >/dev/null
 fi`;
 
-const undoAnnotation = `# 2. The way from the ServiceAccount to the role.
+const undoAnnotation = `# 2. The link between the ServiceAccount and the role.
 found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
   --output 'jsonpath={.metadata.annotations.eks\\.amazonaws\\.com/role-arn}')"
 if [[ "$found" == "$role_arn" ]]; then

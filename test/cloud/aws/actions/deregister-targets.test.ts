@@ -37,7 +37,7 @@ describe("a machine that is deregistered from its groups", () => {
     balancers.addGroup("other", { targets: [{ id: ec2.addInstance(2).id, port: 80 }] });
     await run({ machine: "i-00000000000000099" });
     const before = balancers.calls.length;
-    expect((await run()).detail).toBe("out of 5 groups");
+    expect((await run()).detail).toBe("deregistered from 5 groups");
     expect(balancers.calls.slice(before).map(({ action }) => action)).toEqual(
       Array(5).fill("DeregisterTargets"),
     );
@@ -48,7 +48,7 @@ describe("a machine that is deregistered from its groups", () => {
     addGroups(2);
     await run({ machine: "i-00000000000000099" });
     const looks = stage.addressLooks;
-    expect((await run()).detail).toBe("out of 2 groups");
+    expect((await run()).detail).toBe("deregistered from 2 groups");
     expect(stage.addressLooks).toBe(looks);
   });
 
@@ -57,7 +57,7 @@ describe("a machine that is deregistered from its groups", () => {
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
     await run({ machine: "i-00000000000000099" });
     const looks = stage.addressLooks;
-    expect((await run({ pods: ["10.0.1.7"] })).detail).toBe("out of 1 group");
+    expect((await run({ pods: ["10.0.1.7"] })).detail).toBe("deregistered from 1 group");
     expect(stage.addressLooks).toBe(looks + 1);
   });
 
@@ -66,7 +66,9 @@ describe("a machine that is deregistered from its groups", () => {
     addGroups(1);
     await stage.readLongAgo();
     balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
-    expect(await runThrough({ pods: ["10.0.1.7"], waitMs: 30_000 })).toBe("out of 2 groups");
+    expect(await runThrough({ pods: ["10.0.1.7"], waitMs: 30_000 })).toBe(
+      "deregistered from 2 groups",
+    );
     expect(standing()).toEqual([]);
   });
 
@@ -105,7 +107,7 @@ describe("a machine that is deregistered from its groups", () => {
     // The first leader died after its first call.
     balancers.groups[1]?.targets.push({ id: instance.id, port: 80 });
     stage.runner = stage.freshRunner();
-    expect((await run({ undo })).detail).toBe("out of 2 groups");
+    expect((await run({ undo })).detail).toBe("deregistered from 2 groups");
     expect(standing()).toEqual([]);
   });
 
@@ -119,7 +121,9 @@ describe("a machine that is deregistered from its groups", () => {
     });
     expect(balancers.serving(owned)).toHaveLength(1);
     owned.targets.splice(0);
-    expect(await running).toBe("out of 1 group, left to the label in 1 group");
+    expect(await running).toBe(
+      "deregistered from 1 group, left to aws-load-balancer-controller in 1 group",
+    );
     expect(balancers.calls.filter(({ action }) => action === "DeregisterTargets")).toEqual([
       expect.objectContaining({ on: balancers.groups[1]?.arn }),
     ]);
@@ -141,7 +145,7 @@ describe("a machine that is deregistered from its groups", () => {
       wanted: expect.stringContaining("elasticloadbalancing:DescribeTags"),
     });
     const { detail, undo } = await run();
-    expect(detail).toBe("out of 2 groups, of 2 of which the owner could not be read");
+    expect(detail).toBe("deregistered from 2 groups, the owner of 2 could not be read");
     expect(standing()).toEqual([]);
     expect(undo?.targets).toHaveLength(2);
     balancers.denied.clear();
@@ -155,7 +159,7 @@ describe("a machine that is deregistered from its groups", () => {
 
   it("is waited for until its connections are drained", async () => {
     addGroups(2, 20_000);
-    expect(await runThrough({ waitMs: 60_000 })).toBe("out of 2 groups");
+    expect(await runThrough({ waitMs: 60_000 })).toBe("deregistered from 2 groups");
     // After the 20 seconds, and at most one poll later.
     expect(clock.monotonic()).toBeGreaterThanOrEqual(20_000);
     expect(clock.monotonic()).toBeLessThan(30_000);
@@ -163,7 +167,9 @@ describe("a machine that is deregistered from its groups", () => {
 
   it("is waited for until just before its time is up", async () => {
     addGroups(1, 300_000);
-    expect(await runThrough({ waitMs: 30_000 })).toBe("out of 1 group, 1 of 1 still draining");
+    expect(await runThrough({ waitMs: 30_000 })).toBe(
+      "deregistered from 1 group, 1 of 1 still draining",
+    );
     expect(clock.monotonic()).toBeGreaterThanOrEqual(29_000);
     expect(clock.monotonic()).toBeLessThan(30_000);
   });
@@ -187,7 +193,7 @@ describe("a machine that is deregistered from its groups", () => {
     );
     expect(clock.monotonic()).toBeLessThan(30_000);
     expect((await Promise.all(all)).map(({ detail }) => detail)).toEqual(
-      Array(10).fill("out of 20 groups"),
+      Array(10).fill("deregistered from 20 groups"),
     );
     const taken = balancers.calls.slice(before).filter(({ isTaken }) => isTaken);
     const left = taken.flatMap(({ on, targets }) => targets.map((id) => `${on} ${id}`));
@@ -205,7 +211,7 @@ describe("a machine that is deregistered from its groups", () => {
     const attempt = () => stage.runner.apply({ ...task, undo }, never);
     await expect(attempt()).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING" });
     balancers.denied.clear();
-    expect((await attempt()).detail).toBe("out of 4 groups");
+    expect((await attempt()).detail).toBe("deregistered from 4 groups");
     expect(balancers.count("DeregisterTargets")).toBe(3);
   });
 
@@ -239,7 +245,7 @@ describe("a machine that is deregistered from its groups", () => {
     addGroups(1);
     const { undo } = await run();
     instance.state = "shutting-down";
-    expect((await comeBack(undo)).detail).toMatch(/does not run/);
+    expect((await comeBack(undo)).detail).toMatch(/no longer runs/);
     expect(standing()).toEqual([]);
   });
 

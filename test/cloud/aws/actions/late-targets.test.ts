@@ -36,7 +36,7 @@ describe("a machine that joined a group after the last read", () => {
     await waitUntil(async () => balancers.serving(joined).length === 0, {
       ...{ what: "it is out of the group that it has joined", timeoutMs: 8000, intervalMs: 2 },
     });
-    expect(await running).toBe("out of 2 groups");
+    expect(await running).toBe("deregistered from 2 groups");
     const calls = balancers.calls.slice(before);
     // It leaves the known group at once; then each group is read once, and it leaves the other.
     expect(calls.map(({ action }) => action)).toEqual([
@@ -75,7 +75,7 @@ describe("a machine that joined a group after the last read", () => {
 
   it.each([
     ["denied", "RightMissing", /elasticloadbalancing:DescribeTargetGroups/],
-    ["never answered", "hangs", /not read in time/],
+    ["never answered", "hangs", /the read timed out/],
   ])("leaves the known groups if the read for more is %s, and says so", async (_, how, remark) => {
     stage.addGroups(2);
     await stage.readLongAgo();
@@ -83,7 +83,7 @@ describe("a machine that joined a group after the last read", () => {
     hurdle.add("DescribeTargetGroups");
     const detail = await stage.runThrough({});
     expect(detail).toMatch(
-      /^out of 2 groups, what was registered in the last minutes is not known/,
+      /^deregistered from 2 groups, registrations of the last minutes are unknown/,
     );
     expect(detail).toMatch(remark);
     expect(stage.standing()).toEqual([]);

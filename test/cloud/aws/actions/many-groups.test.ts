@@ -99,7 +99,7 @@ it("a machine leaves each of 300 groups once it is read, over several attempts",
   const clock = new ManualClock();
   const groups = new SlowGroups(clock, 300, [10, 60, 299]);
   const { end, undo } = await takeOut(groups, clock);
-  expect(end).toMatchObject({ kind: "Done", done: { detail: "out of 3 groups" } });
+  expect(end).toMatchObject({ kind: "Done", done: { detail: "deregistered from 3 groups" } });
   expect(groups.left.map(({ name }) => name)).toEqual(["group-10", "group-60", "group-299"]);
   const readAtMs = [1_100, 6_100, 30_000];
   for (const [place, { atMs }] of groups.left.entries()) {
@@ -114,7 +114,7 @@ it("a machine in too many groups to read leaves those that are read, and counts 
   const groups = new SlowGroups(clock, 2000, [10, 60, 1999]);
   const { end, ms } = await takeOut(groups, clock);
   expect(end).toMatchObject({ kind: "Failed", code: "ACTION_TIMEOUT", attempts: 4 });
-  const [, read] = /: (\d+) of 2000 are read, give the action a longer timeout/.exec(
+  const [, read] = /: (\d+) of 2000 were read, set a longer timeout for the action/.exec(
     (end as { detail: string }).detail,
   ) ?? ["", ""];
   expect(Number(read)).toBeGreaterThan(350);

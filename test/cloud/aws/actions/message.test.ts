@@ -177,8 +177,8 @@ describe("the detachment of an instance", () => {
   }
 
   it.each([
-    [false, "replaced", "out of the group spot, which replaces it"],
-    [true, "smaller", "out of the group spot, which is smaller by one"],
+    [false, "replaced", "detached from the group spot, which replaces it"],
+    [true, "smaller", "detached from the group spot, which is smaller by one"],
   ])("succeeds with decrementDesiredCapacity %s", async (decrements, how, detail) => {
     groups.members.set(machine, "spot");
     expect(await detach(decrements)).toEqual({ detail });

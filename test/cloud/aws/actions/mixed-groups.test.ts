@@ -50,7 +50,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
   const counts = () => Map.groupBy(balancers.calls, ({ action }) => action);
 
   it("leaves each on all its ports with one call, after one read of each group", async () => {
-    expect((await stage.run(given)).detail).toBe("out of 5 groups");
+    expect((await stage.run(given)).detail).toBe("deregistered from 5 groups");
     expect(stage.standing()).toEqual(["i-00000000000000002:80"]);
     expect([...classic.instances]).toEqual(["i-00000000000000002"]);
     expect(changes()).toEqual([
@@ -90,7 +90,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
   it("leaves the rest if a group and a load balancer were deleted before the notice", async () => {
     await stage.run({ machine: "i-00000000000000099" });
     deleteSome();
-    expect((await stage.run(given)).detail).toMatch(/^out of 5 groups/);
+    expect((await stage.run(given)).detail).toMatch(/^deregistered from 5 groups/);
     expect(stage.standing()).toEqual(["i-00000000000000002:80"]);
   });
 
@@ -98,7 +98,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
     const { undo } = await stage.run(given);
     deleteSome();
     expect((await stage.comeBack(undo, given)).detail).toBe(
-      "registered again with 3 groups, 2 of 5 gone meanwhile",
+      "registered again with 3 groups, 2 of 5 no longer exist",
     );
     expect(stage.standing()).toEqual(before.slice(2));
   });
@@ -110,7 +110,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
     const running = stage.runThrough({ ...given, waitMs: 30_000 });
     await stage.clock.advance(2000);
     balancers.groups.splice(0);
-    expect(await running).toBe("out of 1 group");
+    expect(await running).toBe("deregistered from 1 group");
   });
 
   it.each(["DescribeTargetHealth", "DescribeTags", "DescribeLoadBalancers"])(
@@ -123,7 +123,7 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
       );
       expect(ended).toMatch(
         action === "DescribeTags"
-          ? /owner could not be read/
+          ? /owner of \d+ could not be read/
           : new RegExp(`the permission .*${action}`),
       );
       const left = stage.standing().filter((target) => !target.startsWith("i-00000000000000002"));

@@ -152,7 +152,7 @@ it.each([
     expect(await runner.check(how, new AbortController().signal)).toEqual({
       code: "ACTION_REFUSED",
       field: kind,
-      found: "no instance of EC2 among the nodes (such as gce://p/z/n)",
+      found: "no EC2 instance among the nodes (such as gce://p/z/n)",
       wanted: "a providerID such as aws:///eu-west-1a/i-0123456789abcdef0",
     });
   }

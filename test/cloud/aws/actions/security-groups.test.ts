@@ -141,7 +141,7 @@ describe("the security groups of a quarantined machine", () => {
     server.interfaces.splice(0);
     const undo = await prepare();
     expect(await apply(undo)).toEqual({
-      detail: "no network interface is attached to the instance",
+      detail: "the instance has no network interface",
     });
   });
 
@@ -149,7 +149,7 @@ describe("the security groups of a quarantined machine", () => {
     server.securityGroups.set("sg-foreign", "vpc-b");
     await expect(replace(["sg-quarantine", "sg-foreign"])).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
-      message: expect.stringMatching(/sg-foreign is in vpc-b and the interface in vpc-a/),
+      message: expect.stringMatching(/sg-foreign is in vpc-b and the interface is in vpc-a/),
     });
     expect(server.count(change)).toBe(0);
   });
@@ -246,7 +246,7 @@ describe("the security groups of a quarantined machine", () => {
     const how = { ...quarantine, groupIds: ["sg-foreign"] };
     expect(await runner.check(how, never)).toEqual({
       ...{ code: "CLOUD_REFUSED", field: "replaceSecurityGroups.groupIds" },
-      ...{ found: "sg-foreign of vpc-b", wanted: "groups of the machines' VPC, which is vpc-a" },
+      ...{ found: "sg-foreign of vpc-b", wanted: "groups in the machines' VPC, which is vpc-a" },
     });
     const other = server.addInstance(2, "vpc-b");
     server.addInterface(other, { groups: ["sg-foreign"] });
@@ -259,7 +259,7 @@ describe("the security groups of a quarantined machine", () => {
     const how = { ...quarantine, groupIds: ["sg-quarantine", "sg-foreign"] };
     expect(await runner.check(how, never)).toMatchObject({
       ...{ code: "CLOUD_REFUSED", found: "sg-quarantine of vpc-a and sg-foreign of vpc-b" },
-      wanted: "groups of one VPC",
+      wanted: "groups in one VPC",
     });
   });
 

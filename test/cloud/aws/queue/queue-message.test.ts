@@ -287,7 +287,7 @@ describe("a message in the queue", () => {
     it.each([
       ["no time", undefined, []],
       ["an empty one", "", []],
-      ["a text that is none", "soon", ['"soon" is no startTime']],
+      ["a text that is none", "soon", ['"soon" is not a startTime']],
     ])("is acted on at once if it names %s: a notice fails open", (_, start, problems) => {
       const reading = read(healthEvent(about, { entities, startTime, more: { startTime: start } }));
       const notice = { cause: "ScheduledMaintenance", deadlineAt: undefined };
