@@ -5,7 +5,7 @@
  */
 import { createAwsRunner } from "../src/cloud/aws/actions/aws-runners.ts";
 import type { Clock } from "../src/contracts/clock.ts";
-import { seededRng } from "../src/core/chance/rng.ts";
+import { seededRng } from "../src/core/chance/chance.ts";
 import { millis, minus, minutes, plus, seconds } from "../src/core/time/time.ts";
 import { realClock } from "../src/runtime/real-clock.ts";
 import { idOf, machinesOf, nowMs, startAwsServers } from "./aws-servers.ts";

@@ -1,11 +1,11 @@
 import { Agent } from "../src/agent/agent.ts";
-import { AgentHealth } from "../src/agent/agent-health.ts";
+import { AgentHealth } from "../src/agent/agent-status.ts";
 import { NoticeReporter } from "../src/agent/notice-reporter.ts";
 import { AwsNoticeSource } from "../src/cloud/aws/notice-source.ts";
 import { GcpNoticeSource } from "../src/cloud/gcp/notice-source.ts";
 import type { Clock } from "../src/contracts/clock.ts";
-import type { NoticeSource } from "../src/contracts/cloud/notices.ts";
-import { seededRng } from "../src/core/chance/rng.ts";
+import type { NoticeSource } from "../src/contracts/cloud.ts";
+import { seededRng } from "../src/core/chance/chance.ts";
 import { minutes } from "../src/core/time/time.ts";
 import { loadKubeAccess } from "../src/kube/access/load-kube-access.ts";
 import { HttpKubeApi } from "../src/kube/http/http-api.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { type AuditIo, runAudit } from "../src/cli/commands/audit.ts";
-import { nodeFiles } from "../src/cli/input/node-files.ts";
+import { nodeFiles } from "../src/cli/input/read-objects.ts";
 
 /**
  * The audit of 10,000 manifests in 1,000 files, compared with the time that the YAML parser alone

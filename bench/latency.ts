@@ -4,7 +4,7 @@
  * hundred on Compute Engine, which responds when the value changes; compared with as many bare
  * PATCH requests, one at a time, in the same run.
  */
-import { seededRng } from "../src/core/chance/rng.ts";
+import { seededRng } from "../src/core/chance/chance.ts";
 import type { MetadataServer } from "../test/support/metadata-server.ts";
 import { type BenchCloud, computeEngine, ec2, withAgents } from "./agent-fleet.ts";
 import {

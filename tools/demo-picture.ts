@@ -1,8 +1,8 @@
+import type { StyledLine } from "../src/cli/command-line/terminal.ts";
 import { board } from "../src/cli/demo/board.ts";
+import { silentLog } from "../src/cli/demo/demo-run.ts";
 import { Director } from "../src/cli/demo/demo-stage.ts";
-import { silentLog } from "../src/cli/demo/headless-demo.ts";
 import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
-import type { StyledLine } from "../src/cli/terminal/styled-line.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";
 import { eventLoopTurn } from "../src/runtime/real-clock.ts";
 import { VirtualClock } from "../src/sim/time/virtual-clock.ts";

@@ -1,4 +1,4 @@
-import type { Cell, StyledLine, Tone } from "../src/cli/terminal/styled-line.ts";
+import type { Cell, StyledLine, Tone } from "../src/cli/command-line/terminal.ts";
 
 const columnPx = 8;
 const rowPx = 17;

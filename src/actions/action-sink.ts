@@ -9,8 +9,13 @@ import type { Clock } from "../contracts/clock.ts";
 import { parseJson } from "../core/json/json-field.ts";
 import type { ActionKind, ActionOf, SecretRef } from "../core/policy/action.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import { answerInvalid, faultOfAnswer, type HttpAnswer } from "./http-fault.ts";
-import type { ActionRequest, HttpSender } from "./http-sender.ts";
+import {
+  type ActionRequest,
+  answerInvalid,
+  faultOfAnswer,
+  type HttpAnswer,
+  type HttpSender,
+} from "./http-sender.ts";
 
 /** The dependencies of every sink. */
 export interface SinkOptions {

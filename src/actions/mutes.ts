@@ -20,7 +20,7 @@ import {
   sendForJson,
   sendOk,
 } from "./action-sink.ts";
-import { answerInvalid, faultOfAnswer } from "./http-fault.ts";
+import { answerInvalid, faultOfAnswer } from "./http-sender.ts";
 
 type Task = ActionTask<"alertmanagerSilence">;
 

@@ -26,7 +26,7 @@ import {
   sendForJson,
   sendOk,
 } from "./action-sink.ts";
-import { answerInvalid } from "./http-fault.ts";
+import { answerInvalid } from "./http-sender.ts";
 import { AlertmanagerSilencer, DatadogMuter, MackerelStatusSetter } from "./mutes.ts";
 
 /** The runner of a kind with an HTTP receiver; undefined for other kinds. */

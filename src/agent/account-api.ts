@@ -3,7 +3,7 @@ import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.
 import { fieldsOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import { describeCall } from "../kube/object/api-error.ts";
+import { describeCall } from "../kube/object/api-call.ts";
 
 export type AgentFetch = (
   url: string,

@@ -1,10 +1,10 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
-import type { NoticeSource } from "../contracts/cloud/notices.ts";
+import type { NoticeSource } from "../contracts/cloud.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { isLive } from "../core/departure/departure.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { ErrorLog } from "./agent-health.ts";
+import { ErrorLog } from "./agent-status.ts";
 import type { NoticeReporter } from "./notice-reporter.ts";
 
 export interface AcknowledgerOptions {

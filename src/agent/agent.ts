@@ -1,19 +1,18 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
-import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../contracts/cloud/notices.ts";
+import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../contracts/cloud.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import type { Rng } from "../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../core/chance/chance.ts";
 import { isGraver } from "../core/departure/departure.ts";
-import type { MachineNotice } from "../core/notice/notice.ts";
 import {
   activeNotice,
   emptyNoticeState,
   eventsToBegin,
+  type MachineNotice,
   type NoticeState,
   nextChangeAt,
   readInto,
   withdrawAfterMs,
-} from "../core/notice/notice-merge.ts";
+} from "../core/notice/notice.ts";
 import {
   between,
   formatInstant,
@@ -27,10 +26,9 @@ import {
 } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
-import { type AgentHealth, ErrorLog } from "./agent-health.ts";
+import { type AgentHealth, ErrorLog, type NoticeServer } from "./agent-status.ts";
 import type { LateFallback } from "./late-fallback.ts";
 import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
-import type { NoticeServer } from "./notice-server.ts";
 
 interface AgentOptions {
   /** Detects the cloud. Resolves when its metadata service responds. */

@@ -2,7 +2,7 @@ import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { NodeMarks, NodePods } from "../contracts/cluster.ts";
 import type { ObservedLease } from "../contracts/leadership.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import type { Rng } from "../core/chance/rng.ts";
+import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";
 import {
@@ -18,7 +18,7 @@ import { explain } from "../core/reason/reason.ts";
 import { between, type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { ErrorLog } from "./agent-health.ts";
+import { ErrorLog } from "./agent-status.ts";
 import type { DepartureView, NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
 export interface FallbackOptions extends FallbackDrainOptions {

@@ -12,11 +12,15 @@ import {
   isUnderWay,
 } from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
-import { type MachineNotice, outlivedAt } from "../core/notice/notice.ts";
-import { type NoticeUpdate, noticeUpdate } from "../core/notice/notice-merge.ts";
+import {
+  type MachineNotice,
+  type NoticeUpdate,
+  noticeUpdate,
+  outlivedAt,
+} from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { apiError, isUnserved } from "../kube/object/api-error.ts";
+import { apiError, isUnserved } from "../kube/object/api-call.ts";
 import {
   departureFence,
   departureObject,

@@ -1,8 +1,8 @@
-import { criticalPriority, grantGrace } from "../core/drain-plan/grace-budget.ts";
+import { criticalPriority, grantGrace } from "../core/drain-plan/drain-order.ts";
 import { LastcallError } from "../errors.ts";
 import { spotLabels } from "./objects/audit-node.ts";
-import { ignoreAnnotation } from "./objects/ignore.ts";
 import type { Platform } from "./platform.ts";
+import { ignoreAnnotation } from "./rule-list.ts";
 
 export interface AdmissionOptions {
   /**

@@ -1,9 +1,8 @@
-import { isGraceful, type ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { isGraceful, type ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { nameOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import { type AuditedFleet, canReach, graceOn, landingOf, readFleet } from "./fleet.ts";
 import { isAutopilot, platformsOfNodes } from "./objects/audit-node.ts";
-import { faultyIgnores, ignoredRules } from "./objects/ignore.ts";
 import {
   knownTemplatePaths,
   type Manifest,
@@ -26,7 +25,7 @@ import {
   type Severity,
   severities,
 } from "./report.ts";
-import { rankOf, ruleList } from "./rule-list.ts";
+import { faultyIgnores, ignoredRules, rankOf, ruleList } from "./rule-list.ts";
 
 export interface AuditOptions {
   readonly sources: readonly ManifestSource[];

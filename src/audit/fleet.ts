@@ -2,9 +2,9 @@ import {
   type LabelRequirement,
   type LabelSelector,
   meetsRequirement,
-} from "../core/cluster/placement.ts";
-import type { Toleration } from "../core/cluster/pod.ts";
-import { type GrantedGrace, grantGrace } from "../core/drain-plan/grace-budget.ts";
+  type Toleration,
+} from "../core/cluster/pod.ts";
+import { type GrantedGrace, grantGrace } from "../core/drain-plan/drain-order.ts";
 import {
   fieldsOf,
   listOf,

@@ -1,4 +1,4 @@
-import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { type Millis, parseDuration, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 

@@ -1,4 +1,4 @@
-import type { GraceSource, ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import type { GraceSource, ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { describeValue, fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import type { AuditedFleet, Landing } from "./fleet.ts";

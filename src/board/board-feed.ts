@@ -1,5 +1,5 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
-import type { Fleet } from "../contracts/fleet.ts";
+import type { Fleet } from "../contracts/cluster.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
 import { type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import type { EndedDepartures } from "./outcome/ended-departures.ts";

@@ -1,5 +1,4 @@
-import type { NodePods } from "../contracts/cluster.ts";
-import type { Fleet } from "../contracts/fleet.ts";
+import type { Fleet, NodePods } from "../contracts/cluster.ts";
 import type { PageAnswer, PageRequest, PageRoutes, PageStream } from "../contracts/http-route.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";

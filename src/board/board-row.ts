@@ -1,4 +1,4 @@
-import type { FleetView } from "../contracts/fleet.ts";
+import type { FleetView } from "../contracts/cluster.ts";
 import { bornAt, holdAnnotation, holdOf, type NodeFacts, zoneOf } from "../core/cluster/node.ts";
 import {
   type Departure,
@@ -11,8 +11,13 @@ import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet
 import { explainPlan } from "../core/plan/plan-report.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { type Instant, plus } from "../core/time/time.ts";
-import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";
-import { plannedWaves } from "./wave-spans.ts";
+import {
+  type BoardRow,
+  type PodCounts,
+  plannedWaves,
+  type RowHold,
+  type RowState,
+} from "./stream.ts";
 
 /** A row for each node, and for each live departure whose Node object is gone. */
 export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[] {

@@ -1,8 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NodePods } from "../contracts/cluster.ts";
-import type { Fleet, FleetView } from "../contracts/fleet.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import type { Rng } from "../core/chance/rng.ts";
+import type { Fleet, FleetView, NodePods } from "../contracts/cluster.ts";
+import { backoffMs, type Rng } from "../core/chance/chance.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
 import {
   type ActionRecord,

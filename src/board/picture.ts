@@ -1,4 +1,4 @@
-import type { FleetView } from "../contracts/fleet.ts";
+import type { FleetView } from "../contracts/cluster.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
@@ -8,12 +8,25 @@ import { planFleet } from "../core/plan/plan.ts";
 import { explainForecast } from "../core/plan/plan-report.ts";
 import { type BadPolicy, selectPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
-import { subtractSpans } from "../core/time/span.ts";
-import { hours, type Instant, instant, minus, minutes, plus } from "../core/time/time.ts";
+import {
+  hours,
+  type Instant,
+  instant,
+  minus,
+  minutes,
+  plus,
+  subtractSpans,
+} from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
 import { EndedDepartures, pastDeparture } from "./outcome/ended-departures.ts";
-import type { BoardPicture, BoardRow, ClosedSpan, FleetState, PolicyCard } from "./stream.ts";
-import { plannedWaves } from "./wave-spans.ts";
+import {
+  type BoardPicture,
+  type BoardRow,
+  type ClosedSpan,
+  type FleetState,
+  type PolicyCard,
+  plannedWaves,
+} from "./stream.ts";
 
 /** The longest span that the timeline can show. */
 const behindMs = hours(12);

@@ -3,13 +3,11 @@
  * `lastcall agent` on its own, as the agent's image runs it on Bun: without the other commands and
  * the parser that they need.
  */
-import { resolveOptions } from "../config/options/resolve-options.ts";
-import { seededRng } from "../core/chance/rng.ts";
+import { agentFlags, resolveOptions } from "../config/options/resolve-options.ts";
+import { seededRng } from "../core/chance/chance.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { leanIo } from "../runtime/lean-io.ts";
-import { interruptSignal } from "../runtime/process-io.ts";
+import { interruptSignal, leanIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import { agentFlags } from "./assemble/agent-flags.ts";
 import { runAgent } from "./commands/agent.ts";
 
 const io = {

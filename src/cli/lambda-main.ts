@@ -3,14 +3,12 @@
  * or for a controller that invokes it. `LASTCALL_ACTIONS` holds its actions, the list of
  * `spec.actions` as JSON.
  */
-import { seededRng } from "../core/chance/rng.ts";
+import { seededRng } from "../core/chance/chance.ts";
 import { millis, plus, seconds } from "../core/time/time.ts";
-import { leanIo } from "../runtime/lean-io.ts";
-import { createLog } from "../runtime/log.ts";
+import { createLog, leanIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import { createResponder } from "./lambda/create-responder.ts";
+import { createResponder, departingMachines, parseEventFields } from "./lambda/create-responder.ts";
 import type { Responder, ResponderAnswer } from "./lambda/responder.ts";
-import { departingMachines, parseEventFields } from "./lambda/responder-event.ts";
 
 /** The parts of Lambda's context that are read. */
 interface LambdaContext {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { seededRng } from "../core/chance/rng.ts";
+import { seededRng } from "../core/chance/chance.ts";
 import {
   endQuietlyOnClosedPipe,
   interruptSignal,
@@ -8,7 +8,7 @@ import {
 } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line/command-line.ts";
-import { onTerminalLine } from "./terminal/keyboard.ts";
+import { onTerminalLine } from "./command-line/terminal.ts";
 
 endQuietlyOnClosedPipe();
 silenceWarnings("MetadataLookupWarning");

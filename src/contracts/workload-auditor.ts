@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
-import type { PolicyCondition } from "../core/plan/policy-status.ts";
+import type { PolicyCondition } from "../core/plan/plan-status.ts";
 
 /**
  * Judges whether workloads are ready for the nodes of a policy. Assembled in `src/cli` from

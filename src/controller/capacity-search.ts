@@ -1,7 +1,6 @@
-import type { ClusterCapacity } from "../contracts/cluster.ts";
-import type { FleetView } from "../contracts/fleet.ts";
+import type { ClusterCapacity, FleetView } from "../contracts/cluster.ts";
 import { searchCapacity, type UnplacedPod } from "../core/capacity/capacity-fit.ts";
-import type { Amounts } from "../core/cluster/placement.ts";
+import type { Amounts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";
 

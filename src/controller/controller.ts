@@ -1,29 +1,24 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { LaunchTimes } from "../contracts/cloud/instances.ts";
-import type { FeedListener, NoticeFeed } from "../contracts/cloud/notices.ts";
-import type { ClusterPorts } from "../contracts/cluster.ts";
-import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
-import type { Leadership } from "../contracts/leadership.ts";
+import type { FeedListener, LaunchTimes, NoticeFeed } from "../contracts/cloud.ts";
+import type { ClusterPorts, Fleet, GateSource, PolicyStatusSink } from "../contracts/cluster.ts";
+import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { Sampler } from "../core/chance/sampler.ts";
+import { type Rng, Sampler } from "../core/chance/chance.ts";
 import { TerminationMemory } from "../core/drain/drain-time.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { ActionChecks } from "./action/action-checks.ts";
-import { PendingCordons } from "./action/pending-cordons.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
+import { PendingCordons } from "./departure/status-writer.ts";
 import { RunningDrains } from "./departure/step.ts";
 import { Executor } from "./executor.ts";
-import { Health } from "./health.ts";
 import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
-import { followInterruptions } from "./notice/interruption-reconciler.ts";
 import { LifecycleHookCompleter } from "./notice/lifecycle-hook-completer.ts";
-import { NoticeReconciler } from "./notice/notice-reconciler.ts";
+import { followInterruptions, NoticeReconciler } from "./notice/notice-reconciler.ts";
 import { PlanReconciler } from "./plan-reconciler.ts";
+import { Health } from "./plan-reporter.ts";
+import { ActionChecks, WorkloadWatch } from "./policy-checks.ts";
 import { ReleaseChecks } from "./release-checks.ts";
-import { WorkloadWatch } from "./workload-watch.ts";
 
 export interface ControllerOptions {
   readonly fleet: Fleet;
@@ -215,4 +210,17 @@ function listenToFeeds(
     onError,
   };
   return feeds.map((feed) => feed.run(listener, signal).catch(onError));
+}
+
+/**
+ * `--leader-elect=false`: this process leads for as long as it runs; it must be the only replica.
+ */
+export class AlwaysLeading implements Leadership {
+  run(duty: LeaderDuty, signal: AbortSignal): Promise<void> {
+    return duty.onLeading(signal);
+  }
+
+  isLeader(): boolean {
+    return true;
+  }
 }

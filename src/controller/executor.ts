@@ -5,7 +5,7 @@ import type {
   MachineState,
   ReleasedMachine,
   ReleaseRequest,
-} from "../contracts/cloud/instances.ts";
+} from "../contracts/cloud.ts";
 import type {
   ClusterPorts,
   LeaveOptions,
@@ -22,19 +22,13 @@ import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { NewPlaceholder } from "../core/drain/placeholder-plan.ts";
 import { isOvertaken, markOf } from "../core/notice/interruption.ts";
-import {
-  isUndoing,
-  type NoticeUpdate,
-  noticeUpdate,
-  updateFrom,
-} from "../core/notice/notice-merge.ts";
-import type { SoonStanding } from "../core/plan/departing-soon.ts";
+import { isUndoing, type NoticeUpdate, noticeUpdate, updateFrom } from "../core/notice/notice.ts";
+import type { SoonStanding } from "../core/plan/plan-status.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
-import { fencedRunner } from "./action/action-attempt.ts";
-import { fencedHooks } from "./notice/fenced-hooks.ts";
+import { fencedHooks, fencedRunner } from "./action/action-attempt.ts";
 
 export interface ExecutorOptions {
   readonly ports: ClusterPorts;

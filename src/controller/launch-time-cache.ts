@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { LaunchTimeReading, LaunchTimes } from "../contracts/cloud/instances.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../contracts/cloud.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Policy, selectPolicy } from "../core/policy/policy.ts";

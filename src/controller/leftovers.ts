@@ -1,6 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NodePods, Placeholders } from "../contracts/cluster.ts";
-import type { Fleet } from "../contracts/fleet.ts";
+import type { Fleet, NodePods, Placeholders } from "../contracts/cluster.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type FailedPod, isOfEarlierMachine } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";

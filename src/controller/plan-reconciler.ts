@@ -1,7 +1,7 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
-import type { LaunchTimes } from "../contracts/cloud/instances.ts";
-import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
-import { Sampler } from "../core/chance/sampler.ts";
+import type { LaunchTimes } from "../contracts/cloud.ts";
+import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/cluster.ts";
+import { Sampler } from "../core/chance/chance.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";
@@ -10,7 +10,7 @@ import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
 import { hasLostPolicy, policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
-import { policyStatuses } from "../core/plan/policy-status.ts";
+import { policyStatuses } from "../core/plan/plan-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
 import {
@@ -26,10 +26,9 @@ import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
 import type { Executor } from "./executor.ts";
-import type { Health } from "./health.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./leftovers.ts";
-import { PlanReporter, SoonTaints } from "./plan-reporter.ts";
+import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 
 export interface PlanReconcilerOptions {

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { InstanceReleaser } from "../contracts/cloud/instances.ts";
+import type { InstanceReleaser } from "../contracts/cloud.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";

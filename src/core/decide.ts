@@ -1,5 +1,12 @@
 import type { NodeFacts } from "./cluster/node.ts";
-import type { Decision, NewDeparture, Snapshot, Verdict } from "./departure/decision.ts";
+import {
+  because,
+  type Decision,
+  isForgettable,
+  type NewDeparture,
+  type Snapshot,
+  type Verdict,
+} from "./departure/decision.ts";
 import {
   type Departure,
   freeName,
@@ -11,7 +18,6 @@ import {
   isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
-import { isForgettable } from "./departure/departure-index.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
 import { asksOutside } from "./limits/gate.ts";
 import {
@@ -21,22 +27,22 @@ import {
   policyFor,
   reactionTo,
 } from "./notice/interruption.ts";
+import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import {
   isLeavingByAnother,
   nextLook,
   type Pass,
   type Planned,
+  planFleet,
   questionOf,
   takenBy,
   windowsAt,
-} from "./pass.ts";
-import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
-import { planFleet } from "./plan/plan.ts";
+} from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import type { Policy } from "./policy/policy.ts";
 import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
-import { explain, type Reason, type ReasonFacts } from "./reason/reason.ts";
+import { explain, type Reason } from "./reason/reason.ts";
 import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
 
 /**
@@ -379,19 +385,4 @@ function note(
     ...{ kind: "Note", departure, event, detail, until },
     ...because(reason, departure, { detail, until }),
   };
-}
-
-function because(
-  reason: Reason,
-  departure: Departure,
-  more: ReasonFacts = {},
-): { readonly reason: Reason; readonly explain: string } {
-  const facts: ReasonFacts = {
-    node: departure.node.name,
-    policy: departure.policy,
-    at: departure.departAt,
-    deadlineAt: departure.deadlineAt,
-    ...more,
-  };
-  return { reason, explain: explain(reason, facts) };
 }

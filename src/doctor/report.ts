@@ -1,7 +1,6 @@
 import { cloudChecks } from "./checks/cloud-checks.ts";
 import { clusterChecks, nodeChecks } from "./checks/cluster-checks.ts";
-import { controllerChecks } from "./checks/controller-checks.ts";
-import { policyChecks } from "./checks/policy-checks.ts";
+import { controllerChecks, policyChecks } from "./checks/controller-checks.ts";
 import type { Check, CheckStatus, DoctorFacts } from "./facts.ts";
 
 /** The output of `lastcall doctor -o json`; the names are pinned. */

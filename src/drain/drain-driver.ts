@@ -1,5 +1,5 @@
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/cluster.ts";
-import type { Rng } from "../core/chance/rng.ts";
+import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";

@@ -1,15 +1,21 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterCapacity, FollowedVolumes, VolumeAttachments } from "../contracts/cluster.ts";
-import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { loadOf, type NodeLoads } from "../core/capacity/node-capacity.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { type Amounts, type NodeSelector, sumOf } from "../core/cluster/placement.ts";
-import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
-import { fieldsOf, textOf } from "../core/json/json-field.ts";
-import { attachmentsPath, podsPath, volumePath } from "./object/paths.ts";
-import { nodeSelectorOf, translatePlacement } from "./object/translate-node.ts";
-import { listPages } from "./watch/list.ts";
-import { ChangeListeners } from "./watch/object-store.ts";
+import type {
+  ClusterCapacity,
+  FollowedPlaceholders,
+  FollowedVolumes,
+  Placeholders,
+  VolumeAttachments,
+} from "../contracts/cluster.ts";
+import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import { loadOf, type NodeLoads } from "../core/capacity/capacity-fit.ts";
+import type { Rng } from "../core/chance/chance.ts";
+import { type Amounts, formatQuantity, sumOf } from "../core/cluster/node.ts";
+import type { AttachedVolume, NodeSelector, PodFacts, PodPlacement } from "../core/cluster/pod.ts";
+import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
+import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
+import { apiError, attachmentsPath, podsPath, volumePath } from "./object/api-call.ts";
+import { conditionOf, nodeSelectorOf, translatePlacement } from "./object/translate-node.ts";
+import { ChangeListeners, listAll, listPages } from "./watch/collection.ts";
 import { Reflector } from "./watch/reflector.ts";
 
 const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
@@ -122,4 +128,196 @@ function attachedTo(nodeName: string, object: KubeObject): AttachedVolume | unde
   if (spec.nodeName !== nodeName) return undefined;
   const volume = textOf(fieldsOf(spec.source).persistentVolumeName);
   return { name: object.metadata?.name ?? "", volume };
+}
+
+export interface KubePlaceholdersOptions extends PlaceholderPlace {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+/** Placeholder pods in the controller's own namespace, found by their labels. */
+export class KubePlaceholders implements Placeholders {
+  readonly #options: KubePlaceholdersOptions;
+  readonly #path: string;
+
+  constructor(options: KubePlaceholdersOptions) {
+    this.#options = options;
+    this.#path = `/api/v1/namespaces/${options.namespace}/pods`;
+  }
+
+  async list(): Promise<readonly PlaceholderFacts[]> {
+    const query = { labelSelector: placeholderSelector };
+    return (await listAll(this.#options.api, this.#path, query)).map(translatePlaceholder);
+  }
+
+  follow(departureUid: string, signal: AbortSignal): FollowedPlaceholders {
+    const { api, clock, rng } = this.#options;
+    const changes = new ChangeListeners();
+    const reflector = new Reflector<PlaceholderFacts>({
+      api,
+      clock,
+      rng,
+      path: this.#path,
+      query: { labelSelector: `${placeholderSelector},${placeholderOf}=${departureUid}` },
+      translate: translatePlaceholder,
+      onChange: () => changes.notify(),
+    });
+    // A failure rejects `synced`; after that the watch retries.
+    reflector.run(signal).catch(() => undefined);
+    return {
+      synced: () => reflector.synced,
+      placeholders: () => [...reflector.items().values()],
+      onChange: (listener) => changes.listen(listener),
+    };
+  }
+
+  async create(order: NewPlaceholder): Promise<void> {
+    const body = placeholderObject(order, this.#options);
+    await this.#send({ method: "POST", path: this.#path, body }, 409);
+  }
+
+  async remove(name: string): Promise<void> {
+    const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
+    await this.#send({ method: "DELETE", path: `${this.#path}/${name}`, body }, 404);
+  }
+
+  /**
+   * `done` is the status that shows that somebody, most likely this controller, has already done
+   * it.
+   */
+  async #send(request: KubeRequest, done: number): Promise<void> {
+    const answer = await this.#options.api.send(request);
+    if (answer.status >= 300 && answer.status !== done) throw apiError(request, answer);
+  }
+}
+
+/** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */
+const placeholderPriorityClass = "lastcall-placeholder";
+
+/** The image of the container that holds every pod's namespaces: most nodes already have it. */
+export const placeholderImage = "registry.k8s.io/pause:3.10";
+
+const placeholderSelector =
+  "app.kubernetes.io/name=lastcall,app.kubernetes.io/component=placeholder";
+
+/** The Departure's uid, because a name may be longer than a label value, and can be reused. */
+const placeholderOf = "lastcall.dev/placeholder-of";
+
+const required = "requiredDuringSchedulingIgnoredDuringExecution";
+
+const placeholderPhases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
+
+export interface PlaceholderPlace {
+  readonly namespace: string;
+  /** The image of its container: `registry.k8s.io/pause:3.10`, or a mirror of it. */
+  readonly image: string;
+}
+
+/**
+ * The Pod object of a placeholder. It has no grace period, so a pod that preempts it gets its
+ * capacity at once. It has no permissions, and does not keep an autoscaler from removing the
+ * machine.
+ */
+export function placeholderObject(order: NewPlaceholder, place: PlaceholderPlace): KubeObject {
+  const { name, departure, forPod, placement, tolerations } = order;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace: place.namespace,
+      labels: {
+        "app.kubernetes.io/name": "lastcall",
+        "app.kubernetes.io/component": "placeholder",
+        [placeholderOf]: departure.uid,
+      },
+      annotations: {
+        "lastcall.dev/departure": departure.name,
+        "lastcall.dev/placeholder-for": `${forPod.namespace}/${forPod.name}`,
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
+      },
+    },
+    spec: {
+      priorityClassName: placeholderPriorityClass,
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      ...(placement.schedulerName === undefined ? {} : { schedulerName: placement.schedulerName }),
+      nodeSelector: placement.nodeSelector,
+      affinity: affinityOf(placement),
+      tolerations,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 65535,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [
+        {
+          name: "room",
+          image: place.image,
+          resources: resourcesOf(placement.requests),
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ["ALL"] },
+          },
+        },
+      ],
+    },
+  };
+}
+
+function translatePlaceholder(pod: KubeObject): PlaceholderFacts {
+  const status = fieldsOf(pod.status);
+  const scheduled = conditionOf(status.conditions, "PodScheduled");
+  return {
+    name: pod.metadata?.name ?? "",
+    departureUid: pod.metadata?.labels?.[placeholderOf] ?? "",
+    node: textOf(fieldsOf(pod.spec).nodeName),
+    phase: oneOf(placeholderPhases, status.phase) ?? "Unknown",
+    ready: conditionOf(status.conditions, "Ready").status === "True",
+    leaving: pod.metadata?.deletionTimestamp === undefined ? "Staying" : "Leaving",
+    trouble: scheduled.status === "False" ? textOf(scheduled.message) : undefined,
+  };
+}
+
+function affinityOf(placement: PodPlacement): object {
+  const { requiredNodes, podAffinity, podAntiAffinity } = placement;
+  return {
+    ...(requiredNodes === undefined
+      ? {}
+      : { nodeAffinity: { [required]: selectorObject(requiredNodes) } }),
+    ...(podAffinity.length === 0 ? {} : { podAffinity: { [required]: podAffinity } }),
+    ...(podAntiAffinity.length === 0 ? {} : { podAntiAffinity: { [required]: podAntiAffinity } }),
+  };
+}
+
+/** Omits empty lists of requirements. */
+function selectorObject({ nodeSelectorTerms }: NodeSelector): object {
+  return {
+    nodeSelectorTerms: nodeSelectorTerms.map(({ matchExpressions, matchFields }) => ({
+      ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
+      ...(matchFields.length === 0 ? {} : { matchFields }),
+    })),
+  };
+}
+
+/**
+ * Requests, and equal limits where the API server requires them: for resources that cannot be
+ * overcommitted (devices and huge pages). Source: kubernetes `pkg/apis/core/v1/helper`.
+ */
+function resourcesOf(requests: Amounts): object {
+  const written = Object.entries(requests)
+    .filter(([, amount]) => amount > 0)
+    .map(([resource, amount]) => [resource, formatQuantity(resource, amount)] as const);
+  const firm = written.filter(([resource]) => isFirm(resource));
+  return {
+    requests: Object.fromEntries(written),
+    ...(firm.length === 0 ? {} : { limits: Object.fromEntries(firm) }),
+  };
+}
+
+function isFirm(resource: string): boolean {
+  return resource.startsWith("hugepages-") || resource.includes("/");
 }

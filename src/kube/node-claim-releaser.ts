@@ -6,15 +6,14 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../contracts/cloud/instances.ts";
+} from "../contracts/cloud.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
 import type { Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { apiError } from "./object/api-error.ts";
-import { nodeClaimPath, nodeClaimsPath, reviewsPath } from "./object/paths.ts";
+import { apiError, nodeClaimPath, nodeClaimsPath, reviewsPath } from "./object/api-call.ts";
 import { conditionOf } from "./object/translate-node.ts";
-import { listPages } from "./watch/list.ts";
+import { listPages } from "./watch/collection.ts";
 
 export interface NodeClaimReleaserOptions extends ReleaseLoopOptions {
   readonly api: KubeSender;

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { PolicyStatusSink } from "../contracts/fleet.ts";
+import type { PolicyStatusSink } from "../contracts/cluster.ts";
 import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
 import {
   type Fields,
@@ -9,10 +9,9 @@ import {
   oneOf,
   textOf,
 } from "../core/json/json-field.ts";
-import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
+import type { PolicyCondition, PolicyStatus } from "../core/plan/plan-status.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { apiError } from "./object/api-error.ts";
-import { policyPath } from "./object/paths.ts";
+import { apiError, policyPath } from "./object/api-call.ts";
 
 interface ConditionState {
   readonly status: string;

@@ -4,8 +4,8 @@
 import { killerAnnotation } from "../core/cluster/node.ts";
 import { allowedSpans } from "../core/limits/windows.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import { coversInstant } from "../core/time/span.ts";
 import {
+  coversInstant,
   formatInstant,
   hours,
   type Instant,

@@ -1,5 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { LastcallError, messageOf } from "../errors.ts";
 
 /**
  * The identity of this process as the holder of a lease: the pod's name, if there is one, so that a
@@ -58,4 +60,45 @@ function linkOr(path: string, otherwise: string): string {
   } catch {
     return otherwise;
   }
+}
+
+const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+const bootIdFile = "/proc/sys/kernel/random/boot_id";
+
+/** The API server's address, which the kubelet sets in every pod; undefined outside a cluster. */
+export function apiServerOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const host = env.KUBERNETES_SERVICE_HOST;
+  const port = env.KUBERNETES_SERVICE_PORT;
+  if (!host || !port) return undefined;
+  return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/**
+ * Reads the pod's own token. Not cached, because the kubelet replaces it about every hour. Throws
+ * KUBECONFIG_INVALID.
+ */
+export async function readAccountToken(folder: string = accountFolder): Promise<string> {
+  const path = `${folder}/token`;
+  try {
+    const token = (await readFile(path, "utf8")).trim();
+    if (token !== "") return token;
+  } catch (error) {
+    throw unreadableToken(path, messageOf(error));
+  }
+  throw unreadableToken(path, "it is empty");
+}
+
+/** The machine's boot id, which the kubelet reports as `status.nodeInfo.bootID`; Linux only. */
+export async function readBootId(path: string = bootIdFile): Promise<string | undefined> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  return text.trim() || undefined;
+}
+
+function unreadableToken(path: string, found: string): LastcallError {
+  return new LastcallError(
+    "KUBECONFIG_INVALID",
+    `Cannot read the service account's ${path}: ${found}, expected a token`,
+    { retryable: true },
+  );
 }

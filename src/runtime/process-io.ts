@@ -2,6 +2,9 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
+import type { Clock } from "../contracts/clock.ts";
+import type { Log, LogFields } from "../contracts/telemetry.ts";
+import { formatInstant } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
@@ -115,6 +118,7 @@ interface TerminalScreen {
 
 /** Enters the alternate screen and hides the cursor; and back. */
 const enter = "\u001b[?1049h\u001b[?25l";
+
 const leave = "\u001b[?25h\u001b[?1049l";
 
 /** Takes over the terminal. It is restored on `close`, or when the process exits on its own. */
@@ -160,6 +164,7 @@ export function showsUnicode(
 
 /** The characters of frames, and an ASCII character for each, so that columns keep their widths. */
 const [drawn, inPlace] = ["▁▂▃▄▅▆▇█▏▎▍▌▋▊▉·×│…↓↑", "_.:-=+*#---====.x|~v^"];
+
 const stands = new Map([...drawn].map((character, place) => [character, inPlace[place] as string]));
 
 /** For a terminal that supports only ASCII, which would show each byte of the rest as garbage. */
@@ -177,4 +182,57 @@ export function interruptSignal(): AbortSignal {
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
   return controller.signal;
+}
+
+/**
+ * The I/O of a program that only writes lines, through the console: on Bun, `process.stderr` brings
+ * 7 MiB of stream machinery with it.
+ */
+export function leanIo() {
+  return {
+    err: (text: string) => console.error(text.replace(/\n$/, "")),
+    env: process.env,
+    fetch: globalThis.fetch,
+  };
+}
+
+const logLevels = ["debug", "info", "warn", "error"] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly format: "json" | "text";
+  readonly write: (line: string) => void;
+  readonly clock: Clock;
+}
+
+/** A log with one line per event: `time level event key=value …`, or the same as JSON. */
+export function createLog(options: LogOptions): Log {
+  const lowest = logLevels.indexOf(options.level);
+  const at = (level: LogLevel) => {
+    const rank = logLevels.indexOf(level);
+    if (rank < lowest) return () => {};
+    return (event: string, fields: LogFields = {}) => {
+      const time = formatInstant(options.clock.now());
+      options.write(
+        options.format === "json"
+          ? `${JSON.stringify({ time, level, event, ...fields })}\n`
+          : `${time} ${level.padEnd(5)} ${event}${fieldsText(fields)}\n`,
+      );
+    };
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function fieldsText(fields: LogFields): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ` ${key}=${quoted(value)}`)
+    .join("");
+}
+
+function quoted(value: unknown): string {
+  const text = String(value);
+  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
 }

@@ -9,6 +9,7 @@ import { TimelinePage } from "./timeline/timeline-page.tsx";
 import {
   type LiveBoard,
   type LiveState,
+  languages,
   type PagePlace,
   type PageView,
   type Preferences,
@@ -17,7 +18,6 @@ import {
   usePlace,
   usePreferences,
 } from "./view-state.ts";
-import { languages } from "./words/languages.ts";
 import { readable } from "./words/sentence.tsx";
 import { clockSecondsText, dayText, momentText, type Words, zoneText } from "./words/words.ts";
 

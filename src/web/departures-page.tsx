@@ -1,6 +1,5 @@
 import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts } from "../board/stream.ts";
-import { PastList } from "./past-list.tsx";
 import { useState, type VNode } from "./preact.ts";
 import {
   filteredPast,
@@ -8,8 +7,9 @@ import {
   heldRows,
   leavingRows,
   nextRows,
+  PastList,
   stayingRows,
-} from "./row-order.ts";
+} from "./row-list.tsx";
 import { nodeLink, type PageView, useFirst } from "./view-state.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
 import { clockText, countdown, isolated, momentText, relativeText } from "./words/words.ts";

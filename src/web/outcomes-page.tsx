@@ -8,8 +8,8 @@ import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
 import { MoreButton } from "./departures-page.tsx";
 import { problemIn } from "./node/node-view.tsx";
-import { PastList } from "./past-list.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
+import { PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/words.ts";
 

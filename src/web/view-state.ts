@@ -6,8 +6,9 @@ import {
 } from "../board/stream.ts";
 import { after, elapsedMs, every, getJson, remember, remembered } from "./browser.ts";
 import { useEffect, useState } from "./preact.ts";
-import { languages } from "./words/languages.ts";
 import type { Language, Words } from "./words/words.ts";
+import { english } from "./words/words-english.ts";
+import { japanese } from "./words/words-japanese.ts";
 
 /** The state of the page's connection to its server; `Refused` is final. */
 export type ConnectionState = "Connecting" | "Live" | "Lost" | "Refused";
@@ -19,6 +20,7 @@ export interface LiveState {
 
 /** A connection that is silent for this long counts as dead. */
 const silentMs = 25_000;
+
 const againMs = 1000;
 
 /**
@@ -249,3 +251,5 @@ function firstTheme(): Theme {
   if (chosen === "dark" || chosen === "light") return chosen;
   return matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
 }
+
+export const languages: Readonly<Record<Language, Words>> = { en: english, ja: japanese };

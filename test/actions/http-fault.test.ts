@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOfAnswer } from "../../src/actions/http-fault.ts";
+import { faultOfAnswer } from "../../src/actions/http-sender.ts";
 
 describe("an error response", () => {
   it.each([

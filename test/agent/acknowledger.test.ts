@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Acknowledger } from "../../src/agent/acknowledger.ts";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-status.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/assemble/agent-fallback.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { AgentMetrics } from "../../src/agent/agent-health.ts";
+import { AgentMetrics } from "../../src/agent/agent-status.ts";
 
 describe("the agent's metrics", () => {
   it("are in Prometheus' text format, one block per name, with escaped labels", () => {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-status.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
-import type { NoticeSource } from "../../src/contracts/cloud/notices.ts";
+import type { NoticeSource } from "../../src/contracts/cloud.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-status.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/assemble/agent-fallback.ts";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
 import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { NoticeServer } from "../../src/agent/notice-server.ts";
+import { NoticeServer } from "../../src/agent/agent-status.ts";
 import type { HttpStream, StreamClient } from "../../src/contracts/http-route.ts";
 import type { MachineNotice } from "../../src/core/notice/notice.ts";
 import { instant, millis, plus, seconds } from "../../src/core/time/time.ts";

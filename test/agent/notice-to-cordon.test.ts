@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
-import { AgentHealth, AgentMetrics } from "../../src/agent/agent-health.ts";
+import { AgentHealth, AgentMetrics } from "../../src/agent/agent-status.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
 import {
   formatInstant,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { indexByLabels, indexBySelector } from "../../src/audit/objects/workload-list.ts";
-import { type LabelSelector, matchesLabelSelector } from "../../src/core/cluster/placement.ts";
+import { type LabelSelector, matchesLabelSelector } from "../../src/core/cluster/pod.ts";
 
 const key = fc.constantFrom("app", "tier", "__proto__", "a=b");
 const labels = fc.dictionary(key, fc.constantFrom("x", "y", "b=x"), { maxKeys: 3 });

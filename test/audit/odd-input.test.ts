@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
+import { auditTable, githubAnnotations, sarifLog } from "../../src/audit/audit-output.ts";
 import { leanObject } from "../../src/audit/objects/manifest.ts";
-import { githubAnnotations, sarifLog } from "../../src/audit/output/ci-output.ts";
-import { auditTable } from "../../src/audit/output/table.ts";
 import type { AuditReport } from "../../src/audit/report.ts";
 import { isLastcallError } from "../../src/errors.ts";
 import { platform } from "./support/audit-yaml.ts";

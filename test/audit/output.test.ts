@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import { githubAnnotations, sarifLog } from "../../src/audit/output/ci-output.ts";
-import { auditTable } from "../../src/audit/output/table.ts";
+import { auditTable, githubAnnotations, sarifLog } from "../../src/audit/audit-output.ts";
 import { readBaseline } from "../../src/audit/report.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addUp, spotReadiness, sumUp } from "../../src/audit/audit.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { losses, ruleOfLoss } from "../../src/core/drain/drain-account.ts";
+import { losses, ruleOfLoss } from "../../src/core/drain/drain-time.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
 const cut = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BoardFeed } from "../../src/board/board-feed.ts";
 import { noRights, type StreamMessage } from "../../src/board/stream.ts";
-import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { FleetView } from "../../src/contracts/cluster.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { boardContract } from "../contract/board.contract.ts";
 import { ManualClock } from "../support/manual-clock.ts";

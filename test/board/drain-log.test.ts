@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { DrainLog } from "../../src/board/node-page.ts";
-import type { NodePods } from "../../src/contracts/cluster.ts";
-import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Fleet, FleetChange, NodePods } from "../../src/contracts/cluster.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { type Instant, instant, plus, seconds } from "../../src/core/time/time.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { nodePage } from "../../src/board/node-page.ts";
-import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { FleetView } from "../../src/contracts/cluster.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";

@@ -3,7 +3,7 @@ import { type BoardAct, readAct, readActRequest } from "../../src/board/act/act.
 import { OperatorActs } from "../../src/board/act/operator-acts.ts";
 import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { decide } from "../../src/core/decide.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";

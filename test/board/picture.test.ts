@@ -3,7 +3,7 @@ import { PictureChanges } from "../../src/board/board-feed.ts";
 import { EndedDepartures } from "../../src/board/outcome/ended-departures.ts";
 import { boardPicture } from "../../src/board/picture.ts";
 import { noRights } from "../../src/board/stream.ts";
-import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { FleetView } from "../../src/contracts/cluster.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";

@@ -8,7 +8,7 @@ function loadedFor(...kinds: readonly string[]): readonly string[] {
     const loaded = [];
     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
     await import("./src/cli/assemble/assemble-controller.ts");
-    const { actionPorts } = await import("./src/cli/assemble/action-runners.ts");
+    const { actionPorts } = await import("./src/cli/assemble/controller-ports.ts");
     const tools = { machines: () => [], env: {}, allowed: [], namespace: "lastcall" };
     const { runners } = actionPorts({ ...tools, onError: () => {} });
     for (const kind of ${JSON.stringify(kinds)}) await runners(kind);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentFlags } from "../../src/cli/assemble/agent-flags.ts";
+import { agentFlags } from "../../src/config/options/resolve-options.ts";
 
 describe("the flags of the agent's entry point", () => {
   it.each([

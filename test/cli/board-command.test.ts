@@ -6,7 +6,7 @@ import type { WhatIfFacts } from "../../src/board/picture.ts";
 import { type BoardPicture, type StreamMessage, withChange } from "../../src/board/stream.ts";
 import type { CommandIo, Screen } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { minutes } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { PastDeparture } from "../../src/board/stream.ts";
-import { openHistory } from "../../src/cli/board/board-outcomes.ts";
+import { openHistory } from "../../src/cli/board/start-board.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 
 let folder: string;

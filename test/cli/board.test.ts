@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { BoardNode, NodeActivity } from "../../src/board/demo-picture.ts";
-import { type BoardState, board } from "../../src/cli/demo/board.ts";
-import { nodeRow, rowWidths } from "../../src/cli/demo/board-row.ts";
 import {
   ansiFrame,
   cell,
@@ -9,7 +7,9 @@ import {
   plainText,
   shareBar,
   widthOf,
-} from "../../src/cli/terminal/styled-line.ts";
+} from "../../src/cli/command-line/terminal.ts";
+import { type BoardState, board } from "../../src/cli/demo/board.ts";
+import { nodeRow, rowWidths } from "../../src/cli/demo/board-row.ts";
 import type { WindowState } from "../../src/core/limits/windows.ts";
 import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 

@@ -4,9 +4,9 @@ import {
   launchTimesOfAll,
   loadedOnUse,
   type MachineCloud,
-} from "../../src/cli/assemble/cloud-ports.ts";
+} from "../../src/cli/assemble/controller-ports.ts";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
-import type { Fleet } from "../../src/contracts/fleet.ts";
+import type { Fleet } from "../../src/contracts/cluster.ts";
 import { instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 

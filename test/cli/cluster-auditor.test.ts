@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { audit, sumUp } from "../../src/audit/audit.ts";
 import { ClusterAuditor } from "../../src/cli/cluster/cluster-auditor.ts";
-import { clusterKinds, namespacedKinds } from "../../src/cli/input/audited-kind.ts";
+import { clusterKinds, namespacedKinds } from "../../src/cli/cluster/read-cluster.ts";
 import type { KubeAnswer, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { translateNode } from "../../src/kube/object/translate-node.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";

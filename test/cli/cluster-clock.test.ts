@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ClusterClock } from "../../src/cli/cluster/cluster-clock.ts";
+import { ClusterClock } from "../../src/cli/cluster/connect.ts";
 import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
 import {
   formatInstant,

@@ -3,7 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CompletedCommand, completionScript } from "../../src/cli/command-line/completion.ts";
+import {
+  type CompletedCommand,
+  completionScript,
+} from "../../src/cli/command-line/command-list.ts";
 
 const commands: readonly CompletedCommand[] = [
   {

@@ -8,8 +8,8 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { assembleController } from "../../src/cli/assemble/assemble-controller.ts";
 import { ClusterAuditor } from "../../src/cli/cluster/cluster-auditor.ts";
-import type { NoticeFeed } from "../../src/contracts/cloud/notices.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NoticeFeed } from "../../src/contracts/cloud.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { LeaderLease } from "../../src/kube/lease/leader-lease.ts";
 import {

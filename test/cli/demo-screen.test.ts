@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { plainText } from "../../src/cli/command-line/terminal.ts";
 import { board } from "../../src/cli/demo/board.ts";
-import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
+import { demoStartAt, silentLog } from "../../src/cli/demo/demo-run.ts";
 import { Director } from "../../src/cli/demo/demo-stage.ts";
-import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
-import { plainText } from "../../src/cli/terminal/styled-line.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { demoStartAt, startLastcallFleet } from "../../src/cli/demo/demo-run.ts";
-import { silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { demoStartAt, silentLog, startLastcallFleet } from "../../src/cli/demo/demo-run.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { play } from "../../src/cli/demo/show-demo.ts";
 import {

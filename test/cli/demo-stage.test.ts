@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import type { DemoPicture } from "../../src/board/demo-picture.ts";
-import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
+import { demoStartAt, silentLog } from "../../src/cli/demo/demo-run.ts";
 import { DemoStage, Director } from "../../src/cli/demo/demo-stage.ts";
-import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import type { PageStream } from "../../src/contracts/http-route.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type BoardNotice, type Story, storyText } from "../../src/board/demo-picture.ts";
-import { spanText } from "../../src/cli/command-line/table.ts";
+import { spanText } from "../../src/cli/command-line/terminal.ts";
 import { type StoryFacts, storyOf } from "../../src/cli/demo/fleet-picture.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";

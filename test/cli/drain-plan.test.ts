@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { DrainPlanReport } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { totalLines } from "../../src/cli/demo/board-row.ts";
-import { headlessTable, runHeadless, silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { headlessTable, runHeadless, silentLog } from "../../src/cli/demo/demo-run.ts";
 import { options } from "../../src/config/options/options.ts";
 import { instant } from "../../src/core/time/time.ts";
 import {

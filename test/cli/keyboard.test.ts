@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { keysOf } from "../../src/cli/terminal/keyboard.ts";
+import { keysOf } from "../../src/cli/command-line/terminal.ts";
 
 it.each<[string, readonly string[]]>([
   ["q", ["q"]],

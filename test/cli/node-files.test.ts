@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { nodeFiles } from "../../src/cli/input/node-files.ts";
+import { nodeFiles } from "../../src/cli/input/read-objects.ts";
 
 const files = nodeFiles(Readable.from([]));
 

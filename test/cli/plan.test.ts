@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { PlanReport } from "../../src/core/plan/plan-report.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";

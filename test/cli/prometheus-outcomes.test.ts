@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { afterEach, expect, it } from "vitest";
-import { PrometheusOutcomes } from "../../src/cli/board/board-outcomes.ts";
+import { PrometheusOutcomes } from "../../src/cli/board/start-board.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

@@ -5,7 +5,7 @@ import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { showDemo } from "../../src/cli/demo/show-demo.ts";
 import { resolveOptions } from "../../src/config/options/resolve-options.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { between, type Instant, instant, type Millis } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";

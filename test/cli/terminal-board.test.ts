@@ -8,7 +8,7 @@ import {
   type PolicyCard,
 } from "../../src/board/stream.ts";
 import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
-import { plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
+import { plainText, widthOf } from "../../src/cli/command-line/terminal.ts";
 import { explain } from "../../src/core/reason/reason.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { showSilences, staleWatch } from "../../src/cli/commands/run.ts";
-import type { WatchSilence } from "../../src/contracts/fleet.ts";
+import type { WatchSilence } from "../../src/contracts/cluster.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 
 function fleetOf(...silences: readonly WatchSilence[]) {

@@ -5,7 +5,7 @@ import {
   readRebalance,
   readScheduledEvents,
   readTargetLifecycleState,
-} from "../../src/cloud/aws/notice-payload.ts";
+} from "../../src/cloud/aws/notice-source.ts";
 import { readAzureEvents } from "../../src/cloud/azure/notice-source.ts";
 import {
   readMaintenanceEvent,

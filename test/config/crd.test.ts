@@ -10,7 +10,7 @@ import {
   resourceDefinitions,
 } from "../../src/config/schema/resource-definition.ts";
 import { checkShape } from "../../src/config/schema/shape-check.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { generateOptionDocs } from "../../tools/docs/option-doc.ts";
 import { generateResourceDocs } from "../../tools/docs/resource-doc.ts";
 import { readCorpus } from "../support/policy-corpus.ts";

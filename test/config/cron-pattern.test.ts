@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
 import { backwardsCronPattern, cronPattern } from "../../src/config/schema/window-schema.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 
 const grammar = new RegExp(cronPattern, "i");
 const backwards = new RegExp(backwardsCronPattern, "i");

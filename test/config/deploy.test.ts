@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { audit } from "../../src/audit/audit.ts";
 import { defaultPlatformNames, knownPlatform } from "../../src/audit/platform.ts";
-import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/placement.ts";
+import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/pod.ts";
 import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 
 const root = join(import.meta.dirname, "../../deploy");

@@ -13,10 +13,10 @@ import {
 } from "../../src/board/stream.ts";
 import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
-import { PermittedApi } from "../../src/kube/watch/permitted-api.ts";
+import { PermittedApi } from "../../src/kube/watch/collection.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

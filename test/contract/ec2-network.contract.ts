@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ec2Network } from "../../src/cloud/aws/actions/ec2-network.ts";
+import type { Ec2Network } from "../../src/cloud/aws/ec2-machine.ts";
 
 /** The networks of EC2, and control over their instances. */
 export interface NetworkWorld {

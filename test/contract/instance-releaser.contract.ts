@@ -3,7 +3,7 @@ import type {
   InstanceReleaser,
   LastLookResult,
   ReleaseRequest,
-} from "../../src/contracts/cloud/instances.ts";
+} from "../../src/contracts/cloud.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { allClear } from "../support/machine-releaser.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LaunchTimes } from "../../src/contracts/cloud/instances.ts";
+import type { LaunchTimes } from "../../src/contracts/cloud.ts";
 import type { ReleaserWorld } from "./instance-releaser.contract.ts";
 
 /** A cloud that can list launch times and look up single machines. */

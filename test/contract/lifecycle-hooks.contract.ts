@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { HookLimits, LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
+import type { HookLimits, LifecycleHooks } from "../../src/contracts/cloud.ts";
 import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import { hours, instant, seconds } from "../../src/core/time/time.ts";
 

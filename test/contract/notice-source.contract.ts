@@ -1,9 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type {
-  NoticeSink,
-  NoticeSource,
-  NoticeSourceReading,
-} from "../../src/contracts/cloud/notices.ts";
+import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../../src/contracts/cloud.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { between, type Instant, type Millis } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";

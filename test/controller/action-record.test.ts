@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { PreparedTask } from "../../src/contracts/action-runner.ts";
 import { carryOut } from "../../src/controller/action/action-attempt.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Fields } from "../../src/core/json/json-field.ts";
 import type { Action } from "../../src/core/policy/action.ts";
 import { seconds } from "../../src/core/time/time.ts";

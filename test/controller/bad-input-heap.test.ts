@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { SqsFeed } from "../../src/cloud/aws/queue/sqs-feed.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { SqsFeed } from "../../src/cloud/aws/queue/sqs-client.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

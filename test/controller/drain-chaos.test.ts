@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
+import { type Rng, seededRng } from "../../src/core/chance/chance.ts";
 import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatInstant, hours, minutes, plus } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { KubeGateSource } from "../../src/kube/gate-source.ts";
+import { KubeGateSource } from "../../src/kube/fleet.ts";
 import { dawn, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 const alerts = { url: "http://alertmanager:9093", matchers: ['severity="critical"'] };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Health } from "../../src/controller/health.ts";
+import { Health } from "../../src/controller/plan-reporter.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { InstanceReleaser } from "../../src/contracts/cloud/instances.ts";
+import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import { between, formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LaunchTimeReading, LaunchTimes } from "../../src/contracts/cloud/instances.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../src/contracts/cloud.ts";
 import { LaunchTimeCache } from "../../src/controller/launch-time-cache.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { defaultPolicy } from "../../src/core/policy/policy.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LaunchTimes } from "../../src/contracts/cloud/instances.ts";
+import type { LaunchTimes } from "../../src/contracts/cloud.ts";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 

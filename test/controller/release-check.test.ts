@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { InstanceReleaser, Releasability } from "../../src/contracts/cloud/instances.ts";
+import type { InstanceReleaser, Releasability } from "../../src/contracts/cloud.ts";
 import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import {

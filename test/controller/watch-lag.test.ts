@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Fleet } from "../../src/contracts/fleet.ts";
+import type { Fleet } from "../../src/contracts/cluster.ts";
 import type { Executor } from "../../src/controller/executor.ts";
 import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Fleet, FleetView } from "../../src/contracts/fleet.ts";
+import type { Fleet, FleetView } from "../../src/contracts/cluster.ts";
 import type { AuditTarget, WorkloadVerdict } from "../../src/contracts/workload-auditor.ts";
-import { WorkloadWatch } from "../../src/controller/workload-watch.ts";
+import { WorkloadWatch } from "../../src/controller/policy-checks.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import type { Policy } from "../../src/core/policy/policy.ts";
 import { type Millis, millis } from "../../src/core/time/time.ts";

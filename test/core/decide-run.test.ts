@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { allowedSpans } from "../../src/core/limits/windows.ts";
 import type { Policy, Window } from "../../src/core/policy/policy.ts";
 import { hours, minutes, plus, seconds } from "../../src/core/time/time.ts";

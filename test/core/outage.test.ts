@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Budget, Policy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, millis } from "../../src/core/time/time.ts";
 import { type Begun, DecideRun } from "./decide-run.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { DrainStep } from "../../src/core/drain/drain-step.ts";
 import { TerminationMemory } from "../../src/core/drain/drain-time.ts";

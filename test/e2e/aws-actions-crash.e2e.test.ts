@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
+import { type Rng, seededRng } from "../../src/core/chance/chance.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { LoadBalancerServer } from "../support/load-balancer-server.ts";
 import { NetworkServer } from "../support/network-server.ts";

@@ -13,7 +13,7 @@ import { EndedDepartures } from "../../src/board/outcome/ended-departures.ts";
 import { boardPicture } from "../../src/board/picture.ts";
 import type { StreamMessage } from "../../src/board/stream.ts";
 import { readPolicies } from "../../src/config/policy/read-policy.ts";
-import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { FleetView } from "../../src/contracts/cluster.ts";
 import type { PageServer } from "../../src/contracts/http-route.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { FaultSchedule } from "../support/fault-schedule.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";

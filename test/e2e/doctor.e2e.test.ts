@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { millis, plus } from "../../src/core/time/time.ts";
 import type { DoctorReport, ReportedCheck } from "../../src/doctor/report.ts";
 import { processIo } from "../../src/runtime/process-io.ts";

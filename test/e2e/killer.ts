@@ -1,4 +1,4 @@
-import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
+import { type Rng, seededRng } from "../../src/core/chance/chance.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import type { RelayCall } from "../support/relay.ts";
 

@@ -8,7 +8,7 @@ import type { Pod } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { placeholderImage, placeholderObject } from "../../src/kube/placeholders.ts";
+import { placeholderImage, placeholderObject } from "../../src/kube/cluster-capacity.ts";
 import type { ApiAnswer } from "../support/api-request.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { waitUntil } from "../support/wait-until.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Pod } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type NewPlaceholder, placeholderName } from "../../src/core/drain/placeholder-plan.ts";
-import { type PlaceholderPlace, placeholderObject } from "../../src/kube/placeholders.ts";
+import { type PlaceholderPlace, placeholderObject } from "../../src/kube/cluster-capacity.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";

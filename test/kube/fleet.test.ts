@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { FleetChange } from "../../src/contracts/fleet.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import type { FleetChange } from "../../src/contracts/cluster.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import { seconds } from "../../src/core/time/time.ts";
-import { KubeGateSource } from "../../src/kube/gate-source.ts";
+import { KubeGateSource } from "../../src/kube/fleet.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedApi, unreachable } from "../support/scripted-api.ts";
 

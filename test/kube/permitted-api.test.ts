@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubeAnswer, KubeApi, KubeWatchEvent } from "../../src/contracts/kube-api.ts";
-import { PermittedApi } from "../../src/kube/watch/permitted-api.ts";
+import { PermittedApi } from "../../src/kube/watch/collection.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const path = "/apis/lastcall.dev/v1alpha1/departures";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { PolicyCondition, PolicyStatus } from "../../src/core/plan/policy-status.ts";
+import type { PolicyCondition, PolicyStatus } from "../../src/core/plan/plan-status.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";

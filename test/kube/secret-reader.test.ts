@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { machineAddresses } from "../../src/kube/node/machine-addresses.ts";
-import { KubeSecretReader } from "../../src/kube/secret-reader.ts";
+import { KubeSecretReader, machineAddresses } from "../../src/kube/action-source.ts";
 
 const signal = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from "vitest";
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
-import type { ReleaserChoice } from "../../src/contracts/cloud/instances.ts";
+import type { ReleaserChoice } from "../../src/contracts/cloud.ts";
 import { type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeActionRunner } from "./fake-action-runner.ts";
 import { departures, ModelWorld, nodes, policies, webWorkload } from "./model-world.ts";

@@ -1,4 +1,4 @@
-import type { HookLimits } from "../../src/contracts/cloud/instances.ts";
+import type { HookLimits } from "../../src/contracts/cloud.ts";
 import { hours } from "../../src/core/time/time.ts";
 import {
   AwsQueryServer,

@@ -2,7 +2,7 @@ import { ComputeClient, parseComputeEndpoint } from "../../src/cloud/gcp/compute
 import { ComputeLaunchTimes } from "../../src/cloud/gcp/compute-engine.ts";
 import { ComputeReleaser } from "../../src/cloud/gcp/compute-releaser.ts";
 import { noTokens, type TokenSource } from "../../src/cloud/release/rest-exchange.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { instant, type Millis } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";

@@ -2,7 +2,7 @@ import { AutoScaling } from "../../src/cloud/aws/auto-scaling.ts";
 import { Ec2Client } from "../../src/cloud/aws/ec2-client.ts";
 import { machineIdOf } from "../../src/cloud/aws/ec2-machine.ts";
 import { Ec2LaunchTimes, Ec2Releaser } from "../../src/cloud/aws/elastic-compute.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { instant, type Millis } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";

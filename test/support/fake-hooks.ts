@@ -1,4 +1,4 @@
-import type { HookEnd, HookLimits, LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
+import type { HookEnd, HookLimits, LifecycleHooks } from "../../src/contracts/cloud.ts";
 import type { LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import type { HookResult } from "../../src/core/policy/policy.ts";
 import { hours } from "../../src/core/time/time.ts";

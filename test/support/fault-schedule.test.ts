@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { FaultSchedule } from "./fault-schedule.ts";
 
 function scheduleOf(share: number, nowMs: () => number = () => 0): FaultSchedule {

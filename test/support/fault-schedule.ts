@@ -1,4 +1,4 @@
-import type { Rng } from "../../src/core/chance/rng.ts";
+import type { Rng } from "../../src/core/chance/chance.ts";
 import type { Fault } from "./fault-proxy.ts";
 
 export interface FaultScheduleOptions {

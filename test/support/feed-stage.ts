@@ -1,9 +1,9 @@
-import type { LifecycleHooks } from "../../src/contracts/cloud/instances.ts";
 import type {
   FeedListener,
+  LifecycleHooks,
   NoticeDelivery,
   NoticeFeed,
-} from "../../src/contracts/cloud/notices.ts";
+} from "../../src/contracts/cloud.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
 import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-import type { InstanceReleaser, LastLookResult } from "../../src/contracts/cloud/instances.ts";
+import type { InstanceReleaser, LastLookResult } from "../../src/contracts/cloud.ts";
 
 /** A last check that always passes, for tests about other things. */
 export const allClear = (): Promise<LastLookResult> => Promise.resolve("Clear");

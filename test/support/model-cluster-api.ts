@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { generateCrds } from "../../src/config/schema/crd.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 
 const crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -6,17 +6,15 @@ import type {
   InstanceReleaser,
   LaunchTimes,
   LifecycleHooks,
+  NoticeFeed,
   ReleaserChoice,
-} from "../../src/contracts/cloud/instances.ts";
-import type { NoticeFeed } from "../../src/contracts/cloud/notices.ts";
-import type { NodePods } from "../../src/contracts/cluster.ts";
-import type { GateSource } from "../../src/contracts/fleet.ts";
+} from "../../src/contracts/cloud.ts";
+import type { GateSource, NodePods } from "../../src/contracts/cluster.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { Leadership } from "../../src/contracts/leadership.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
-import { AlwaysLeading } from "../../src/controller/always-leading.ts";
-import { Controller } from "../../src/controller/controller.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { AlwaysLeading, Controller } from "../../src/controller/controller.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import {
   formatInstant,
@@ -26,12 +24,15 @@ import {
   plus,
   seconds,
 } from "../../src/core/time/time.ts";
-import { KubeClusterCapacity, KubeVolumeAttachments } from "../../src/kube/cluster-capacity.ts";
+import {
+  KubeClusterCapacity,
+  KubePlaceholders,
+  KubeVolumeAttachments,
+} from "../../src/kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node/node-marks.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
-import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
@@ -42,7 +43,6 @@ import { machineReleaser } from "./machine-releaser.ts";
 export { webWorkload } from "./web-workload.ts";
 
 export const dawn = instant(Date.UTC(2026, 10, 20));
-
 export const departures = "/apis/lastcall.dev/v1alpha1/departures";
 export const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
 export const nodes = "/api/v1/nodes";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import { formatInstant, instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { NodeClaimReleaser } from "../../src/kube/node-claim-releaser.ts";

@@ -1,8 +1,4 @@
-import type {
-  FeedListener,
-  HookDelivery,
-  NoticeDelivery,
-} from "../../src/contracts/cloud/notices.ts";
+import type { FeedListener, HookDelivery, NoticeDelivery } from "../../src/contracts/cloud.ts";
 import type { InstanceNotice, LifecycleHook } from "../../src/core/notice/instance-notice.ts";
 import type { LastcallError } from "../../src/errors.ts";
 

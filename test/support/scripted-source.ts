@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../src/contracts/cloud/notices.ts";
+import type { NoticeSink, NoticeSource } from "../../src/contracts/cloud.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { instant } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -4,7 +4,7 @@ import { TargetGroupClient } from "../../src/cloud/aws/actions/target-group-clie
 import { TargetIndex } from "../../src/cloud/aws/actions/target-index.ts";
 import { Ec2Client } from "../../src/cloud/aws/ec2-client.ts";
 import type { ActionTask } from "../../src/contracts/action-runner.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Fields } from "../../src/core/json/json-field.ts";
 import { millis, plus } from "../../src/core/time/time.ts";
 import { aTask } from "../contract/action-runner.contract.ts";

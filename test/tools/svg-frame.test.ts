@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { plainText } from "../../src/cli/terminal/styled-line.ts";
+import { plainText } from "../../src/cli/command-line/terminal.ts";
 import { minutes } from "../../src/core/time/time.ts";
 import { boardAt } from "../../tools/demo-picture.ts";
 import { svgFrame } from "../../tools/svg-frame.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { chosenIn, mornings, wholeTimes } from "../../src/web/act/act-times.ts";
-import { languages } from "../../src/web/words/languages.ts";
+import { chosenIn, mornings, wholeTimes } from "../../src/web/act/act-buttons.tsx";
+import { languages } from "../../src/web/view-state.ts";
 
 const words = languages.en;
 /** In the viewer's own time zone, as in the browser. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { languages } from "../../src/web/words/languages.ts";
+import { languages } from "../../src/web/view-state.ts";
 import {
   countdown,
   isolated,

@@ -7,8 +7,8 @@ import {
   laneRows,
   nextRows,
   stayingRows,
-} from "../../src/web/row-order.ts";
-import { languages } from "../../src/web/words/languages.ts";
+} from "../../src/web/row-list.tsx";
+import { languages } from "../../src/web/view-state.ts";
 
 const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true, by: null, sinceAt: null };
 

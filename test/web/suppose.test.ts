@@ -13,7 +13,7 @@ import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { hasReleaser } from "../../src/cli/commands/plan.ts";
 import { readFleet } from "../../src/cli/input/fleet-snapshot.ts";
-import { seededRng } from "../../src/core/chance/rng.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import type { PlanReport } from "../../src/core/plan/plan-report.ts";
 import { answersByName } from "../../src/core/policy/release-answer.ts";

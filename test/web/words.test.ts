@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { reasonWords } from "../../src/board/reason-words.ts";
 import { reasons } from "../../src/core/reason/reason.ts";
-import { languages } from "../../src/web/words/languages.ts";
+import { languages } from "../../src/web/view-state.ts";
 
 it("each reason has a sentence of its own in each language, and no other has one", () => {
   expect(Object.keys(reasonWords).toSorted()).toEqual([...reasons].toSorted());

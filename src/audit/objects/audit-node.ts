@@ -3,7 +3,7 @@ import {
   groupsOfPair,
   inShutdownOrder,
   type ShutdownGroup,
-} from "../../core/drain-plan/grace-budget.ts";
+} from "../../core/drain-plan/drain-order.ts";
 import {
   describeValue,
   type Fields,

@@ -1,5 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
-import type { Toleration } from "../../core/cluster/pod.ts";
+import type { LabelRequirement, LabelSelector, Toleration } from "../../core/cluster/pod.ts";
 import {
   type Fields,
   fieldsOf,

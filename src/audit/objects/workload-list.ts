@@ -1,8 +1,4 @@
-import {
-  type LabelSelector,
-  type Labels,
-  matchesLabelSelector,
-} from "../../core/cluster/placement.ts";
+import { type LabelSelector, type Labels, matchesLabelSelector } from "../../core/cluster/pod.ts";
 import { fieldsOf, listOf, nameOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import {

@@ -1,4 +1,4 @@
-import { defaultGraceSeconds, type GraceSource } from "../../core/drain-plan/grace-budget.ts";
+import { defaultGraceSeconds, type GraceSource } from "../../core/drain-plan/drain-order.ts";
 import {
   describeValue,
   fieldsOf,

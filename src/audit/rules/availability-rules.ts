@@ -1,5 +1,5 @@
 /** Whether a workload stays available while one of its nodes leaves. */
-import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/placement.ts";
+import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/pod.ts";
 import { type AuditedFleet, budgetsOf, replicasOf, servedBy, workloadsOf } from "../fleet.ts";
 import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";

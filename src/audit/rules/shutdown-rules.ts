@@ -1,5 +1,5 @@
 /** How much time a pod gets between SIGTERM and SIGKILL, and how it uses that time. */
-import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
+import { isGraceful } from "../../core/drain-plan/drain-order.ts";
 import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import { type Container, longestPreStop } from "../objects/pod-template.ts";
 import type { Workload } from "../objects/workload.ts";

@@ -1,5 +1,5 @@
 /** What should not run on a node that may leave at short notice. */
-import { criticalPriority } from "../../core/drain-plan/grace-budget.ts";
+import { criticalPriority } from "../../core/drain-plan/drain-order.ts";
 import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import { fieldsOf, listOf, textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";

@@ -1,10 +1,10 @@
 import type {
   DepartureStore,
+  Fleet,
   NodePods,
   OperatorResult,
   OperatorWrites,
 } from "../../contracts/cluster.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
 import { bornAt, holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";

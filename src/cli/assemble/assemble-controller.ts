@@ -5,31 +5,32 @@ import type { Clock } from "../../contracts/clock.ts";
 import type {
   LaunchTimes,
   LifecycleHooks,
+  NoticeFeed,
   ReleaserChoice,
-} from "../../contracts/cloud/instances.ts";
-import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+} from "../../contracts/cloud.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../../controller/controller.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { messageOf } from "../../errors.ts";
-import { KubeClusterCapacity, KubeVolumeAttachments } from "../../kube/cluster-capacity.ts";
-import { KubeDepartureStore } from "../../kube/departure-store.ts";
-import { KubeEventSink } from "../../kube/event-sink.ts";
-import { KubeFleet } from "../../kube/fleet.ts";
-import { KubeGateSource } from "../../kube/gate-source.ts";
+import {
+  KubeClusterCapacity,
+  KubePlaceholders,
+  KubeVolumeAttachments,
+  placeholderImage,
+} from "../../kube/cluster-capacity.ts";
+import { KubeDepartureStore, KubeEventSink } from "../../kube/departure-store.ts";
+import { KubeFleet, KubeGateSource } from "../../kube/fleet.ts";
 import { NodeEventFeed } from "../../kube/node/node-event-feed.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
-import { KubePlaceholders, placeholderImage } from "../../kube/placeholders.ts";
 import { KubePolicyStatus } from "../../kube/policy-status.ts";
-import { type ActionPortOptions, actionPorts } from "./action-runners.ts";
-import { ownedMachines } from "./cloud-ports.ts";
+import { type ActionPortOptions, actionPorts, ownedMachines } from "./controller-ports.ts";
 
 /** The parts of a controller, the same over a real cluster and over the model. */
 export interface AssemblyOptions {

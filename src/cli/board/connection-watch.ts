@@ -1,11 +1,11 @@
 import { type BoardRights, type ClusterConnection, noRights } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
 import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
-import { group } from "../../kube/object/paths.ts";
-import { hasRight } from "../../kube/watch/permitted-api.ts";
+import { group } from "../../kube/object/api-call.ts";
+import { hasRight } from "../../kube/watch/collection.ts";
 
 /** How often an unreachable server is probed. */
 const probeMs = seconds(1);

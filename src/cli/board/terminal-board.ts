@@ -14,17 +14,19 @@ import {
 } from "../../board/stream.ts";
 import { between, formatInstant, type Instant, instant, seconds } from "../../core/time/time.ts";
 import type { CommandIo, Screen } from "../command-line/command.ts";
-import { relativeTime, spanText } from "../command-line/table.ts";
-import { type OpenKeyboard, openTerminalKeyboard } from "../terminal/keyboard.ts";
 import {
   ansiFrame,
   cell,
   clipped,
+  type OpenKeyboard,
+  openTerminalKeyboard,
+  relativeTime,
   type StyledLine,
   shareBar,
+  spanText,
   type Tone,
   wrapped,
-} from "../terminal/styled-line.ts";
+} from "../command-line/terminal.ts";
 
 export interface TerminalLook {
   readonly columns: number;

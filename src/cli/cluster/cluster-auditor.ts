@@ -15,8 +15,8 @@ import type {
 } from "../../contracts/workload-auditor.ts";
 import { isFields } from "../../core/json/json-field.ts";
 import { isLastcallError } from "../../errors.ts";
-import { listPages } from "../../kube/watch/list.ts";
-import { type AuditedKind, clusterKinds, namespacedKinds } from "../input/audited-kind.ts";
+import { listPages } from "../../kube/watch/collection.ts";
+import { type AuditedKind, clusterKinds, namespacedKinds } from "./read-cluster.ts";
 
 /**
  * The audit of a live cluster for a process that must stay small and responsive: it reads one

@@ -10,9 +10,8 @@ import { didYouMean, orList } from "../../config/problem.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { version } from "../commands/version.ts";
 import type { CommandIo, CommandSpec } from "./command.ts";
-import { commandList } from "./command-list.ts";
-import { completedCommands, completionScript } from "./completion.ts";
-import { folded } from "./table.ts";
+import { commandList, completedCommands, completionScript } from "./command-list.ts";
+import { folded } from "./terminal.ts";
 
 /** Options that every command has. Help shows them after the command's own. */
 const commonOptions = commandList

@@ -1,7 +1,7 @@
 import type { Command } from "../../config/options/option.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 
 /** The environment of a command: passed in by `main.ts`, faked by tests. */
 export interface CommandIo {

@@ -1,11 +1,10 @@
 import { audit, problemsOf } from "../../audit/audit.ts";
+import { auditTable, githubAnnotations, sarifLog } from "../../audit/audit-output.ts";
 import {
   type ManifestSource,
   parseTemplatePath,
   type TemplatePath,
 } from "../../audit/objects/manifest.ts";
-import { githubAnnotations, sarifLog } from "../../audit/output/ci-output.ts";
-import { auditTable } from "../../audit/output/table.ts";
 import type { Platform } from "../../audit/platform.ts";
 import {
   type AuditReport,
@@ -17,7 +16,7 @@ import {
 import { printYaml } from "../../config/yaml-text.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
+import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
 import { LastcallError } from "../../errors.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
 import { connect } from "../cluster/connect.ts";
@@ -30,8 +29,8 @@ import {
   readCluster,
 } from "../cluster/read-cluster.ts";
 import type { CommandRun } from "../command-line/command.ts";
-import { nodeFiles } from "../input/node-files.ts";
 import { type ManifestFiles, type ReadManifests, readManifests } from "../input/read-manifests.ts";
+import { nodeFiles } from "../input/read-objects.ts";
 import { version } from "./version.ts";
 
 /** The parsed command line of `lastcall audit`. */

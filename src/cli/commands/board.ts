@@ -3,21 +3,24 @@ import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { BoardRights, FleetState } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { PageText } from "../../contracts/http-route.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
-import { departuresPath } from "../../kube/object/paths.ts";
-import { PermittedApi } from "../../kube/watch/permitted-api.ts";
+import { departuresPath } from "../../kube/object/api-call.ts";
+import { PermittedApi } from "../../kube/watch/collection.ts";
 import { openBrowser } from "../../runtime/child-process.ts";
 import { loopbackOf } from "../../server/page-server.ts";
-import { openHistory, PrometheusOutcomes } from "../board/board-outcomes.ts";
 import { ConnectionWatch, RightsWatch } from "../board/connection-watch.ts";
-import { type BoardServerOptions, startBoard } from "../board/start-board.ts";
+import {
+  type BoardServerOptions,
+  openHistory,
+  PrometheusOutcomes,
+  startBoard,
+} from "../board/start-board.ts";
 import { showTerminalBoard } from "../board/terminal-board.ts";
-import { ClusterClock } from "../cluster/cluster-clock.ts";
-import { connect } from "../cluster/connect.ts";
+import { ClusterClock, connect } from "../cluster/connect.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { hasReleaser } from "./plan.ts";
 

@@ -30,7 +30,7 @@ async function reportDemo(
   input: CommandInput<"demo"> & { readonly seed: number },
 ): Promise<number> {
   const { options, io, seed } = input;
-  const { headlessTable, runHeadless, silentLog } = await import("../demo/headless-demo.ts");
+  const { headlessTable, runHeadless, silentLog } = await import("../demo/demo-run.ts");
   const startedMs = io.clock.monotonic();
   const progress = progressLine({ io, quiet: options.quiet, what: `${options.hours} h` });
   const facts = await runHeadless({

@@ -12,7 +12,7 @@ import { type Action, type ActionPoint, causes } from "../../core/policy/action.
 import { type Policy, selectPolicy } from "../../core/policy/policy.ts";
 import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { actionHosts, actionPorts } from "../assemble/action-runners.ts";
+import { actionHosts, actionPorts } from "../assemble/controller-ports.ts";
 import { connect } from "../cluster/connect.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";

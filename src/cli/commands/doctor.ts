@@ -8,7 +8,7 @@ import {
   type ReportedCheck,
 } from "../../doctor/report.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
-import { cloudPorts } from "../assemble/cloud-ports.ts";
+import { cloudPorts } from "../assemble/controller-ports.ts";
 import { connect } from "../cluster/connect.ts";
 import {
   type CommandInput,
@@ -16,7 +16,7 @@ import {
   type CommandRun,
   printData,
 } from "../command-line/command.ts";
-import { folded } from "../command-line/table.ts";
+import { folded } from "../command-line/terminal.ts";
 import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doctor/gather-facts.ts";
 
 type Input = CommandInput<"doctor">;

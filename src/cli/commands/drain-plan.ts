@@ -2,7 +2,7 @@ import type { OptionsOf } from "../../config/options/options.ts";
 import type { ClusterCapacity } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { findUnplacedPods } from "../../controller/capacity-search.ts";
-import { loadsOf } from "../../core/capacity/node-capacity.ts";
+import { loadsOf } from "../../core/capacity/capacity-fit.ts";
 import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
@@ -12,7 +12,7 @@ import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
 import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
-import { formatTable } from "../command-line/table.ts";
+import { formatTable } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 /** Shows how one node's pods would leave, planned or under a notice. */

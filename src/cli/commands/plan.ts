@@ -15,7 +15,7 @@ import {
 } from "../../core/policy/release-answer.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
-import { formatTable, relativeTime } from "../command-line/table.ts";
+import { formatTable, relativeTime } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 /**

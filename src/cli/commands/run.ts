@@ -1,26 +1,25 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeRequest } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
-import type { Controller } from "../../controller/controller.ts";
+import { AlwaysLeading, type Controller } from "../../controller/controller.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
-import { apiError } from "../../kube/object/api-error.ts";
+import { apiError } from "../../kube/object/api-call.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
-import { createLog } from "../../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
+import { createLog } from "../../runtime/process-io.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serve } from "../../server/http-server.ts";
 import { PrometheusMetrics } from "../../server/metrics.ts";
 import { MetricsServer } from "../../server/metrics-server.ts";
-import { actionHosts } from "../assemble/action-runners.ts";
 import { type AssemblyOptions, assembleController } from "../assemble/assemble-controller.ts";
-import { cloudPorts } from "../assemble/cloud-ports.ts";
+import { actionHosts, cloudPorts } from "../assemble/controller-ports.ts";
 import { healthRoutes, metricsKeyPair } from "../assemble/metrics-endpoint.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
-import { readPolicyFiles } from "../input/node-files.ts";
+import { readPolicyFiles } from "../input/read-objects.ts";
 
 type Options = CommandInput<"run">["options"];
 
@@ -124,7 +123,6 @@ async function leadershipOf(tools: {
 }): Promise<Leadership> {
   const { options, io, api, namespace, identity, log } = tools;
   if (!options.leaderElect || options.dryRun) {
-    const { AlwaysLeading } = await import("../../controller/always-leading.ts");
     return new AlwaysLeading();
   }
   const { LeaderLease } = await import("../../kube/lease/leader-lease.ts");

@@ -53,7 +53,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
   }
   const { admissionBudget, admissionManifests } = await import("../../audit/admission.ts");
   const { loadPlatform } = await import("../cluster/load-platform.ts");
-  const { nodeFiles } = await import("../input/node-files.ts");
+  const { nodeFiles } = await import("../input/read-objects.ts");
   const platform = await loadPlatform(options.platform, nodeFiles(io.files.stdinBytes()));
   const text = admissionManifests({
     ...admissionBudget(platform),
@@ -75,7 +75,7 @@ async function applyAll(objects: readonly KubeObject[], { options, io }: Setup):
 
 /** Server-side apply, so a second run of the same command changes nothing. */
 async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<void> {
-  const { apiError } = await import("../../kube/object/api-error.ts");
+  const { apiError } = await import("../../kube/object/api-call.ts");
   const name = object.metadata?.name ?? "";
   const request = {
     method: "PATCH",
@@ -157,7 +157,7 @@ async function awsScript(options: Options): Promise<string> {
   const { awsSetupScript, awsUndoScript } = await import("../../cloud/aws/setup/setup-script.ts");
   const make = options.undo ? awsUndoScript : awsSetupScript;
   if (options.awsManagedTag !== undefined) {
-    const { parseManagedTag } = await import("../../cloud/aws/tagged-machines.ts");
+    const { parseManagedTag } = await import("../../cloud/aws/ec2-machine.ts");
     parseManagedTag(options.awsManagedTag);
   }
   return make({

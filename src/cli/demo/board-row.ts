@@ -2,8 +2,14 @@ import type { BoardNode, BoardTwin, DemoPicture, NodeActivity } from "../../boar
 import { reasonWords } from "../../board/reason-words.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import { between, type Instant } from "../../core/time/time.ts";
-import { spanText } from "../command-line/table.ts";
-import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
+import {
+  type Cell,
+  cell,
+  type StyledLine,
+  shareBar,
+  spanText,
+  type Tone,
+} from "../command-line/terminal.ts";
 
 /** The age by which the cloud takes a preemptible machine. */
 export const machineLifeMs = 24 * 3_600_000;

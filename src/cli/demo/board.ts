@@ -7,17 +7,17 @@ import {
 } from "../../board/demo-picture.ts";
 import type { WindowState } from "../../core/limits/windows.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
-import { spanText } from "../command-line/table.ts";
 import {
   type Cell,
   cell,
   clipped,
   type StyledLine,
   shareBar,
+  spanText,
   type Tone,
   widthOf,
   wrapped,
-} from "../terminal/styled-line.ts";
+} from "../command-line/terminal.ts";
 import { figureHelp, inOrder, nodeRow, rowHeads, rowWidths, totalLines } from "./board-row.ts";
 import { keyHelp, momentText } from "./controls.ts";
 

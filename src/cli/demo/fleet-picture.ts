@@ -9,7 +9,7 @@ import type {
 } from "../../board/demo-picture.ts";
 import { endSentence } from "../../board/outcome/ended-departures.ts";
 import type { FleetFigures } from "../../board/stream.ts";
-import type { FleetView } from "../../contracts/fleet.ts";
+import type { FleetView } from "../../contracts/cluster.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { windowState } from "../../core/limits/windows.ts";
 import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";

@@ -1,17 +1,21 @@
 import type { BoardNews, BoardNotice, DemoPicture } from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet, FleetView } from "../../contracts/fleet.ts";
+import type { Fleet, FleetView } from "../../contracts/cluster.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type Departure, isLive, type Phase } from "../../core/departure/departure.ts";
 import { between, type Instant, instant, millis, plus } from "../../core/time/time.ts";
-import { policiesPath } from "../../kube/object/paths.ts";
+import { policiesPath } from "../../kube/object/api-call.ts";
 import type { ModelApi } from "../../sim/api/model-api.ts";
 import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
 import { controllerOf } from "../../sim/cluster-controllers/cluster-object.ts";
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
-import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts";
-import { type FleetCounts, FleetTally } from "../../sim/demo/simulation-report.ts";
+import {
+  type FleetCounts,
+  FleetTally,
+  type NoticeTimeline,
+  NoticeWatch,
+} from "../../sim/demo/simulation-report.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { machineLifeMs } from "./board-row.ts";
 import type { Pulse } from "./controls.ts";

@@ -6,20 +6,23 @@ import type { BoardNews } from "../../board/demo-picture.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
-import { createLog } from "../../runtime/log.ts";
+import { createLog } from "../../runtime/process-io.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
-import { serveDemoBoard } from "../board/demo-board.ts";
 import type { ServedBoard } from "../board/start-board.ts";
 import type { CommandInput, CommandIo, Screen, TemporaryFile } from "../command-line/command.ts";
-import { type OpenKeyboard, openTerminalKeyboard } from "../terminal/keyboard.ts";
-import { ansiFrame, plainText } from "../terminal/styled-line.ts";
+import {
+  ansiFrame,
+  type OpenKeyboard,
+  openTerminalKeyboard,
+  plainText,
+} from "../command-line/terminal.ts";
 import { type BoardState, board as boardLines, timeText } from "./board.ts";
 import { totalLines } from "./board-row.ts";
 import { keysIn } from "./controls.ts";
 import { demoStartAt } from "./demo-run.ts";
-import { Director } from "./demo-stage.ts";
+import { Director, serveDemoBoard } from "./demo-stage.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 
 type Input = CommandInput<"demo"> & { readonly seed: number };

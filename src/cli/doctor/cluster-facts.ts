@@ -28,7 +28,7 @@ import {
   unknown,
 } from "../../doctor/facts.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import { apiError } from "../../kube/object/api-error.ts";
+import { apiError } from "../../kube/object/api-call.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
 interface ServerFacts {

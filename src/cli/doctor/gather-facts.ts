@@ -1,10 +1,6 @@
 import { firingAlerts } from "../../actions/alertmanager.ts";
 import { audit } from "../../audit/audit.ts";
-import type {
-  InstanceReleaser,
-  Releasability,
-  ReleaserChoice,
-} from "../../contracts/cloud/instances.ts";
+import type { InstanceReleaser, Releasability, ReleaserChoice } from "../../contracts/cloud.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";
@@ -31,13 +27,13 @@ import {
   nodesPath,
   podsPath,
   policiesPath,
-} from "../../kube/object/paths.ts";
+} from "../../kube/object/api-call.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { translateBudget } from "../../kube/object/translate-pod.ts";
-import { listAll } from "../../kube/watch/list.ts";
-import type { CloudPorts } from "../assemble/cloud-ports.ts";
-import { ClusterClock } from "../cluster/cluster-clock.ts";
+import { listAll } from "../../kube/watch/collection.ts";
+import type { CloudPorts } from "../assemble/controller-ports.ts";
+import { ClusterClock } from "../cluster/connect.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command.ts";
 import { version } from "../commands/version.ts";

@@ -9,11 +9,15 @@ import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
 import { type Instant, later, parseInstant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { ClusterClock } from "../cluster/cluster-clock.ts";
-import { connect } from "../cluster/connect.ts";
+import { ClusterClock, connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command.ts";
-import { nodeFiles, readPolicyFiles } from "./node-files.ts";
-import { checkObject, type ReadObject, readObjects } from "./read-objects.ts";
+import {
+  checkObject,
+  nodeFiles,
+  type ReadObject,
+  readObjects,
+  readPolicyFiles,
+} from "./read-objects.ts";
 
 /** The input of a command's decisions, read once, from files or from the cluster. */
 export interface FleetSnapshot {
@@ -129,8 +133,8 @@ async function readCluster(
   needs: SnapshotNeeds & { readonly policies: boolean },
   io: CommandIo,
 ): Promise<{ readonly objects: readonly KubeObject[]; readonly readAt: Instant }> {
-  const { listAll } = await import("../../kube/watch/list.ts");
-  const paths = await import("../../kube/object/paths.ts");
+  const { listAll } = await import("../../kube/watch/collection.ts");
+  const paths = await import("../../kube/object/api-call.ts");
   const { api, close } = needs.api
     ? { api: needs.api, close: () => {} }
     : await connect({ ...source, signal: io.signal }, io);

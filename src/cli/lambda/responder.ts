@@ -2,12 +2,12 @@ import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type ActionEnd, carryOut, failed } from "../../controller/action/action-attempt.ts";
-import { departureSummary, templateFacts } from "../../core/action/summary.ts";
+import { departureSummary, templateFacts } from "../../core/action/action-plan.ts";
 import { renderAction } from "../../core/action/template.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
-import type { Action, ActionKind, ActionPoint } from "../../core/policy/action.ts";
+import type { Action, ActionKind, ActionPoint, Cause } from "../../core/policy/action.ts";
 import {
   between,
   earliest,
@@ -18,7 +18,6 @@ import {
   seconds,
 } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
-import type { DepartingMachine } from "./responder-event.ts";
 
 export interface ResponderOptions {
   readonly actions: readonly Action[];
@@ -87,11 +86,13 @@ const byInstance: ReadonlySet<ActionKind> = new Set([
  * loads the EC2 client in this time.
  */
 const nameLimitMs: Millis = seconds(10);
+
 /**
  * How much of the function's time is kept from hanging actions, for the actions at the end that
  * announce the departure; at most a third.
  */
 const tellingMs: Millis = seconds(5);
+
 const functionOver = "the function ran out of time, set a longer timeout";
 
 /** One machine, and the results of its actions so far. */
@@ -293,4 +294,18 @@ function departureOf({ machine, node, records }: Case): Departure {
     ...{ cause, deadlineAt, noticedAt },
     status: { phase: "Preparing", timeline: [], actions: [...records.values()] },
   };
+}
+
+/** A machine that is leaving, as the invocation describes it. */
+export interface DepartingMachine {
+  readonly instanceId: string;
+  /** The Node's name, if the invocation gives it. */
+  readonly node?: string | undefined;
+  readonly cause: Cause;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt: Instant;
+  /** Whether it came from EventBridge, which reports every machine of the account. */
+  readonly byEvent: boolean;
+  /** Parts of the invocation that could not be parsed. */
+  readonly problems: readonly string[];
 }

@@ -8,7 +8,7 @@ import {
   RecordLifecycleActionHeartbeatCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from "@aws-sdk/client-auto-scaling";
-import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud/instances.ts";
+import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud.ts";
 import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";

@@ -13,13 +13,15 @@ import {
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
-import { addressesIn, type Ec2Network, type NetworkInterface } from "./actions/ec2-network.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "./aws-client.ts";
 import {
+  addressesIn,
   type Ec2,
   type Ec2Instance,
   type Ec2Instances,
+  type Ec2Network,
   mostAskedFor,
+  type NetworkInterface,
   type ScheduledEvent,
   type Tag,
 } from "./ec2-machine.ts";

@@ -1,5 +1,8 @@
+import type { ActionProblem, ActionTask } from "../../contracts/action-runner.ts";
 import { trimmedTextOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
+import { asFault } from "./aws-client.ts";
 
 /** Returns a valid EC2 instance id; undefined for anything else. */
 export function instanceIdOf(value: unknown): string | undefined {
@@ -110,21 +113,6 @@ export interface Ec2Instances {
   tryTerminate(instanceId: string, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * The EC2 Auto Scaling API for releases. Implemented by `auto-scaling.ts`; throws as `Ec2Instances`
- * does.
- */
-export interface ScalingGroups {
-  /** Undefined if the instance is in no group. */
-  membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
-  size(group: string, signal: AbortSignal): Promise<GroupSize | undefined>;
-  terminate(
-    instanceId: string,
-    how: { readonly group: string; readonly desired: "Kept" | "Decremented" },
-    signal: AbortSignal,
-  ): Promise<void>;
-}
-
 /** An instance and its group, as last read. */
 export interface Ec2Machine {
   readonly instance: Ec2Instance;
@@ -150,3 +138,144 @@ export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
 
 /** Returns the client for a region. */
 export type InRegion<Client> = (region: InstanceRef["region"]) => Client;
+
+/**
+ * The part of EC2 networking that actions need. Implemented by `ec2-client.ts`; contract suite:
+ * `test/contract/ec2-network.contract.ts`. All methods read every page and throw `CLOUD_*` errors,
+ * or the signal's reason when it aborts.
+ */
+export interface Ec2Network {
+  /** The network interfaces attached to these instances. */
+  interfacesOf(
+    instanceIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly NetworkInterface[]>;
+  /** The VPC of each security group. Throws CLOUD_REFUSED if one does not exist. */
+  vpcsOf(groupIds: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
+  /** Replaces all security groups of the interface. Succeeds if the interface is gone. */
+  setSecurityGroups(
+    interfaceId: string,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void>;
+  /**
+   * Checks the permission by a dry run, and throws as the call would. `CarriedOut` if the endpoint,
+   * which may not be AWS, does not support dry runs.
+   */
+  trySecurityGroups(
+    interfaceId: string,
+    groupIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<"Permitted" | "CarriedOut">;
+}
+
+export interface NetworkInterface {
+  readonly id: string;
+  readonly instanceId: string;
+  readonly vpc: string;
+  /** All IPv4 and IPv6 addresses, including those of IPv4 prefixes. */
+  readonly addresses: readonly string[];
+  readonly groupIds: readonly string[];
+}
+
+/** The addresses of an IPv4 block of up to 256, such as `10.0.2.0/28`; none for other input. */
+export function addressesIn(block: string): readonly string[] {
+  const [base = "", bits = ""] = block.split("/");
+  const parts = base.split(".").map(Number);
+  const size = 2 ** (32 - Number(bits));
+  if (parts.length !== 4 || !(size >= 1 && size <= 256)) return [];
+  const [last = 0] = parts.splice(3);
+  return Array.from({ length: size }, (_, place) => [...parts, last + place].join("."));
+}
+
+/** The instances that may depart, to be looked up in advance. */
+export type KnownInstances = () => readonly InstanceRef[];
+
+/** The instance of an action. Throws if the departing machine is not an EC2 instance. */
+export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef {
+  const found = target.providerID === undefined ? undefined : findInstanceRef(target.providerID);
+  if (found !== undefined) return found;
+  const instanceId = instanceIdOf(target.instanceId);
+  if (instanceId !== undefined) return { instanceId, region: undefined };
+  throw new LastcallError(
+    "ACTION_REFUSED",
+    `Cannot act on ${target.node} in AWS: its providerID is ${target.providerID ?? "missing"}, expected an EC2 instance, such as aws:///eu-west-1a/i-0123456789abcdef0`,
+  );
+}
+
+/**
+ * The problem that AWS reports for a field of an action. Throws if AWS cannot be reached, or the
+ * signal's reason when it aborts.
+ */
+export async function problemOf(
+  field: string,
+  signal: AbortSignal,
+  look: () => Promise<void>,
+): Promise<ActionProblem | undefined> {
+  try {
+    await look();
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code, message, retryable } = asFault(error);
+    if (retryable) throw error;
+    // "Cannot <action>: found <what>, expected <what>", or with what to do instead of the last.
+    const told = /: (?:found )?(.*), expected (.*)$/s.exec(message);
+    const [, found = message, wanted = "what AWS accepts"] =
+      told ?? /: (?:found )?(.*), ([^,]*)$/s.exec(message) ?? [];
+    return { code, field, found, wanted };
+  }
+}
+
+/** Creates one client per region, on first use. */
+export function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
+  const clients = new Map<string | undefined, Client>();
+  return (region) => {
+    const client = clients.get(region) ?? make(region);
+    clients.set(region, client);
+    return client;
+  };
+}
+
+/**
+ * Returns `eu-west-1` for `arn:aws:sns:eu-west-1:123456789012:spot`; undefined for a plain name.
+ */
+export function regionOfArn(arn: string): string | undefined {
+  return /^arn:[^:]+:[^:]+:([a-z0-9-]+):/.exec(arn)?.[1];
+}
+
+/** AWS's limits for the key and value of a tag. */
+const longestKey = 128;
+
+const longestValue = 256;
+
+/**
+ * Parses `KEY` or `KEY=VALUE`. Keys that contain `=` are not supported. Throws CONFIG_INVALID with
+ * the option's name.
+ */
+export function parseManagedTag(text: string): Tag {
+  const at = text.indexOf("=");
+  const key = at < 0 ? text : text.slice(0, at);
+  const value = at < 0 ? undefined : text.slice(at + 1);
+  const isKey = key.trim() !== "" && key.length <= longestKey;
+  if (isKey && (value ?? "").length <= longestValue) return { key, value };
+  throw new LastcallError(
+    "CONFIG_INVALID",
+    `Cannot use --aws-managed-tag: found ${JSON.stringify(text.slice(0, 60))}, expected KEY or KEY=VALUE with a key of 1 to ${longestKey} and a value of up to ${longestValue} characters`,
+  );
+}
+
+/**
+ * The EC2 Auto Scaling API for releases. Implemented by `auto-scaling.ts`; throws as `Ec2Instances`
+ * does.
+ */
+export interface ScalingGroups {
+  /** Undefined if the instance is in no group. */
+  membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
+  size(group: string, signal: AbortSignal): Promise<GroupSize | undefined>;
+  terminate(
+    instanceId: string,
+    how: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+    signal: AbortSignal,
+  ): Promise<void>;
+}

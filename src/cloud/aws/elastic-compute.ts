@@ -8,18 +8,18 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instances.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+} from "../../contracts/cloud.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { type Instant, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { placesOf, readPlaces } from "../release/launch-times.ts";
 import {
   type LeavingMachine,
+  placesOf,
   type ReleaseLoopOptions,
+  readPlaces,
   releaseByLooking,
   type Standing,
 } from "../release/release-loop.ts";
-import { oneEach } from "./actions/action-instance.ts";
 import { AutoScaling } from "./auto-scaling.ts";
 import { Ec2Client } from "./ec2-client.ts";
 import {
@@ -30,6 +30,7 @@ import {
   type InRegion,
   type InstanceRef,
   machineIdOf,
+  oneEach,
   type ScalingGroups,
   stageOf,
 } from "./ec2-machine.ts";

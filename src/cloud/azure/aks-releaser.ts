@@ -5,7 +5,7 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instances.ts";
+} from "../../contracts/cloud.ts";
 import { fieldsOf, listOf, textOf, trimmedTextOf } from "../../core/json/json-field.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

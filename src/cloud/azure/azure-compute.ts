@@ -1,16 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { INetworkModule } from "@azure/msal-node";
 import type { Clock } from "../../contracts/clock.ts";
-import type {
-  InstanceReleaser,
-  LaunchTimeReading,
-  LaunchTimes,
-} from "../../contracts/cloud/instances.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { InstanceReleaser, LaunchTimeReading, LaunchTimes } from "../../contracts/cloud.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";
+import { type MachinePlace, placesOf, readPlaces } from "../release/release-loop.ts";
 import {
   type ApiEndpoint,
   noTokens,

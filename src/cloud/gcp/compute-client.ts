@@ -1,6 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import {
   type Fields,
   fieldsOf,

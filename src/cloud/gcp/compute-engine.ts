@@ -4,12 +4,12 @@ import type {
   InstanceReleaser,
   LaunchTimeReading,
   LaunchTimes,
-} from "../../contracts/cloud/instances.ts";
-import type { NoticeFeed } from "../../contracts/cloud/notices.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+  NoticeFeed,
+} from "../../contracts/cloud.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type MachinePlace, placesOf, readPlaces } from "../release/launch-times.ts";
+import { type MachinePlace, placesOf, readPlaces } from "../release/release-loop.ts";
 import { noTokens, type TokenSource } from "../release/rest-exchange.ts";
 import {
   ComputeClient,

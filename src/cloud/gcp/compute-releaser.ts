@@ -5,7 +5,7 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instances.ts";
+} from "../../contracts/cloud.ts";
 import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notices.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { excerpt } from "../../core/json/json-field.ts";
 import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
 import {

@@ -1,7 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts";
-import { around } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/cloud.ts";
+import { around, type Rng } from "../../core/chance/chance.ts";
 import { excerpt, type Fields, trimmedTextOf } from "../../core/json/json-field.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import {

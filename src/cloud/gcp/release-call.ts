@@ -1,7 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Releasability, ReleaseRequest } from "../../contracts/cloud/instances.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Releasability, ReleaseRequest } from "../../contracts/cloud.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

@@ -1,7 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/cloud/notices.ts";
-import { around } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import { around, type Rng } from "../../core/chance/chance.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
 import {
   between,

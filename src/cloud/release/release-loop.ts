@@ -1,8 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { ReleaseRequest, ReleaseResult } from "../../contracts/cloud/instances.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
-import { type Millis, minutes, seconds } from "../../core/time/time.ts";
+import type { LaunchTimeReading, ReleaseRequest, ReleaseResult } from "../../contracts/cloud.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
+import { type Instant, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 
 /** The state of the machine to release. */
@@ -38,7 +37,9 @@ export interface ReleaseLoopOptions {
 
 /** How often the release is requested; the machine is looked up before each. */
 const actAttempts = 4;
+
 const actRule = { firstMs: seconds(2), mostMs: seconds(15) };
+
 const pollRule = { firstMs: seconds(2), mostMs: seconds(15) };
 
 export interface LeavingRequest<Seen> {
@@ -169,4 +170,58 @@ async function untilGone<Seen>(
 function stillLeaving(error: LastcallError): LastcallError {
   if (error.code === "LEASE_LOST") return error;
   return new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
+}
+
+/** Machines covered by one request or list: those of a region, a zone or a scale set. */
+export interface MachinePlace<Ref> {
+  /** Any one of the machines. */
+  readonly ref: Ref;
+  /** The providerID by the id in the response. */
+  readonly wanted: ReadonlyMap<string, string>;
+}
+
+/** Finds the place and id of a machine; undefined if it is not in this cloud. */
+export type FindPlace<Ref> = (
+  providerID: string,
+) => { readonly ref: Ref; readonly key: string; readonly id: string } | undefined;
+
+/** Groups machines by place. Omits those of other clouds. */
+export function placesOf<Ref>(
+  providerIDs: readonly string[],
+  find: FindPlace<Ref>,
+): readonly MachinePlace<Ref>[] {
+  const places = new Map<string, { readonly ref: Ref; readonly wanted: Map<string, string> }>();
+  for (const providerID of providerIDs) {
+    const found = find(providerID);
+    if (found === undefined) continue;
+    const place = places.get(found.key) ?? { ref: found.ref, wanted: new Map() };
+    place.wanted.set(found.id, providerID);
+    places.set(found.key, place);
+  }
+  return [...places.values()];
+}
+
+/**
+ * Reads all places concurrently. A place that cannot be read adds to the faults. `read` adds to
+ * `bornAt` by providerID. Rejects with the signal's reason when it aborts.
+ */
+export async function readPlaces<Ref>(
+  places: readonly MachinePlace<Ref>[],
+  read: (place: MachinePlace<Ref>, bornAt: Map<string, Instant>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<LaunchTimeReading> {
+  signal.throwIfAborted();
+  const bornAt = new Map<string, Instant>();
+  const faults: LastcallError[] = [];
+  const reads = places.map(async (place) => {
+    try {
+      await read(place, bornAt);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isLastcallError(error)) throw error;
+      faults.push(error);
+    }
+  });
+  await Promise.all(reads);
+  return { bornAt, faults };
 }

@@ -1,8 +1,4 @@
-import type {
-  LabelRequirement,
-  LabelSelector,
-  NodeSelector,
-} from "../../core/cluster/placement.ts";
+import type { LabelRequirement, LabelSelector, NodeSelector } from "../../core/cluster/pod.ts";
 import {
   type Action,
   type ActionOf,
@@ -19,8 +15,7 @@ import type {
   Window,
 } from "../../core/policy/policy.ts";
 import { parseInstant } from "../../core/time/time.ts";
-import type { WrittenActionKinds } from "../schema/action-kind-schema.ts";
-import type { WrittenAction } from "../schema/action-schema.ts";
+import type { WrittenAction, WrittenActionKinds } from "../schema/action-schema.ts";
 import { spanOf } from "../schema/field-schema.ts";
 import type { PolicySpec } from "../schema/policy-schema.ts";
 import type { WrittenLabelSelector, WrittenNodeSelector } from "../schema/selector-schema.ts";

@@ -1,5 +1,11 @@
-import { type ActionPoint, actionKinds, causes } from "../../core/policy/action.ts";
-import { actionKindFields, type WrittenActionKinds } from "./action-kind-schema.ts";
+import { jsonTemplateProblem } from "../../core/action/template.ts";
+import {
+  type ActionKind,
+  type ActionPoint,
+  actionKinds,
+  causes,
+  type MackerelStatus,
+} from "../../core/policy/action.ts";
 import {
   choiceField,
   type ListField,
@@ -8,10 +14,229 @@ import {
   repeatedName,
   ruleOn,
   type SchemaFields,
+  type SchemaRule,
+  type SchemaValue,
   type SchemaValues,
   switchField,
   wordsOf,
 } from "./field-schema.ts";
+import {
+  apiField,
+  cloudEvents,
+  http,
+  isJson,
+  isTemplate,
+  messageField,
+  secretField,
+  slack,
+  teams,
+  telegram,
+  templateField,
+  textOf,
+  urlField,
+} from "./http-action-schema.ts";
+
+const deregisterTargets = {
+  type: "object",
+  description: "Deregisters the machine from its target groups and classic load balancers (AWS).",
+  properties: {
+    wait: {
+      type: "boolean",
+      description: "Complete only when no target is draining, or after `timeout`.",
+      default: true,
+    },
+  },
+} as const satisfies ObjectField;
+
+const replaceSecurityGroups = {
+  type: "object",
+  description: "Replaces the security groups of every network interface (AWS).",
+  required: ["groupIds"],
+  properties: {
+    groupIds: {
+      type: "list",
+      description: "The security groups to set.",
+      minItems: 1,
+      maxItems: 16,
+      unique: true,
+      wanted: "a list with at least one security group",
+      items: textOf({
+        description: "A security group.",
+        pattern: "^sg-[0-9a-f]+$",
+        maxLength: 64,
+        wanted: "the id of a security group such as sg-0abc",
+      }),
+    },
+  },
+} as const satisfies ObjectField;
+
+const detach = {
+  type: "object",
+  description:
+    "Detaches the machine from its Auto Scaling group, so that a replacement starts at once (AWS).",
+  properties: {
+    decrementDesiredCapacity: switchField("Shrinks the group by one, so no replacement starts."),
+  },
+} as const satisfies ObjectField;
+
+const sns = {
+  type: "object",
+  description: "Publishes a message to an SNS topic (AWS).",
+  required: ["topicArn"],
+  properties: {
+    topicArn: textOf({
+      description: "The topic's ARN.",
+      pattern: "^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$",
+      maxLength: 512,
+      wanted: "the ARN of an SNS topic",
+    }),
+    subject: templateField({
+      description: "The subject; a template. Truncated to 99 characters.",
+      default: "{{node}} {{cause}} {{outcome}}",
+      maxLength: 256,
+    }),
+    message: messageField,
+  },
+} as const satisfies ObjectField;
+
+const lambdaFields = {
+  functionName: textOf({
+    description: "The function's name or ARN, optionally with a version or alias.",
+    pattern: "^[A-Za-z0-9:_$.-]+$",
+    maxLength: 256,
+    wanted: "the name or ARN of a Lambda function",
+  }),
+  payload: templateField({
+    description:
+      "The payload in JSON; a template. If not set, an object with instanceId, node, cause and deadline.",
+  }),
+} as const satisfies SchemaFields;
+
+const lambda = {
+  type: "object",
+  description: "Invokes a Lambda function asynchronously, without waiting for its result (AWS).",
+  required: ["functionName"],
+  properties: lambdaFields,
+  rules: [
+    ruleOn<SchemaValues<typeof lambdaFields, "functionName">>({
+      localOnly: "CEL cannot parse JSON",
+      at: "payload",
+      wanted: "JSON, with each {{…}} inside quotes",
+      holds: ({ payload }) => payload === undefined || isJson(payload),
+      found: ({ payload = "" }) => jsonTemplateProblem(payload) ?? "",
+    }),
+  ],
+} as const satisfies ObjectField;
+
+/** The types of actions in AWS. */
+const awsActionFields = { deregisterTargets, replaceSecurityGroups, detach, sns, lambda };
+
+const matcherPattern =
+  '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';
+
+const isWithoutApiPath: SchemaRule = ruleOn<string>({
+  cel: "!self.matches('/api/v[0-9]+/?$')",
+  wanted: "the address of Alertmanager without /api/v2",
+  holds: (url) => !/\/api\/v[0-9]+\/?$/.test(url),
+});
+
+const alertmanagerSilence = {
+  type: "object",
+  description:
+    "Creates a silence in Alertmanager. It is deleted if the departure is rolled back or its notice is withdrawn, and otherwise expires after `duration`.",
+  required: ["url", "matchers"],
+  properties: {
+    url: {
+      ...urlField("The address of Alertmanager, without `/api/v2`."),
+      rules: [isWithoutApiPath],
+    },
+    matchers: {
+      type: "list",
+      description: "Which alerts to silence: those that meet all matchers.",
+      minItems: 1,
+      maxItems: 32,
+      wanted: "a list with at least one matcher",
+      items: {
+        type: "string",
+        description: "A matcher; its value is a template.",
+        pattern: matcherPattern,
+        maxLength: 1024,
+        wanted: 'a matcher such as instance="{{node}}"',
+        rules: [isTemplate],
+      },
+    },
+    duration: positiveDurationField({ description: "How long it lasts.", default: "2h" }),
+    comment: templateField({
+      description: "The comment of the silence; a template.",
+      default: "{{node}} leaves: {{cause}}",
+      maxLength: 512,
+    }),
+    secretRef: secretField("A bearer token, if Alertmanager asks for one."),
+  },
+} as const satisfies ObjectField;
+
+const datadogMute = {
+  type: "object",
+  description: "Mutes the host in Datadog, and unmutes it if the departure is rolled back.",
+  required: ["apiKey", "applicationKey"],
+  properties: {
+    url: apiField("The API of your Datadog site.", "https://api.datadoghq.com"),
+    host: templateField({
+      description: "The host's name in Datadog; a template.",
+      default: "{{node}}",
+      maxLength: 512,
+    }),
+    duration: positiveDurationField({ description: "How long it is muted.", default: "2h" }),
+    apiKey: keyField("The API key."),
+    applicationKey: keyField("The application key."),
+  },
+} as const satisfies ObjectField;
+
+function keyField(description: string) {
+  return {
+    type: "object",
+    description,
+    required: ["secretRef"],
+    properties: { secretRef: secretField(description) },
+  } as const satisfies ObjectField;
+}
+
+const mackerelStatus = {
+  type: "object",
+  description:
+    "Sets the host's status in Mackerel, and restores it if the departure is rolled back.",
+  required: ["secretRef"],
+  properties: {
+    url: apiField("The API.", "https://api.mackerelio.com"),
+    host: templateField({
+      description: "The host's name or custom identifier; a template.",
+      default: "{{node}}",
+      maxLength: 512,
+    }),
+    status: choiceField({
+      description: "The status to set.",
+      choices: wordsOf<MackerelStatus["status"]>({
+        maintenance: true,
+        standby: true,
+        poweroff: true,
+      }),
+      default: "maintenance",
+    }),
+    secretRef: secretField("The API key."),
+  },
+} as const satisfies ObjectField;
+
+/** The types of actions; each is a field, and an action has exactly one of them. */
+const actionKindFields = {
+  ...awsActionFields,
+  ...{ alertmanagerSilence, datadogMute, mackerelStatus },
+  ...{ slack, teams, telegram, cloudEvents, http },
+} as const satisfies Readonly<Record<Exclude<ActionKind, "unknown">, ObjectField>>;
+
+/** The types of an action as the schema returns them. */
+export type WrittenActionKinds = {
+  readonly [Kind in keyof typeof actionKindFields]: SchemaValue<(typeof actionKindFields)[Kind]>;
+};
 
 const ownFields = {
   name: {

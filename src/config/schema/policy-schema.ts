@@ -1,6 +1,5 @@
 import type { HookResult, NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
 import { actionsField, type WrittenAction } from "./action-schema.ts";
-import { drainField } from "./drain-schema.ts";
 import {
   amountField,
   choiceField,
@@ -17,7 +16,7 @@ import {
   switchField,
   wordsOf,
 } from "./field-schema.ts";
-import { labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
+import { drainField, labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
 
 const lifetimeFields = {

@@ -6,13 +6,15 @@ import type {
   PreparedTask,
 } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import { templateFacts } from "../../core/action/summary.ts";
+import type { HookEnd, LifecycleHooks } from "../../contracts/cloud.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
+import { templateFacts } from "../../core/action/action-plan.ts";
 import { renderAction } from "../../core/action/template.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { instanceIdOf } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
+import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { Action } from "../../core/policy/action.ts";
 import {
   between,
@@ -134,8 +136,10 @@ export async function takeBack(
 
 /** The first pause after an error of the receiver. */
 const firstPauseMs: Millis = millis(500);
+
 /** The first pause after throttling: chats accept one message a second. */
 const firstBusyPauseMs: Millis = seconds(2);
+
 /** The longest `Retry-After` that is honored: later, the action is useless. */
 const longestAskedMs: Millis = minutes(1);
 
@@ -273,5 +277,51 @@ export function fencedRunner(runner: ActionRunner, assertMayAct: () => void): Ac
     prepare: fenced((task: ActionTask, signal) => runner.prepare(task, signal)),
     apply: fenced((task: PreparedTask, signal) => runner.apply(task, signal)),
     undo: fenced((task: PreparedTask, signal) => runner.undo(task, signal)),
+  };
+}
+
+/** The metric label of each result. */
+const hookResults: Readonly<Record<HookEnd, string>> = {
+  ...{ Completed: "Done", Over: "Over", NotFound: "NotFound" },
+};
+
+const hookEvents = {
+  CompleteHook: "hook-completed",
+  AbandonHook: "hook-abandoned",
+  ExtendHook: "hook-extended",
+} as const;
+
+/** Wraps lifecycle hooks: checks before each call that it is allowed, and counts it. */
+export function fencedHooks(
+  hooks: LifecycleHooks,
+  tools: { readonly telemetry: Telemetry; readonly assertMayAct: () => void },
+): LifecycleHooks {
+  const { metrics, log } = tools.telemetry;
+  const act = async (
+    action: keyof typeof hookEvents,
+    { hook, signal }: { readonly hook: LifecycleHook; readonly signal: AbortSignal },
+    send: () => Promise<HookEnd>,
+  ): Promise<HookEnd> => {
+    tools.assertMayAct();
+    try {
+      const end = await send();
+      metrics.count("lastcall_actions_total", { action, result: hookResults[end] });
+      const { transition, machine, group, name } = hook;
+      const level = end === "NotFound" ? "warn" : "info";
+      log[level](hookEvents[action], { transition, machine, group, hook: name, end });
+      return end;
+    } catch (error) {
+      signal.throwIfAborted();
+      metrics.count("lastcall_actions_total", { action, result: "Failed" });
+      throw error;
+    }
+  };
+  return {
+    complete: (hook, result, signal) => {
+      const action = result === "Continue" ? "CompleteHook" : "AbandonHook";
+      return act(action, { hook, signal }, () => hooks.complete(hook, result, signal));
+    },
+    extend: (hook, signal) => act("ExtendHook", { hook, signal }, () => hooks.extend(hook, signal)),
+    limits: (hook, signal) => hooks.limits(hook, signal),
   };
 }

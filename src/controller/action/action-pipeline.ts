@@ -8,7 +8,7 @@ import {
   pointsReached,
   undoableRecords,
 } from "../../core/action/action-plan.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
 import {
   type ActionRecord,
@@ -21,6 +21,7 @@ import { reactionTo } from "../../core/notice/interruption.ts";
 import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
 import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { PendingCordons } from "../departure/status-writer.ts";
 import type { Executor } from "../executor.ts";
 import {
   type ActionEnd,
@@ -31,7 +32,6 @@ import {
   taskFor,
 } from "./action-attempt.ts";
 import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
-import type { PendingCordons } from "./pending-cordons.ts";
 
 export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underWay"> {
   readonly executor: Executor;

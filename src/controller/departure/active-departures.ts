@@ -1,5 +1,5 @@
-import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
+import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
+import { backoffMs } from "../../core/chance/chance.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";

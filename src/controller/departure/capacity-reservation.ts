@@ -1,8 +1,7 @@
 import { Wakeup } from "../../contracts/clock.ts";
 import type { FollowedPlaceholders } from "../../contracts/cluster.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { PodPlacement } from "../../core/cluster/placement.ts";
-import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
+import { backoffMs } from "../../core/chance/chance.ts";
+import type { BudgetFacts, PodFacts, PodPlacement } from "../../core/cluster/pod.ts";
 import { isPressing } from "../../core/departure/departure.ts";
 import { hasReserved, type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
 import { nextReservationStep, type ReservationStep } from "../../core/drain/placeholder-plan.ts";

@@ -11,9 +11,9 @@ import {
   type Phase,
   type UncleanPod,
 } from "../../core/departure/departure.ts";
-import { ruleOfLoss, ruleReference } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
+import { ruleOfLoss, ruleReference } from "../../core/drain/drain-time.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { explain } from "../../core/reason/reason.ts";

@@ -14,11 +14,11 @@ import {
   type PhaseResult,
   reasonSince,
 } from "../../core/departure/ledger.ts";
-import { drainAccount } from "../../core/drain/drain-account.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
 import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
 import {
   bindingMs,
+  drainAccount,
   drainDeadline,
   drainRuleOf,
   noticeKnownAt,
@@ -32,8 +32,7 @@ import { earliest, type Instant, later, type Millis, millis, plus } from "../../
 import { DrainDriver } from "../../drain/drain-driver.ts";
 import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
-import { longestPause } from "./retry.ts";
-import { type DrainEnd, type StepContext, targetOf } from "./step.ts";
+import { type DrainEnd, longestPause, type StepContext, targetOf } from "./step.ts";
 
 /**
  * Pod changes and eviction responses arrive in bursts, and each step evaluates every pod: a step

@@ -1,6 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
@@ -8,8 +7,7 @@ import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
-import { longestPause } from "./retry.ts";
-import { runSteps, type Step, type StepContext } from "./step.ts";
+import { longestPause, runSteps, type Step, type StepContext } from "./step.ts";
 
 export interface MachineCheckPorts {
   readonly executor: Pick<Executor, "isLive" | "telemetry">;

@@ -1,4 +1,4 @@
-import type { MachineState } from "../../contracts/cloud/instances.ts";
+import type { MachineState } from "../../contracts/cloud.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";

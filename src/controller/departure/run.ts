@@ -1,10 +1,10 @@
-import type { MachineAddresses } from "../../contracts/action-runner.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
   isNoticed,
+  isPostponed,
   isPressing,
   isUnderWay,
   isVoluntary,
@@ -24,37 +24,55 @@ import {
 } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
-import type { Instant } from "../../core/time/time.ts";
 import { ActionPipeline } from "../action/action-pipeline.ts";
 import {
   awaitLastActions,
+  awaitLoadBalancers,
   awaitRequiredActions,
+  awaitVolumes,
   beginActions,
+  drained,
   undoActions,
-} from "../action/action-steps.ts";
-import { awaitLoadBalancers, awaitVolumes, drained } from "./after-drain.ts";
+} from "./after-drain.ts";
 import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
-import { cordon, MarkUpkeep, noticeOf, rolledBack, uncordon } from "./cordon.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drain } from "./drain.ts";
 import {
   checkGates,
   checkRelease,
+  cordon,
   identifyNode,
+  isOnlyCordoned,
   isToCordonAtOnce,
   lookAhead,
+  MarkUpkeep,
+  noticeOf,
   prepared,
+  rolledBack,
+  uncordon,
 } from "./prepare.ts";
 import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
-import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
-import { isCloudsToTake, type RunOptions, runSteps, type Step, type StepContext } from "./step.ts";
+import {
+  isCloudsToTake,
+  longestPause,
+  noAddresses,
+  type RunOptions,
+  type RunSubject,
+  retrying,
+  runSteps,
+  type Step,
+  type StepContext,
+} from "./step.ts";
 
 /** The checks before the cordon of a departure that has time. */
 const checkSteps: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
+
 /** The preparations before the drain of a departure that has time. */
 const prepareSteps: readonly Step[] = [reserveCapacity, awaitRequiredActions];
+
 const drainSteps: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
+
 const releaseSteps: readonly Step[] = [awaitBindings, releaseAfter(drainSteps)];
 
 /**
@@ -79,24 +97,6 @@ function stepsOf(context: StepContext): readonly Step[] {
       // The plan reconciler handles Scheduled and Held; a run starts with the event that ends them.
       return [];
   }
-}
-
-/** Whether the policy only cordons. A drain that has started continues, whatever the cause. */
-function isOnlyCordoned({ departure, policy, memory }: StepContext): boolean {
-  const hasBegun = (memory.counts ?? departure().status.drain) !== undefined;
-  return !hasBegun && reactionTo(departure(), policy) === "Cordon";
-}
-
-/** Used if this process runs no actions, so that nothing reads the addresses. */
-async function noAddresses(): Promise<MachineAddresses> {
-  return { node: [], pods: [] };
-}
-
-/** A departure, its policy, and its node as last seen by the watch. */
-export interface RunSubject {
-  readonly departure: Departure;
-  readonly policy: Policy;
-  readonly node: NodeFacts | undefined;
 }
 
 /**
@@ -388,11 +388,4 @@ export class DepartureRun {
       .countAgain?.()
       .catch((error: unknown) => telemetry.faulted("pods-not-counted", this.#departure, error));
   }
-}
-
-/** Whether a person has stopped or postponed a departure that is about to start. */
-function isPostponed(departure: Departure, at: Instant): boolean {
-  const { cause, hold, departAt = at, deletionAt, withdrawnAt } = departure;
-  if (deletionAt !== undefined || withdrawnAt !== undefined) return true;
-  return isVoluntary(cause) && (hold || (cause === "Manual" && departAt > at));
 }

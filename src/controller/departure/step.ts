@@ -1,13 +1,13 @@
-import type { ActionPorts } from "../../contracts/action-runner.ts";
+import type { ActionPorts, MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type {
   ClusterCapacity,
+  FleetView,
   NodePods,
   Placeholders,
   VolumeAttachments,
 } from "../../contracts/cluster.ts";
-import type { FleetView } from "../../contracts/fleet.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import {
@@ -22,7 +22,7 @@ import {
   conflictWith,
   contestable,
   type Demanding,
-} from "../../core/departure/drain-conflict.ts";
+} from "../../core/departure/drain-reason.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { DrainVerdict } from "../../core/drain/drain-step.ts";
 import type { TerminationMemory } from "../../core/drain/drain-time.ts";
@@ -30,13 +30,63 @@ import { reactionTo } from "../../core/notice/interruption.ts";
 import type { DrainRule, Policy } from "../../core/policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
 import type { Reason } from "../../core/reason/reason.ts";
-import type { Instant } from "../../core/time/time.ts";
-import { assert, type LastcallError } from "../../errors.ts";
+import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
+import { assert, isLastcallError, type LastcallError } from "../../errors.ts";
 import type { ActionPipeline } from "../action/action-pipeline.ts";
-import type { PendingCordons } from "../action/pending-cordons.ts";
 import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
-import type { StatusWriter } from "./status-writer.ts";
+import type { PendingCordons, StatusWriter } from "./status-writer.ts";
+
+const longestRetryMs: Millis = seconds(10);
+
+const longestUnderNoticeMs: Millis = seconds(1);
+
+/** The longest pause between attempts: under a notice every second counts. */
+export function longestPause(departure: Departure): Millis {
+  return isNoticed(departure) ? longestUnderNoticeMs : longestRetryMs;
+}
+
+export interface RetryOptions {
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly signal: AbortSignal;
+  /** The longest pause, evaluated before each since a notice may arrive. Default 10 s. */
+  readonly longestPause?: (() => Millis) | undefined;
+  /** Whether to stop retrying after this retryable error. */
+  readonly isEnough?: ((error: LastcallError) => boolean) | undefined;
+  /** Called for each error that is retried. */
+  readonly onRetry: (error: unknown) => void;
+}
+
+/**
+ * Retries until `work` succeeds, the signal aborts, `isEnough` returns true, or an error is not
+ * retryable.
+ */
+export async function retrying<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    options.signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLastcallError(error) || !error.retryable || options.isEnough?.(error)) throw error;
+      options.onRetry(error);
+      const mostMs = options.longestPause?.();
+      await options.clock.sleep(backoffMs(attempt, options.rng, { mostMs }), options.signal);
+    }
+  }
+}
+
+/** Used if this process runs no actions, so that nothing reads the addresses. */
+export async function noAddresses(): Promise<MachineAddresses> {
+  return { node: [], pods: [] };
+}
+
+/** A departure, its policy, and its node as last seen by the watch. */
+export interface RunSubject {
+  readonly departure: Departure;
+  readonly policy: Policy;
+  readonly node: NodeFacts | undefined;
+}
 
 /** The dependencies that all departure runs share. */
 export interface RunOptions {

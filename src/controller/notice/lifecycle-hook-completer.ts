@@ -1,7 +1,6 @@
-import type { Clock } from "../../contracts/clock.ts";
-import type { HookLimits, LifecycleHooks } from "../../contracts/cloud/instances.ts";
-import type { HookDelivery } from "../../contracts/cloud/notices.ts";
-import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import { type Clock, nextChange } from "../../contracts/clock.ts";
+import type { HookDelivery, HookLimits, LifecycleHooks } from "../../contracts/cloud.ts";
+import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
 import {
   type HookScene,
   type HookStanding,
@@ -12,7 +11,6 @@ import {
 import { type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
-import { nextChange } from "./next-change.ts";
 
 export interface LifecycleHookCompleterOptions {
   readonly fleet: Fleet;

@@ -1,5 +1,4 @@
 import { type Instant, parseDuration, parseInstant, plus } from "../time/time.ts";
-import type { Amounts } from "./placement.ts";
 
 /**
  * Identifies a node. Managed instance groups reuse names, so a name alone does not: the Node object
@@ -25,7 +24,9 @@ export type Machine =
   | { readonly cloud: "azure"; readonly resourceId: string };
 
 const gce = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/;
+
 const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
+
 const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
 
 /**
@@ -247,4 +248,66 @@ export function rivalOf(node: NodeFacts): string | undefined {
     }
   }
   return node.annotations[kuredAnnotation] === undefined ? undefined : "kured";
+}
+
+/** Its effect is PreferNoSchedule: the scheduler places pods elsewhere if they fit there. */
+export const departingSoonTaint = "lastcall.dev/departing-soon";
+
+/** Amounts by resource name, in base units: cores, bytes, pieces. `{cpu: 0.25, memory: 1048576}` */
+export type Amounts = Readonly<Record<string, number>>;
+
+export function sumOf(a: Amounts, b: Amounts): Amounts {
+  const sum: Record<string, number> = { ...a };
+  for (const [resource, amount] of Object.entries(b)) {
+    sum[resource] = (sum[resource] ?? 0) + amount;
+  }
+  return sum;
+}
+
+export function largerOf(a: Amounts, b: Amounts): Amounts {
+  const larger: Record<string, number> = { ...a };
+  for (const [resource, amount] of Object.entries(b)) {
+    larger[resource] = Math.max(larger[resource] ?? 0, amount);
+  }
+  return larger;
+}
+
+/** The factor of each suffix. Source: apimachinery `pkg/api/resource/suffix.go`. */
+const suffixFactors: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+const quantityPattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/;
+
+/**
+ * Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for anything else.
+ */
+export function parseQuantity(value: unknown): number | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
+  const match = typeof value === "string" ? quantityPattern.exec(value) : null;
+  if (match === null) return undefined;
+  const [, digits, exponent, suffix] = match;
+  if (exponent !== undefined) return Number(`${digits}e${exponent}`);
+  return Number(digits) * (suffix === undefined ? 1 : (suffixFactors[suffix] ?? 0));
+}
+
+/** Writes an amount as a quantity, rounded up: cores as `250m`, everything else as an integer. */
+export function formatQuantity(resource: string, amount: number): string {
+  // Sums of fractions of a core carry binary rounding errors, which must not round up.
+  const milli = Math.ceil(Math.round(amount * 1e6) / 1e3);
+  return resource === "cpu" ? `${milli}m` : String(Math.ceil(amount));
 }

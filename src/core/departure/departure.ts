@@ -4,8 +4,7 @@ import type { ActionKind, ActionPoint, Cause } from "../policy/action.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, type Millis, minus } from "../time/time.ts";
-import type { BudgetDemand } from "./drain-conflict.ts";
-import type { ForceReason } from "./drain-reason.ts";
+import type { BudgetDemand, ForceReason } from "./drain-reason.ts";
 
 /**
  * Pending: not due yet. Running: started, and possibly completed by a controller that crashed
@@ -78,7 +77,7 @@ export interface UncleanPod {
   readonly namespace: string;
   readonly name: string;
   readonly outcome: "Killed" | "LeftBehind";
-  /** The audit rule that predicts it, if there is one; see `drain-account.ts`. */
+  /** The audit rule that predicts it, if there is one; see `drain-time.ts`. */
   readonly rule?: string | undefined;
 }
 
@@ -330,4 +329,11 @@ export function isWaitingAdvice(departure: Departure, now: Instant): boolean {
 /** Whether a person's request is not due yet or is held. */
 export function isWaitingRequest(departure: Departure): boolean {
   return departure.cause === "Manual" && !isNoticed(departure) && !isUnderWay(departure);
+}
+
+/** Whether a person has stopped or postponed a departure that is about to start. */
+export function isPostponed(departure: Departure, at: Instant): boolean {
+  const { cause, hold, departAt = at, deletionAt, withdrawnAt } = departure;
+  if (deletionAt !== undefined || withdrawnAt !== undefined) return true;
+  return isVoluntary(cause) && (hold || (cause === "Manual" && departAt > at));
 }

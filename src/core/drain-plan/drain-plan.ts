@@ -1,8 +1,7 @@
 import type { UnplacedPod } from "../capacity/capacity-fit.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/pod.ts";
-import type { BudgetDemand } from "../departure/drain-conflict.ts";
-import type { DrainReason } from "../departure/drain-reason.ts";
+import type { BudgetDemand, DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import {

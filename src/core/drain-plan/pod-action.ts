@@ -1,7 +1,12 @@
-import { repellingTaint } from "../capacity/node-capacity.ts";
+import { repellingTaint } from "../capacity/capacity-fit.ts";
 import { departingTaint, type Taint } from "../cluster/node.ts";
-import { matchesLabelSelector } from "../cluster/placement.ts";
-import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "../cluster/pod.ts";
+import {
+  type BudgetFacts,
+  daemonSetOf,
+  matchesLabelSelector,
+  type PodFacts,
+  type PodIdentity,
+} from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule, PodRule } from "../policy/policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "../time/time.ts";

@@ -1,5 +1,4 @@
-import { matchesLabelSelector } from "../cluster/placement.ts";
-import type { BudgetFacts, PodFacts } from "../cluster/pod.ts";
+import { type BudgetFacts, matchesLabelSelector, type PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { type Instant, parseDuration, plus } from "../time/time.ts";
 

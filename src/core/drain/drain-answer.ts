@@ -1,5 +1,4 @@
-import { backoffMs } from "../chance/backoff.ts";
-import type { Rng } from "../chance/rng.ts";
+import { backoffMs, type Rng } from "../chance/chance.ts";
 import { fittedGrace } from "../drain-plan/drain-order.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../time/time.ts";
 import {

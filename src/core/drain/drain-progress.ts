@@ -4,8 +4,7 @@ import type { DrainReason, ForceReason } from "../departure/drain-reason.ts";
 import type { DrainPlan } from "../drain-plan/drain-plan.ts";
 import { stuckAfterMs } from "../drain-plan/pod-action.ts";
 import { between, type Instant, type Millis, plus } from "../time/time.ts";
-import { type Loss, ruleOfLoss } from "./drain-account.ts";
-import type { Termination } from "./drain-time.ts";
+import { type Loss, ruleOfLoss, type Termination } from "./drain-time.ts";
 
 /** What to do now. Each act names the pod's uid, so that it cannot hit another pod of that name. */
 export type DrainAct =

@@ -1,12 +1,15 @@
-import { repellingTaint } from "../capacity/node-capacity.ts";
+import { repellingTaint } from "../capacity/capacity-fit.ts";
 import type { Taint } from "../cluster/node.ts";
 import type {
   NodeSelector,
   NodeSelectorTerm,
+  PodFacts,
+  PodIdentity,
+  PodPhase,
   PodPlacement,
   PodTerm,
-} from "../cluster/placement.ts";
-import type { PodFacts, PodIdentity, PodPhase, Toleration } from "../cluster/pod.ts";
+  Toleration,
+} from "../cluster/pod.ts";
 import type { Departure } from "../departure/departure.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import type { ReplacementRule } from "../policy/policy.ts";

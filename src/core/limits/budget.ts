@@ -1,5 +1,5 @@
 import { type NodeFacts, rivalOf, zoneOf } from "../cluster/node.ts";
-import type { Snapshot } from "../departure/decision.ts";
+import { indexDepartures, type Snapshot } from "../departure/decision.ts";
 import {
   type Departure,
   isLive,
@@ -7,7 +7,6 @@ import {
   isVoluntary,
   mayBeIgnored,
 } from "../departure/departure.ts";
-import { indexDepartures } from "../departure/departure-index.ts";
 import {
   type Amount,
   type Budget,

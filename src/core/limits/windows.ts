@@ -1,8 +1,9 @@
 import { Cron } from "croner";
 import { messageOf } from "../../errors.ts";
 import type { CronWindow, Weekday, WeeklyWindow, Window } from "../policy/policy.ts";
-import { clipSpans, coversInstant, mergeSpans, type Span, subtractSpans } from "../time/span.ts";
 import {
+  clipSpans,
+  coversInstant,
   dateAt,
   dayMs,
   hours,
@@ -10,10 +11,13 @@ import {
   instant,
   instantOfWall,
   isTimeZone,
+  mergeSpans,
   millis,
   minus,
   minuteMs,
   plus,
+  type Span,
+  subtractSpans,
   type WallTime,
   wallOfInstant,
   wallTime,

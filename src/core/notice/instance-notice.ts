@@ -4,8 +4,7 @@ import { type HookResult, type Policy, selectPolicy } from "../policy/policy.ts"
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
 import { policyFor, reactionTo } from "./interruption.ts";
 import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from "./node-notice.ts";
-import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
-import { isUndoing } from "./notice-merge.ts";
+import { isNear, isUndoing, maintenanceWindowMs, type Notice } from "./notice.ts";
 
 /** An instance that its group holds in a wait state, at launch or at termination. */
 export interface LifecycleHook {

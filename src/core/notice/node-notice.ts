@@ -12,8 +12,16 @@ import {
 import { type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
-import { eventIdFrom, isNear, type Notice, type NoticeCause } from "./notice.ts";
-import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
+import {
+  eventIdFrom,
+  isNear,
+  isNodeMark,
+  isUndoing,
+  type Notice,
+  type NoticeCause,
+  type NoticeUpdate,
+  noticeUpdate,
+} from "./notice.ts";
 
 /**
  * Reads the notice that a platform writes to a Node, for nodes without an agent. Of several marks,

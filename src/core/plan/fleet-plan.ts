@@ -1,10 +1,37 @@
-import type { NodeFacts } from "../cluster/node.ts";
-import type { Departure } from "../departure/departure.ts";
+import {
+  bornAt,
+  holdOf,
+  isKnownProviderId,
+  type NodeFacts,
+  rivalOf,
+  zoneOf,
+} from "../cluster/node.ts";
+import { type DepartureIndex, keptInstant, type NewestStart } from "../departure/decision.ts";
+import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
+import { restsUntil, retryAt } from "../departure/ledger.ts";
 import type { WaveStanding } from "../limits/budget.ts";
-import type { BadPolicy, Policy } from "../policy/policy.ts";
-import type { ReleaseAnswers, ReleaseStanding } from "../policy/release-answer.ts";
+import {
+  type BadPolicy,
+  defaultNodeSelector,
+  matchesNodeSelector,
+  type Policy,
+  selectPolicy,
+} from "../policy/policy.ts";
+import {
+  isKarpenters,
+  type ReleaseAnswers,
+  type ReleaseStanding,
+} from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import type { Instant, Millis } from "../time/time.ts";
+import {
+  earliest,
+  formatInstant,
+  type Instant,
+  later,
+  type Millis,
+  minus,
+  plus,
+} from "../time/time.ts";
 
 /** The input of a plan. Without departures it is an initial plan. */
 export interface PlanInput {
@@ -145,4 +172,204 @@ export interface TightBudget {
   readonly budget: string;
   /** Undefined for waves, which no value would keep from holding starts. */
   readonly needed: number | undefined;
+}
+
+/** A node to plan a departure for, and the instants between which it may start. */
+export interface Candidate {
+  readonly node: NodeFacts;
+  readonly zone: string;
+  readonly bornAt: Instant;
+  readonly bornFrom: LaunchTimeSource;
+  readonly earliestAt: Instant;
+  readonly deadlineAt: Instant;
+  /** The end of its lifetime. */
+  readonly endsAt: Instant;
+  /** When the node's rest after a rolled-back departure ends; undefined if there was none. */
+  readonly restUntil: Instant | undefined;
+  /** The instant of the previous plan. */
+  readonly keptAt: Instant | undefined;
+  /** Whether it was first planned before its deadline. */
+  readonly plannedInTime: boolean;
+  /** Whether its departure is held. */
+  readonly isHeld: boolean;
+  /** Whether it is held by a budget that others use up. */
+  readonly waitsForBudget: boolean;
+}
+
+/** The candidates of one policy. */
+export interface PlanCandidates {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly at: Instant;
+  /** The last voluntary start of the policy. */
+  readonly newestStart: NewestStart | undefined;
+  /** When requested departures will start. */
+  readonly requested: readonly Instant[];
+}
+
+export type Triage =
+  | {
+      readonly kind: "Candidate";
+      readonly policy: Policy;
+      readonly tiedWith: readonly string[];
+      readonly candidate: Candidate;
+    }
+  | {
+      readonly kind: "NotPlanned";
+      /** The policy that selects the node, if there is one. */
+      readonly policy: Policy | undefined;
+      readonly tiedWith: readonly string[];
+      readonly entry: NotPlanned;
+      /** When a requested departure will start, if nobody holds it. */
+      readonly requestedAt?: Instant | undefined;
+    };
+
+export interface TriageInput {
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly BadPolicy[];
+  readonly departures: DepartureIndex;
+  readonly at: Instant;
+}
+
+type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
+
+/** Decides whether a node gets a planned departure, by which policy, or why not. */
+export function triage(node: NodeFacts, context: TriageInput): Triage {
+  const choice = selectPolicy(node, context.policies);
+  const policy = choice?.policy;
+  const tiedWith = choice?.tiedWith ?? [];
+  const departure = context.departures.of(node);
+  const request = context.departures.requestOf(node);
+  const former = context.departures.former.get(node.uid) ?? [];
+  const leaving = leavingAlready(departure);
+  const refused =
+    leaving ?? refusal(node, policy, context.badPolicies) ?? resting(node, former, context.at);
+  const born = bornAt(node);
+  if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
+    const { minMs, maxMs, reserveMs } = policy.lifetime;
+    const endsAt = plus(born, maxMs);
+    const deadlineAt = minus(endsAt, reserveMs);
+    const plannedAt = earliest(departure?.createdAt, request?.createdAt) ?? deadlineAt;
+    const candidate: Candidate = {
+      node,
+      zone: zoneOf(node),
+      bornAt: born,
+      bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
+      earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
+      ...{ deadlineAt, endsAt },
+      restUntil: retryAt(former),
+      keptAt: keptInstant(departure, node),
+      plannedInTime: plannedAt <= deadlineAt,
+      isHeld: departure?.status.phase === "Held",
+      waitsForBudget: isHeldBy(departure, "BudgetSpent"),
+    };
+    const isFree = request === undefined || isTooLate(request, candidate, context.at);
+    if (isFree) return { kind: "Candidate", policy, tiedWith, candidate };
+  }
+  const asked: Refusal | undefined = request && { reason: "Requested", detail: request.name };
+  const why: Refusal = leaving ?? asked ?? refused ?? { reason: "NoLaunchTime" };
+  const { reason, detail, blockedBy } = why;
+  const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
+  const requestedAt = leaving === undefined ? startOf(request, context.at) : undefined;
+  return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
+}
+
+/**
+ * Whether a person's request does not replace the plan, because the node might be lost: its instant
+ * is past the deadline, or it has waited until then. A held request keeps the node like any other
+ * hold by a person. If a request is due, an overdue node needs no plan, which would only wait in
+ * the same way.
+ */
+function isTooLate(
+  { hold, departAt, createdAt }: Departure,
+  { deadlineAt, plannedInTime }: Candidate,
+  at: Instant,
+): boolean {
+  const startAt = departAt ?? createdAt ?? at;
+  if (hold || later(startAt, at) <= deadlineAt) return false;
+  return startAt > at || plannedInTime;
+}
+
+function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
+  return departure?.status.phase === "Held" && departure.status.reason === reason;
+}
+
+/**
+ * The earliest start: the latest of now, launch time + min and the end of a hold. The deadline is
+ * launch time + max - reserve. A hold can move the earliest start past the deadline; then the
+ * deadline wins.
+ */
+function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
+  const hold = holdOf(node);
+  return hold.kind === "Until" ? later(grownAt, hold.until) : grownAt;
+}
+
+/**
+ * The start for the plan. A departure that waits for a budget stays at its planned instant, so that
+ * it does not keep moving the others.
+ */
+function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
+  if (departure === undefined || departure.hold) return undefined;
+  return departure.departAt ?? departure.createdAt ?? at;
+}
+
+function leavingAlready(departure: Departure | undefined): Refusal | undefined {
+  if (departure === undefined) return undefined;
+  if (!isVoluntary(departure.cause)) return { reason: "Noticed", detail: departure.name };
+  if (departure.cause === "Manual") return { reason: "Requested", detail: departure.name };
+  return isUnderWay(departure) ? { reason: "Started", detail: departure.name } : undefined;
+}
+
+function refusal(
+  node: NodeFacts,
+  policy: Policy | undefined,
+  badPolicies: readonly BadPolicy[],
+): Refusal | undefined {
+  for (const bad of badPolicies) {
+    if (!mightOwn(node, { bad, policy })) continue;
+    const detail = `${bad.name}: ${bad.problem}`;
+    return { reason: "PolicyInvalid", detail, blockedBy: bad.name };
+  }
+  if (policy === undefined) return { reason: "NoPolicy" };
+  if (node.deletionAt !== undefined) return { reason: "NodeTerminating" };
+  const rival = rivalOf(node);
+  if (rival !== undefined) return { reason: "LeftToOthers", detail: rival };
+  if (policy.paused) return { reason: "PolicyPaused" };
+  if (policy.lifetime.maxMs === undefined) return { reason: "NoLifetimeLimit" };
+  const hold = holdOf(node);
+  if (hold.kind === "Always") {
+    return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
+  }
+  if (!node.providerID) return { reason: "NoProviderID" };
+  if (!isKnownProviderId(node.providerID) && !isKarpenters(node)) {
+    return { reason: "UnknownProvider", detail: node.providerID };
+  }
+  return bornAt(node) === undefined ? { reason: "NoLaunchTime" } : undefined;
+}
+
+function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Refusal | undefined {
+  const until = restsUntil(node, former);
+  if (until === undefined || until <= at) return undefined;
+  return { reason: "MachineStayed", detail: formatInstant(until) };
+}
+
+function unreadable(node: NodeFacts, mark: string): string {
+  return `${mark}, whose value ${JSON.stringify(node.annotations[mark])} cannot be read`;
+}
+
+/**
+ * Whether an unreadable policy might select the node. Fails closed, because that policy might
+ * protect it: the node is certainly not its own only if its selector is known and does not match,
+ * or its weight is known and lower.
+ */
+function mightOwn(
+  node: NodeFacts,
+  { bad, policy }: { readonly bad: BadPolicy; readonly policy: Policy | undefined },
+): boolean {
+  if (policy !== undefined && bad.weight !== undefined) {
+    if (bad.weight < policy.weight) return false;
+    if (bad.weight === policy.weight && bad.name > policy.name) return false;
+  }
+  if (bad.nodeSelector !== undefined) return matchesNodeSelector(node, bad.nodeSelector);
+  return policy !== undefined || matchesNodeSelector(node, defaultNodeSelector);
 }

@@ -9,11 +9,10 @@ import {
   metersOf,
   record,
 } from "../limits/budget-meter.ts";
-import { nextOpen, type OpenTime, openTime } from "../limits/open-time.ts";
+import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, occurrences } from "../limits/windows.ts";
 import type { Policy, Window } from "../policy/policy.ts";
-import { type Span, spanIndexAt, subtractSpans } from "../time/span.ts";
-import { type Instant, instant } from "../time/time.ts";
+import { type Instant, instant, type Span, spanIndexAt, subtractSpans } from "../time/time.ts";
 import type { Forecast, PlannedDeparture, TightBudget } from "./fleet-plan.ts";
 
 interface ForecastInput {

@@ -1,15 +1,13 @@
 import { assert } from "../../errors.ts";
-import { keptAway, nextOpen, type OpenTime, openTime } from "../limits/open-time.ts";
+import { keptAway, nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
 import { hours, type Instant, instant, later, plus } from "../time/time.ts";
-import type { PlanCandidates } from "./candidate.ts";
-import type { PlannedDeparture } from "./fleet-plan.ts";
-import { hasAllowedInstant } from "./plan-class.ts";
+import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
 import { assignSlots, type Slotted, tieMs } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
-import type { DueDeparture } from "./start.ts";
+import { type DueDeparture, hasAllowedInstant } from "./start.ts";
 
 /** A node that should have left already. */
 export interface OverdueJob {

@@ -1,10 +1,17 @@
 import { assert } from "../../errors.ts";
-import { nextOpen, previousOpen } from "../limits/open-time.ts";
+import { nextOpen, previousOpen } from "../limits/gate.ts";
 import { type OpenHours, windowNameAt } from "../limits/windows.ts";
-import { spanIndexAt } from "../time/span.ts";
-import { earlier, type Instant, instant, later, minus, minutes, seconds } from "../time/time.ts";
-import type { Candidate, PlanCandidates } from "./candidate.ts";
-import type { PlannedDeparture, PlannedReason } from "./fleet-plan.ts";
+import {
+  earlier,
+  type Instant,
+  instant,
+  later,
+  minus,
+  minutes,
+  seconds,
+  spanIndexAt,
+} from "../time/time.ts";
+import type { Candidate, PlanCandidates, PlannedDeparture, PlannedReason } from "./fleet-plan.ts";
 import { assignSlots, type Slotted } from "./spacing/slot-assignment.ts";
 import {
   clearFrom,

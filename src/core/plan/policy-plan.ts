@@ -1,10 +1,8 @@
-import { keptAway, type OpenTime, openTime } from "../limits/open-time.ts";
+import { keptAway, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
-import type { PlanCandidates } from "./candidate.ts";
-import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
+import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { isKept, type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
-import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
 import { byTime, departureOf, placeJobs } from "./planned-departure.ts";
 import {
   bestGapMs,
@@ -14,7 +12,14 @@ import {
   smallestStepMs,
   spacingOf,
 } from "./spacing/spacing.ts";
-import { queueOpensAt, wallsOf } from "./start.ts";
+import {
+  type Classes,
+  hasAllowedInstant,
+  queueOpensAt,
+  sortOut,
+  wallsOf,
+  withCrowdedMissed,
+} from "./start.ts";
 
 export interface PlacedPolicy {
   readonly spacing: PlanSpacing;

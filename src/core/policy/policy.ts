@@ -4,7 +4,7 @@ import {
   meetsRequirement,
   type NodeSelector,
   type NodeSelectorTerm,
-} from "../cluster/placement.ts";
+} from "../cluster/pod.ts";
 import { type Instant, type Millis, minutes } from "../time/time.ts";
 import type { Action } from "./action.ts";
 

@@ -2,6 +2,7 @@ import { assert } from "../../errors.ts";
 
 /** Instants and spans, both in whole milliseconds; the brands keep them from being mixed up. */
 declare const instantBrand: unique symbol;
+
 declare const millisBrand: unique symbol;
 
 /** A point in time: milliseconds since 1970-01-01T00:00:00Z. Names of instants end in `At`. */
@@ -68,6 +69,7 @@ export function parseInstant(text: string): Instant | undefined {
 
 const httpDate =
   /^(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/;
+
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
@@ -150,6 +152,7 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
+
 const whole = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 
 /** Go, and with it CEL, counts durations in 63 bits of nanoseconds: 292 years. */
@@ -194,6 +197,7 @@ declare const wallBrand: unique symbol;
 export type WallTime = number & { readonly [wallBrand]: true };
 
 export const minuteMs = 60_000;
+
 export const dayMs = 86_400_000;
 
 export function wallTime(ms: number): WallTime {
@@ -239,4 +243,75 @@ export function instantOfWall(wall: WallTime, timeZone: string): Instant {
 /** Days since 1970-01-01, a Thursday, to a weekday: 0 is Monday. */
 export function weekdayOfWall(wall: WallTime): number {
   return (((Math.floor(wall / dayMs) + 3) % 7) + 7) % 7;
+}
+
+/** A half-open interval: it includes `startAt`, but not `endAt`. */
+export interface Span {
+  readonly startAt: Instant;
+  readonly endAt: Instant;
+}
+
+/** The same instants as sorted spans that neither touch nor overlap; empty spans are dropped. */
+export function mergeSpans(spans: readonly Span[]): readonly Span[] {
+  const sorted = spans.filter((span) => span.startAt < span.endAt);
+  sorted.sort((a, b) => a.startAt - b.startAt);
+  const merged: Span[] = [];
+  for (const span of sorted) {
+    const last = merged.at(-1);
+    if (last === undefined || span.startAt > last.endAt) merged.push(span);
+    else if (span.endAt > last.endAt) merged[merged.length - 1] = { ...last, endAt: span.endAt };
+  }
+  return merged;
+}
+
+/** `spans` without `holes`; both must be merged, and so is the result. */
+export function subtractSpans(spans: readonly Span[], holes: readonly Span[]): readonly Span[] {
+  const rest: Span[] = [];
+  let first = 0;
+  for (const span of spans) {
+    while ((holes[first]?.endAt ?? Number.POSITIVE_INFINITY) <= span.startAt) first += 1;
+    let startAt = span.startAt;
+    for (let at = first; startAt < span.endAt; at += 1) {
+      const hole = holes[at];
+      if (hole === undefined || hole.startAt >= span.endAt) break;
+      if (hole.startAt > startAt) rest.push({ startAt, endAt: hole.startAt });
+      if (hole.endAt > startAt) startAt = hole.endAt;
+    }
+    if (startAt < span.endAt) rest.push({ startAt, endAt: span.endAt });
+  }
+  return rest;
+}
+
+/** The part of `spans` inside `bounds`. */
+export function clipSpans(spans: readonly Span[], bounds: Span): readonly Span[] {
+  const inside: Span[] = [];
+  for (const span of spans) {
+    const startAt = instant(Math.max(span.startAt, bounds.startAt));
+    const endAt = instant(Math.min(span.endAt, bounds.endAt));
+    if (startAt < endAt) inside.push({ startAt, endAt });
+  }
+  return inside;
+}
+
+/** The same spans, each ending later by `byMs`; not merged. */
+export function lengthenSpans(spans: readonly Span[], byMs: Millis): readonly Span[] {
+  return spans.map((span) => ({ startAt: span.startAt, endAt: plus(span.endAt, byMs) }));
+}
+
+/** The index of the last span that starts at or before `at`; -1 if all start later. */
+export function spanIndexAt(spans: readonly Span[], at: Instant): number {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((spans[middle] as Span).startAt <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Whether `at` is in one of the merged `spans`. */
+export function coversInstant(spans: readonly Span[], at: Instant): boolean {
+  const span = spans[spanIndexAt(spans, at)];
+  return span !== undefined && at < span.endAt;
 }

@@ -18,7 +18,7 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
-import { describeCall } from "../object/api-error.ts";
+import { describeCall } from "../object/api-call.ts";
 import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
 import {
   type Asked,

@@ -6,7 +6,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { KubeMethod } from "../../contracts/kube-api.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { CredentialCache, type KubeAccess, type KubeCredentials } from "../access/kube-access.ts";
-import { type ApiCall, describeCall } from "../object/api-error.ts";
+import { type ApiCall, describeCall } from "../object/api-call.ts";
 import { type DeadConnections, PingSession, type ProbeAnswer } from "./connection-probe.ts";
 import { SocketPool, type SocketUse } from "./socket-pool.ts";
 

@@ -1,10 +1,10 @@
 import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { LeaderDuty, Leadership } from "../../contracts/leadership.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
-import type { ObjectChange } from "../watch/object-store.ts";
+import type { ObjectChange } from "../watch/collection.ts";
 import { Reflector } from "../watch/reflector.ts";
 import {
   type LeaseRecord,

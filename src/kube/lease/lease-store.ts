@@ -7,11 +7,11 @@ import type {
   KubeSender,
 } from "../../contracts/kube-api.ts";
 import type { ObservedLease } from "../../contracts/leadership.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { fieldsOf, numberOf, textMapOf, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis, millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { apiError } from "../object/api-error.ts";
+import { apiError } from "../object/api-call.ts";
 
 export type LeaseWrite =
   | { readonly kind: "Written"; readonly record: LeaseRecord }

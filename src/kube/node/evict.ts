@@ -6,7 +6,7 @@ import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";
-import { answerMessage, apiError, isPassing, retryAfterMs } from "../object/api-error.ts";
+import { answerMessage, apiError, isPassing, retryAfterMs } from "../object/api-call.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission but changes nothing. */

@@ -1,14 +1,14 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud/notices.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/cloud.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { fieldsOf, instantOf, textOf } from "../../core/json/json-field.ts";
 import { noticeEventReasons, noticeOfEvent } from "../../core/notice/node-notice.ts";
 import { type Instant, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import { eventsPath } from "../object/paths.ts";
+import { eventsPath } from "../object/api-call.ts";
 import { Reflector } from "../watch/reflector.ts";
 
 export interface NodeEventFeedOptions {

@@ -8,16 +8,16 @@ import type {
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import {
   compareIdentity,
+  departingSoonTaint,
   departingTaint,
   type NodeFacts,
   type NodeIdentity,
 } from "../../core/cluster/node.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
-import { departingSoonTaint, type SoonStanding } from "../../core/plan/departing-soon.ts";
+import type { SoonStanding } from "../../core/plan/plan-status.ts";
 import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { apiError, isPassing } from "../object/api-error.ts";
-import { nodePath } from "../object/paths.ts";
+import { apiError, isPassing, nodePath } from "../object/api-call.ts";
 import { translateNode } from "../object/translate-node.ts";
 
 /** The marks of contract.md section 3. */

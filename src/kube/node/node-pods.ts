@@ -14,7 +14,7 @@ import type {
   KubeRequest,
   KubeSender,
 } from "../../contracts/kube-api.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import {
   type BudgetFacts,
   type FailedPod,
@@ -27,11 +27,9 @@ import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
-import { apiError } from "../object/api-error.ts";
-import { budgetsPath, podsPath } from "../object/paths.ts";
+import { apiError, budgetsPath, podsPath } from "../object/api-call.ts";
 import { translateBudget, translateFailedPod, translatePod } from "../object/translate-pod.ts";
-import { listAll, listPages } from "../watch/list.ts";
-import { ChangeListeners } from "../watch/object-store.ts";
+import { ChangeListeners, listAll, listPages } from "../watch/collection.ts";
 import { Reflector } from "../watch/reflector.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 

@@ -10,7 +10,7 @@ import type {
   Phase,
   TimelineEntry,
 } from "../../core/departure/departure.ts";
-import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
+import type { BudgetDemand } from "../../core/departure/drain-reason.ts";
 import {
   type Fields,
   fieldsOf,
@@ -22,7 +22,7 @@ import {
 import type { Cause } from "../../core/policy/action.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
-import { apiVersion } from "./paths.ts";
+import { apiVersion } from "./api-call.ts";
 
 /** A Departure as read. The CRD requires a node, but a reader has to handle any object. */
 export interface ReadDeparture extends Omit<Departure, "node"> {

@@ -1,24 +1,24 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { parseQuantity } from "../../core/capacity/quantity.ts";
 import {
+  type Amounts,
   type AnnotationWriter,
   holdMarkIn,
   killerAnnotation,
   kuredAnnotation,
+  largerOf,
   type NodeCondition,
   type NodeFacts,
+  parseQuantity,
+  sumOf,
   type Taint,
 } from "../../core/cluster/node.ts";
-import {
-  type Amounts,
-  type LabelRequirement,
-  largerOf,
-  type NodeSelector,
-  type NodeSelectorTerm,
-  type PodPlacement,
-  type PodTerm,
-  sumOf,
-} from "../../core/cluster/placement.ts";
+import type {
+  LabelRequirement,
+  NodeSelector,
+  NodeSelectorTerm,
+  PodPlacement,
+  PodTerm,
+} from "../../core/cluster/pod.ts";
 import {
   type Fields,
   fieldsOf,

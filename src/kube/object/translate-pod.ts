@@ -1,8 +1,9 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
 import type {
   BudgetFacts,
   FailedPod,
+  LabelRequirement,
+  LabelSelector,
   OwnerFacts,
   PodFacts,
   Toleration,

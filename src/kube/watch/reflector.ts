@@ -1,13 +1,18 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject, Urgency } from "../../contracts/kube-api.ts";
-import { backoffMs } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { fieldsOf, numberOf, textOf } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { apiError, isExpired, retryAfterMs } from "../object/api-error.ts";
-import { itemsOf, limitQuery, type PageLimit } from "./list.ts";
-import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
+import { apiError, isExpired, retryAfterMs } from "../object/api-call.ts";
+import {
+  itemsOf,
+  limitQuery,
+  type ObjectChange,
+  ObjectStore,
+  type PageLimit,
+  type SkippedObject,
+} from "./collection.ts";
 
 export interface ReflectorOptions<T> {
   readonly api: KubeApi;

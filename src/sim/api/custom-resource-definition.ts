@@ -1,9 +1,7 @@
 import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
-import { type ApiContext, timestamp } from "./api-context.ts";
-import type { StatusCause } from "./api-refusal.ts";
-import type { ResourceColumn, ResourceType } from "./resource-registry.ts";
-import type { ModelObject } from "./store/model-object.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import type { StatusCause, StructuralSchema } from "./api-refusal.ts";
+import type { ApiContext, ResourceColumn, ResourceType } from "./resource-registry.ts";
+import { type ModelObject, timestamp } from "./store/object-store.ts";
 
 interface CrdSpec {
   readonly group: string;

@@ -1,7 +1,7 @@
 import type { KubeAnswer, KubeRequest } from "../../contracts/kube-api.ts";
 import { fieldsOf } from "../../core/json/json-field.ts";
+import { isScalable } from "./resource-handler.ts";
 import { apiVersionOf, type ResourceRegistry, type ResourceType } from "./resource-registry.ts";
-import { isScalable } from "./write/update-object.ts";
 
 /** The version whose behaviour the model follows. */
 const modelVersion = Object.freeze({

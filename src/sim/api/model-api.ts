@@ -7,19 +7,24 @@ import type {
   KubeWatchEvent,
   KubeWatchRequest,
 } from "../../contracts/kube-api.ts";
-import type { Rng } from "../../core/chance/rng.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { LastcallError } from "../../errors.ts";
-import { type ApiContext, parseResourcePath, type ResourcePath } from "./api-context.ts";
 import { ApiRefusal, noSuchResource } from "./api-refusal.ts";
 import { customTypes } from "./custom-resource-definition.ts";
 import { answerReview, discover } from "./discovery.ts";
 import { handleResource } from "./resource-handler.ts";
-import { ResourceRegistry, type ResourceType } from "./resource-registry.ts";
+import {
+  type ApiContext,
+  parseResourcePath,
+  type ResourcePath,
+  ResourceRegistry,
+  type ResourceType,
+} from "./resource-registry.ts";
 import { ObjectLister } from "./store/list-objects.ts";
 import { ModelStore, type StoredChange } from "./store/object-store.ts";
 import { EventQueue, openWatch, type WatchQueue } from "./store/watch-objects.ts";
 import { systemPriorityClasses } from "./write/admission.ts";
-import { createObject } from "./write/create-object.ts";
+import { createObject } from "./write/write-object.ts";
 
 interface ModelApiOptions {
   readonly clock: Clock;

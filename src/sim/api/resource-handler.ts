@@ -1,6 +1,6 @@
 import type { KubeAnswer, KubeRequest, PatchType } from "../../contracts/kube-api.ts";
+import type { LabelSelector } from "../../core/cluster/pod.ts";
 import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
-import type { ApiContext, ResourcePath } from "./api-context.ts";
 import {
   badRequest,
   invalid,
@@ -9,19 +9,18 @@ import {
   notFound,
   unsupportedMediaType,
 } from "./api-refusal.ts";
-import { ingest, present, type ResourceType } from "./resource-registry.ts";
+import {
+  type ApiContext,
+  ingest,
+  present,
+  type ResourcePath,
+  type ResourceType,
+} from "./resource-registry.ts";
 import { type ObjectLister, type Query, selectObjects } from "./store/list-objects.ts";
-import { frozenCopy, frozenCopyWithoutNulls, type ModelObject } from "./store/model-object.ts";
-import { createObject } from "./write/create-object.ts";
+import { frozenCopy, frozenCopyWithoutNulls, type ModelObject } from "./store/object-store.ts";
 import { deleteObject, deleteOptionsOf, evictPod, isDryRun } from "./write/delete-object.ts";
 import { patches } from "./write/patch.ts";
-import {
-  isScalable,
-  readScale,
-  type Update,
-  updateObject,
-  writeScale,
-} from "./write/update-object.ts";
+import { createObject, type Update, updateObject } from "./write/write-object.ts";
 
 /** A request to a served kind. */
 interface ResourceRequest {
@@ -255,4 +254,57 @@ function removeAll(at: ResourceRequest): KubeAnswer {
     deleteObject(at.context, { type: at.type, namespace, name, options });
   }
   return { status: 200, body: list };
+}
+
+const scalable = new Set(["deployments.apps", "replicasets.apps", "statefulsets.apps"]);
+
+export function isScalable(type: ResourceType): boolean {
+  return scalable.has(type.storage);
+}
+
+interface ScaleTarget {
+  readonly type: ResourceType;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The `Scale` of a workload: the desired number of replicas, and the current one. */
+function readScale(context: ApiContext, { type, namespace, name }: ScaleTarget): object {
+  const object = context.store.collection(type.storage).get(namespace, name);
+  if (!object) throw notFound({ type, name });
+  return scaleOf(object);
+}
+
+/** Changes the desired number of replicas; `change` maps the current Scale to the next. */
+function writeScale(
+  context: ApiContext,
+  target: ScaleTarget & { readonly change: (scale: object) => unknown },
+): object {
+  const { change, ...place } = target;
+  const toReplicas = (current: ModelObject): unknown => {
+    const replicas = fieldsOf(fieldsOf(change(scaleOf(current))).spec).replicas ?? 0;
+    if (!Number.isInteger(replicas)) throw badRequest("spec.replicas of a Scale is an integer");
+    return { ...current, spec: { ...fieldsOf(current.spec), replicas } };
+  };
+  return scaleOf(
+    updateObject(context, { ...place, part: "Object", by: "Patch", change: toReplicas }),
+  );
+}
+
+function scaleOf(object: ModelObject): object {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const spec = fieldsOf(object.spec);
+  const labels = (spec.selector as LabelSelector | undefined)?.matchLabels ?? {};
+  const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    // autoscaling/v1 omits a desired number of zero (`omitempty`), but not a current one.
+    spec: spec.replicas ? { replicas: spec.replicas } : {},
+    status: {
+      replicas: fieldsOf(object.status).replicas ?? 0,
+      selector: selector.join(","),
+    },
+  };
 }

@@ -1,6 +1,8 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
-import type { ModelObject } from "./store/model-object.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import type { StructuralSchema } from "./api-refusal.ts";
+import type { ModelObject, ModelStore } from "./store/object-store.ts";
 
 /**
  * Events are stored as core v1 and read as `events.k8s.io/v1` with other names for the same fields,
@@ -100,7 +102,9 @@ const plain: ResourceTraits = {
   createOnUpdate: false,
   returnsDeleted: false,
 };
+
 const withStatus: ResourceTraits = { ...plain, statusSubresource: true };
+
 const workload: ResourceTraits = { ...withStatus, generation: true };
 
 interface BuiltIn {
@@ -282,4 +286,82 @@ export class ResourceRegistry {
 
 function key(apiVersion: string, plural: string): string {
   return `${apiVersion}|${plural}`;
+}
+
+/** What every part of the model API needs. */
+export interface ApiContext {
+  readonly store: ModelStore;
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+/** A random UUID of version 4. */
+export function randomUid(context: Pick<ApiContext, "rng">): string {
+  const words = [0, 1, 2, 3].map(() => Math.floor(context.rng() * 4_294_967_296));
+  const hex = words.map((word) => word.toString(16).padStart(8, "0")).join("");
+  const variant = "89ab"[Number.parseInt(hex[16] ?? "0", 16) & 3];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+}
+
+/** The letters of generated names: no vowels, so that no words come out, and neither 0, 1 nor 3. */
+const nameLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+/** `web-` becomes `web-x7k2p`. Source: apiserver `pkg/storage/names/generate.go`. */
+export function generatedName(context: Pick<ApiContext, "rng">, base: string): string {
+  let name = base.slice(0, 58);
+  for (let letter = 0; letter < 5; letter += 1) {
+    name += nameLetters[Math.floor(context.rng() * nameLetters.length)];
+  }
+  return name;
+}
+
+/** A parsed path below `/api` or `/apis`; `name` is absent for a collection. */
+export interface ResourcePath {
+  /** `v1` or `group/version`. */
+  readonly apiVersion: string;
+  readonly plural: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+}
+
+/** Parses a request path; undefined if it names no resource. */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const parts = path.split("/");
+  if (parts[1] === "api" && parts.length > 3) return withResource(parts[2] ?? "", parts.slice(3));
+  if (parts[1] !== "apis" || parts.length <= 4) return undefined;
+  return withResource(`${parts[2]}/${parts[3]}`, parts.slice(4));
+}
+
+/** `namespaces/x/pods` is namespaced; `namespaces/x` and `namespaces/x/status` are not. */
+function withResource(apiVersion: string, rest: string[]): ResourcePath | undefined {
+  if (rest[0] === "namespaces" && rest.length > 2 && !isNamespaceSubresource(rest[2])) {
+    return withName({ apiVersion, namespace: decode(rest[1]), rest: rest.slice(2) });
+  }
+  return withName({ apiVersion, namespace: undefined, rest });
+}
+
+function isNamespaceSubresource(segment: string | undefined): boolean {
+  return segment === "status" || segment === "finalize";
+}
+
+function withName(parts: {
+  apiVersion: string;
+  namespace: string | undefined;
+  rest: string[];
+}): ResourcePath | undefined {
+  const [plural, name, subresource, ...beyond] = parts.rest;
+  if (plural === undefined || plural === "" || beyond.length > 0) return undefined;
+  return {
+    apiVersion: parts.apiVersion,
+    namespace: parts.namespace,
+    plural,
+    name: name === undefined || name === "" ? undefined : decode(name),
+    subresource,
+  };
+}
+
+function decode(segment: string | undefined): string {
+  return segment?.includes("%") ? decodeURIComponent(segment) : (segment ?? "");
 }

@@ -7,11 +7,11 @@ import type {
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
-} from "../../contracts/cloud/instances.ts";
+} from "../../contracts/cloud.ts";
 import { hours, type Instant, millis, minus, minutes, plus } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
-import { type ApiContext, randomUid } from "../api/api-context.ts";
-import type { ModelObject } from "../api/store/model-object.ts";
+import { type ApiContext, randomUid } from "../api/resource-registry.ts";
+import type { ModelObject } from "../api/store/object-store.ts";
 import {
   gkeShutdownGrace,
   type Kubelet,

@@ -1,4 +1,4 @@
-import { seededRng } from "../../core/chance/rng.ts";
+import { seededRng } from "../../core/chance/chance.ts";
 import { zoneLabel } from "../../core/cluster/node.ts";
 import {
   hours,
@@ -11,10 +11,10 @@ import {
   seconds,
 } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
-import { type ApiContext, timestamp } from "../api/api-context.ts";
-import { type ModelObject, withMeta } from "../api/store/model-object.ts";
-import { createObject } from "../api/write/create-object.ts";
+import type { ApiContext } from "../api/resource-registry.ts";
+import { type ModelObject, timestamp, withMeta } from "../api/store/object-store.ts";
 import { deleteObject } from "../api/write/delete-object.ts";
+import { createObject } from "../api/write/write-object.ts";
 
 /** A managed instance group of one zone. */
 export interface MachineGroup {

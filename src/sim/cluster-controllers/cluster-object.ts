@@ -1,7 +1,11 @@
 import type { Taint } from "../../core/cluster/node.ts";
-import type { LabelRequirement, LabelSelector } from "../../core/cluster/placement.ts";
-import type { PodPhase, Toleration } from "../../core/cluster/pod.ts";
-import type { ModelObject, OwnerReference } from "../api/store/model-object.ts";
+import type {
+  LabelRequirement,
+  LabelSelector,
+  PodPhase,
+  Toleration,
+} from "../../core/cluster/pod.ts";
+import type { ModelObject, OwnerReference } from "../api/store/object-store.ts";
 
 /** The objects that controllers work on, typed as far as controllers read them. */
 export interface PodObject extends ModelObject {

@@ -1,11 +1,15 @@
 import type { Millis } from "../../core/time/time.ts";
-import type { ApiContext } from "../api/api-context.ts";
 import { ApiRefusal } from "../api/api-refusal.ts";
-import type { ResourceType } from "../api/resource-registry.ts";
-import { jsonEqual, type ModelObject } from "../api/store/model-object.ts";
-import type { ModelStore, ObjectCollection, StoredChange } from "../api/store/object-store.ts";
-import { createObject } from "../api/write/create-object.ts";
+import type { ApiContext, ResourceType } from "../api/resource-registry.ts";
+import {
+  jsonEqual,
+  type ModelObject,
+  type ModelStore,
+  type ObjectCollection,
+  type StoredChange,
+} from "../api/store/object-store.ts";
 import { type DeleteOptions, deleteObject } from "../api/write/delete-object.ts";
+import { createObject } from "../api/write/write-object.ts";
 import { Timers } from "../time/virtual-clock.ts";
 import {
   controllerOf,

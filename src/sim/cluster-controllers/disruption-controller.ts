@@ -1,6 +1,11 @@
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
-import { isReady, jsonEqual, type ModelObject } from "../api/store/model-object.ts";
-import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
+import {
+  isReady,
+  jsonEqual,
+  type ModelObject,
+  type ModelStore,
+  type StoredChange,
+} from "../api/store/object-store.ts";
 import {
   allowedCondition,
   budgetSelects,

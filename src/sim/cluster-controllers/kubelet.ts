@@ -1,6 +1,5 @@
 import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import { timestamp } from "../api/api-context.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
+import { isReady, type ModelObject, timestamp } from "../api/store/object-store.ts";
 import {
   type Condition,
   keyOf,

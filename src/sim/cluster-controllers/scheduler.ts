@@ -1,10 +1,11 @@
-import { parseQuantity } from "../../core/capacity/quantity.ts";
-import { type Taint, zoneLabel } from "../../core/cluster/node.ts";
-import { meetsRequirement } from "../../core/cluster/placement.ts";
-import type { Toleration } from "../../core/cluster/pod.ts";
-import { timestamp } from "../api/api-context.ts";
-import type { ModelObject } from "../api/store/model-object.ts";
-import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
+import { parseQuantity, type Taint, zoneLabel } from "../../core/cluster/node.ts";
+import { meetsRequirement, type Toleration } from "../../core/cluster/pod.ts";
+import {
+  type ModelObject,
+  type ModelStore,
+  type StoredChange,
+  timestamp,
+} from "../api/store/object-store.ts";
 import {
   controllerOf,
   keyOf,

@@ -1,5 +1,4 @@
-import { timestamp } from "../api/api-context.ts";
-import { isReady, jsonEqual } from "../api/store/model-object.ts";
+import { isReady, jsonEqual, timestamp } from "../api/store/object-store.ts";
 import {
   isActive,
   keyOf,

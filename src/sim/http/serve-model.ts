@@ -3,7 +3,6 @@ import type { AddressInfo } from "node:net";
 import type { KubeAnswer, KubeMethod, PatchType } from "../../contracts/kube-api.ts";
 import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { parseResourcePath } from "../api/api-context.ts";
 import {
   ApiRefusal,
   badRequest,
@@ -12,7 +11,7 @@ import {
 } from "../api/api-refusal.ts";
 import { openApi, openApiV2 } from "../api/discovery.ts";
 import type { ModelApi } from "../api/model-api.ts";
-import type { ResourceType } from "../api/resource-registry.ts";
+import { parseResourcePath, type ResourceType } from "../api/resource-registry.ts";
 import { patchTypes } from "../api/write/patch.ts";
 import { readProtobufObject } from "./protobuf-object.ts";
 import { tableEvent, tableOf, wantsTable } from "./table.ts";

@@ -2,7 +2,7 @@ import type { KubeWatchEvent } from "../../contracts/kube-api.ts";
 import { type Fields, fieldsOf, isFields } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, millis, parseInstant } from "../../core/time/time.ts";
 import type { ResourceColumn, ResourceType } from "../api/resource-registry.ts";
-import type { ModelObject } from "../api/store/model-object.ts";
+import type { ModelObject } from "../api/store/object-store.ts";
 
 type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
 type Column = readonly [name: string, cell: ColumnCell, width?: "wide"];

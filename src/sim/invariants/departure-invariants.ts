@@ -1,7 +1,6 @@
-import type { ReleaseRequest } from "../../contracts/cloud/instances.ts";
+import type { ReleaseRequest } from "../../contracts/cloud.ts";
 import { type Instant, type Millis, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
-import type { ModelStore } from "../api/store/object-store.ts";
+import { isReady, type ModelObject, type ModelStore } from "../api/store/object-store.ts";
 import {
   controllerOf,
   type NodeObject,

@@ -1,7 +1,11 @@
 import { departureAnnotation } from "../../core/notice/interruption.ts";
 import { type Instant, minutes } from "../../core/time/time.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
-import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
+import {
+  isReady,
+  type ModelObject,
+  type ModelStore,
+  type StoredChange,
+} from "../api/store/object-store.ts";
 import { budgetSelects, budgetStorage } from "../api/write/pod-budget.ts";
 import {
   conditionOf,

@@ -1,8 +1,46 @@
 import type { BoardRights, BoardRow, PolicyCard } from "../../board/stream.ts";
-import type { VNode } from "../preact.ts";
+import { copyText, instantOfLocal, isSameDay, nextHour, selectText } from "../browser.ts";
+import { useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
+import type { Words } from "../words/words.ts";
+
+/** An instant; null for "now" or "indefinitely"; or a day and time that are still being typed. */
+export type Chosen = number | null | "Unfinished";
+
+export interface Times {
+  /** When to start, or until when to hold. */
+  readonly at: Chosen;
+  readonly by: Chosen;
+}
+
+/** The contents of a field for a day and a time. A partial time is invalid, but not empty. */
+export function chosenIn(field: {
+  readonly value: string;
+  readonly validity: { readonly badInput: boolean };
+}): Chosen {
+  return field.validity.badInput ? "Unfinished" : (instantOfLocal(field.value) ?? null);
+}
+
+/** Undefined until both are complete; a freeze must have an end. */
+export function wholeTimes(
+  kind: NodeAct | PolicyAct,
+  { at, by }: Times,
+): { readonly at: number | null; readonly by: number | null } | undefined {
+  if (at === "Unfinished" || by === "Unfinished") return undefined;
+  return kind === "Freeze" && at === null ? undefined : { at, by };
+}
+
+/** The next two times that people usually mean; at night "tomorrow morning" is still today. */
+export function mornings(now: number, words: Words): readonly (readonly [string, number])[] {
+  const next = nextHour(now, 9);
+  return [
+    [isSameDay(next, now) ? words.todayMorning : words.tomorrowMorning, next],
+    [words.mondayMorning, nextHour(now, 9, 1)],
+  ];
+}
 
 export type NodeAct = "Hold" | "ReleaseHold" | "Depart" | "Withdraw";
+
 export type PolicyAct = "Freeze" | "Thaw";
 
 /** The actions available on a node now, by the caller's permissions and the node's state. */
@@ -77,5 +115,35 @@ export function PolicyActs({ view, card, onAct, children }: PolicyActsProps): VN
       ) : null}
       {children}
     </div>
+  );
+}
+
+interface CopyProps {
+  readonly view: PageView;
+  readonly text: string;
+  /** The id of the element that contains the text. */
+  readonly shownBy: string;
+}
+
+/**
+ * Copies a text. Browsers let a page write to the clipboard only with the user's permission, and
+ * not at all over plain HTTP: then the text is selected, and the page says which keys copy it.
+ */
+export function CopyButton({ view, text, shownBy }: CopyProps): VNode {
+  const { words } = view;
+  const [copied, setCopied] = useState<{ readonly text: string; readonly isDone: boolean }>();
+  const copy = async (): Promise<void> => {
+    const isDone = await copyText(text);
+    if (!isDone) selectText(shownBy);
+    setCopied({ text, isDone });
+  };
+  const last = copied?.text === text ? copied : undefined;
+  return (
+    <>
+      <button type="button" onClick={() => void copy()}>
+        {last?.isDone ? words.copied : words.copy}
+      </button>{" "}
+      <span role="status">{last?.isDone === false ? words.selected : ""}</span>
+    </>
   );
 }

@@ -10,15 +10,22 @@ import {
   nextHour,
   postJson,
 } from "../browser.ts";
-import { CopyButton } from "../copy-button.tsx";
 import { HoldNote } from "../departures-page.tsx";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { spanText, type Words } from "../words/words.ts";
-import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
-import { type Chosen, chosenIn, mornings, type Times, wholeTimes } from "./act-times.ts";
+import {
+  type Chosen,
+  CopyButton,
+  chosenIn,
+  mornings,
+  type NodeAct,
+  type PolicyAct,
+  type Times,
+  wholeTimes,
+} from "./act-buttons.tsx";
 
 const commandId = "act-command";
 

@@ -3,8 +3,8 @@
 import type { NodeDeparture, NodePage, PodRecord, ShownDrain } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
 import type { PodLine } from "../../core/drain-plan/drain-plan-report.ts";
-import { Loss } from "../past-list.tsx";
 import { type ComponentChildren, useState, type VNode } from "../preact.ts";
+import { Loss } from "../row-list.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { momentText, secondsText, spanText } from "../words/words.ts";

@@ -4,8 +4,8 @@ import { type BoardRow, type ClusterConnection, isHeldForGood } from "../../boar
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { after, getJson } from "../browser.ts";
 import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
-import { PastList } from "../past-list.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
+import { PastList } from "../row-list.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import {

@@ -2,13 +2,13 @@ import type { SupposedPicture } from "../../board/picture.ts";
 import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import { useState, type VNode } from "../preact.ts";
-import { filteredRows, laneRows } from "../row-order.ts";
+import { filteredRows, laneRows } from "../row-list.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
 import { momentText, spanText } from "../words/words.ts";
-import { PolicyStanding } from "./policy-standing.tsx";
 import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
+import { PolicyStanding } from "./timeline-lane.tsx";
 
 const spans = [12, 24, 48] as const;
 /** More lanes than this cannot be read; the filter reduces them. */

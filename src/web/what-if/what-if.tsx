@@ -1,8 +1,8 @@
 import type { SupposedPicture, WhatIfFacts } from "../../board/picture.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
-import { CopyButton } from "../copy-button.tsx";
+import { CopyButton } from "../act/act-buttons.tsx";
 import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
-import { PolicyStanding } from "../timeline/policy-standing.tsx";
+import { PolicyStanding } from "../timeline/timeline-lane.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { momentText } from "../words/words.ts";

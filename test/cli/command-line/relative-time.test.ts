@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { relativeTime, spanText } from "../../../src/cli/command-line/table.ts";
+import { relativeTime, spanText } from "../../../src/cli/command-line/terminal.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Responder } from "../../../src/cli/lambda/responder.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { Action, ActionSpec } from "../../../src/core/policy/action.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { FakeActionRunner } from "../../support/fake-action-runner.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ReleaseRequest } from "../../../src/contracts/cloud/instances.ts";
+import type { ReleaseRequest } from "../../../src/contracts/cloud.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
 

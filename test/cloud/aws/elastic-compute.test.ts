@@ -4,7 +4,7 @@ import {
   type ElasticCompute,
 } from "../../../src/cloud/aws/elastic-compute.ts";
 import { awsPermissionsFor } from "../../../src/cloud/aws/setup/permissions.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { FleetGroup } from "../../support/ec2-fleet.ts";
 import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
 

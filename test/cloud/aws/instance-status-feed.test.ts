@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ScheduledEvent } from "../../../src/cloud/aws/ec2-machine.ts";
-import { InstanceStatusFeed } from "../../../src/cloud/aws/instance-status-feed.ts";
+import { InstanceStatusFeed } from "../../../src/cloud/aws/instance-feed.ts";
 import {
   instant,
   type Millis,

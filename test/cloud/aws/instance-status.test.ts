@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ScheduledEvent } from "../../../src/cloud/aws/ec2-machine.ts";
-import { readScheduledEvent } from "../../../src/cloud/aws/instance-status-feed.ts";
+import { readScheduledEvent } from "../../../src/cloud/aws/instance-feed.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 12));

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManagedFeed, TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
-import type { FeedListener, NoticeFeed } from "../../../src/contracts/cloud/notices.ts";
+import { ManagedFeed, TaggedMachines } from "../../../src/cloud/aws/instance-feed.ts";
+import type { FeedListener, NoticeFeed } from "../../../src/contracts/cloud.ts";
 import type { InstanceNotice, LifecycleHook } from "../../../src/core/notice/instance-notice.ts";
 import {
   instant,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseManagedTag } from "../../../src/cloud/aws/tagged-machines.ts";
+import { parseManagedTag } from "../../../src/cloud/aws/ec2-machine.ts";
 
 describe("the tag of managed instances", () => {
   it.each([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AwsNoticeSource } from "../../../src/cloud/aws/notice-source.ts";
-import type { NoticeSourceReading } from "../../../src/contracts/cloud/notices.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/cloud.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { formatInstant, instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";

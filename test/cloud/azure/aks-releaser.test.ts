@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { azurePermissions } from "../../../src/cloud/azure/setup-script.ts";
-import type { ReleaseRequest } from "../../../src/contracts/cloud/instances.ts";
+import type { ReleaseRequest } from "../../../src/contracts/cloud.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { cluster, scaleSet, singles } from "../../support/arm-server.ts";
 import { type AzureWorld, providerIdOf, startAzureWorld } from "../../support/azure-world.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AzureNoticeSource } from "../../../src/cloud/azure/notice-source.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AzureMetadataServer } from "../../support/azure-metadata-server.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ComputeClient, parseComputeEndpoint } from "../../../src/cloud/gcp/compute-client.ts";
 import type { TokenSource } from "../../../src/cloud/release/rest-exchange.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import type { ComputeFault } from "../../support/compute-server.ts";
 import {

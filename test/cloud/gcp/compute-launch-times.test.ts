@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
 import { ComputeLaunchTimes } from "../../../src/cloud/gcp/compute-engine.ts";
 import { noTokens } from "../../../src/cloud/release/rest-exchange.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { hours, instant, plus } from "../../../src/core/time/time.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 import { launchTimesContract } from "../../contract/launch-times.contract.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GcpNoticeSource } from "../../../src/cloud/gcp/notice-source.ts";
-import type { NoticeSourceReading } from "../../../src/contracts/cloud/notices.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/cloud.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { GcpMetadataServer } from "../../support/gcp-metadata-server.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Releasability, ReleaseQuestion } from "../../../src/contracts/cloud/instances.ts";
+import type { Releasability, ReleaseQuestion } from "../../../src/contracts/cloud.ts";
 import {
   type ComputeWorld,
   type ComputeWorldOptions,

@@ -4,7 +4,7 @@ import {
   type ChannelAnswer,
   followChannel,
 } from "../../../src/cloud/metadata/metadata-client.ts";
-import type { NoticeSourceReading } from "../../../src/contracts/cloud/notices.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/cloud.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { ManualClock } from "../../support/manual-clock.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { releaseByLooking, type Standing } from "../../../src/cloud/release/release-loop.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { ManualClock } from "../../support/manual-clock.ts";

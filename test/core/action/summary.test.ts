@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { departureSummary, templateFacts } from "../../../src/core/action/summary.ts";
+import { departureSummary, templateFacts } from "../../../src/core/action/action-plan.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { at } from "../fleet-builder.ts";
 

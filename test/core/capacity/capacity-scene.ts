@@ -1,6 +1,5 @@
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
-import type { PodPlacement } from "../../../src/core/cluster/placement.ts";
-import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { PodFacts, PodPlacement } from "../../../src/core/cluster/pod.ts";
 import { node, pod } from "../drain/drain-scene.ts";
 
 export const size = { cpu: 4, memory: 16e9, pods: 110 };

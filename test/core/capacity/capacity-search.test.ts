@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { podsWithoutCapacity, searchCapacity } from "../../../src/core/capacity/capacity-fit.ts";
-import { capacitiesOf } from "../../../src/core/capacity/node-capacity.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
-import type { NodeFacts } from "../../../src/core/cluster/node.ts";
-import type { Amounts } from "../../../src/core/cluster/placement.ts";
+import {
+  capacitiesOf,
+  podsWithoutCapacity,
+  searchCapacity,
+} from "../../../src/core/capacity/capacity-fit.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
+import type { Amounts, NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { asking, machine } from "./capacity-scene.ts";

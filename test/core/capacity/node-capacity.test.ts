@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { podsWithoutCapacity } from "../../../src/core/capacity/capacity-fit.ts";
-import { capacitiesOf, loadsOf } from "../../../src/core/capacity/node-capacity.ts";
+import {
+  capacitiesOf,
+  loadsOf,
+  podsWithoutCapacity,
+} from "../../../src/core/capacity/capacity-fit.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { returningPods } from "../../../src/core/drain/placeholder-plan.ts";

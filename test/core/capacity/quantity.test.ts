@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatQuantity, parseQuantity } from "../../../src/core/capacity/quantity.ts";
+import { formatQuantity, parseQuantity } from "../../../src/core/cluster/node.ts";
 
 // Expected values from the grammar in apimachinery pkg/api/resource/quantity.go.
 it.each<[unknown, number | undefined]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { around, backoffMs, halfToAll } from "../../../src/core/chance/backoff.ts";
+import { around, backoffMs, halfToAll } from "../../../src/core/chance/chance.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 
 describe("a jittered pause", () => {

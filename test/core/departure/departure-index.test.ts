@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { newestStarts } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import { newestStarts } from "../../../src/core/departure/departure-index.ts";
 import { instant, minutes, plus } from "../../../src/core/time/time.ts";
 
 const noon = instant(Date.UTC(2026, 10, 20, 12));

@@ -4,7 +4,7 @@ import {
   contestable,
   type Demanding,
   type RunningDrain,
-} from "../../../src/core/departure/drain-conflict.ts";
+} from "../../../src/core/departure/drain-reason.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isForgettable } from "../../../src/core/departure/departure-index.ts";
+import { isForgettable } from "../../../src/core/departure/decision.ts";
 import { hours, instant, minus, minutes } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode } from "../fleet-builder.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import { withLaunchTimes } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import { withLaunchTimes } from "../../../src/core/departure/departure-index.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";

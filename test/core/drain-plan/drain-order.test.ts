@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Rng, seededRng } from "../../../src/core/chance/rng.ts";
+import { type Rng, seededRng } from "../../../src/core/chance/chance.ts";
 import { layWaves, type WavePod, type WaveSlot } from "../../../src/core/drain-plan/drain-order.ts";
 import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
 

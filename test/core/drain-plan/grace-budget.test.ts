@@ -7,7 +7,7 @@ import {
   isGraceful,
   type ShutdownGroup,
   shutdownSeconds,
-} from "../../../src/core/drain-plan/grace-budget.ts";
+} from "../../../src/core/drain-plan/drain-order.ts";
 import { millis, seconds } from "../../../src/core/time/time.ts";
 
 describe("the groups that the kubelet derives from its two shutdown periods", () => {

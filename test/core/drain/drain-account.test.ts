@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import type { DrainCounts } from "../../../src/core/departure/departure.ts";
-import { drainAccount } from "../../../src/core/drain/drain-account.ts";
+import { drainAccount } from "../../../src/core/drain/drain-time.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { type Millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { node, pod, rule, startAt } from "./drain-scene.ts";

@@ -1,4 +1,4 @@
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
 import {
   type EvictionAnswer,

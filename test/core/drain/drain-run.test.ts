@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Rng, seededRng } from "../../../src/core/chance/rng.ts";
+import { type Rng, seededRng } from "../../../src/core/chance/chance.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRecord, type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PodPlacement } from "../../../src/core/cluster/placement.ts";
-import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { PodFacts, PodPlacement } from "../../../src/core/cluster/pod.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import {
   nextReservationStep,

@@ -3,7 +3,7 @@ import { decide } from "../../../src/core/decide.ts";
 import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure, DepartureStatus, Outcome } from "../../../src/core/departure/departure.ts";
 import { waveStanding, waveVerdict } from "../../../src/core/limits/budget.ts";
-import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import { policyStatuses } from "../../../src/core/plan/plan-status.ts";
 import type { Amount, Waves } from "../../../src/core/policy/policy.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import {
   allowedSpans,
   openHours,
@@ -7,12 +7,12 @@ import {
   windowProblem,
 } from "../../../src/core/limits/windows.ts";
 import type { Weekday, Window } from "../../../src/core/policy/policy.ts";
-import { mergeSpans } from "../../../src/core/time/span.ts";
 import {
   formatInstant,
   hours,
   type Instant,
   instant,
+  mergeSpans,
   millis,
   parseInstant,
 } from "../../../src/core/time/time.ts";

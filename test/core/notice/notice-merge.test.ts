@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { noticeUpdate } from "../../../src/core/notice/notice-merge.ts";
+import { noticeUpdate } from "../../../src/core/notice/notice.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 10, 20, 12));

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Notice } from "../../../src/core/notice/notice.ts";
 import {
   activeNotice,
   emptyNoticeState,
   mergeNotices,
+  type Notice,
   type NoticeState,
   nextChangeAt,
   readInto,
-} from "../../../src/core/notice/notice-merge.ts";
+} from "../../../src/core/notice/notice.ts";
 import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 10, 20, 12));

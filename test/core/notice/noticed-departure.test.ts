@@ -8,7 +8,7 @@ import {
   isOvertaken,
   mayShowMark,
 } from "../../../src/core/notice/interruption.ts";
-import { causeWith, noticeUpdate, updateFrom } from "../../../src/core/notice/notice-merge.ts";
+import { causeWith, noticeUpdate, updateFrom } from "../../../src/core/notice/notice.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";

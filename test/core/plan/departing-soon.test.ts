@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import { soonChanges } from "../../../src/core/plan/departing-soon.ts";
 import type { FleetPlan } from "../../../src/core/plan/fleet-plan.ts";
+import { soonChanges } from "../../../src/core/plan/plan-status.ts";
 import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { occurrences, openHours } from "../../../src/core/limits/windows.ts";
@@ -8,14 +8,16 @@ import { wideningFor } from "../../../src/core/plan/forecast.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
 import type { Policy, Window } from "../../../src/core/policy/policy.ts";
-import { lengthenSpans, mergeSpans, subtractSpans } from "../../../src/core/time/span.ts";
 import {
   formatInstant,
   hours,
   instant,
+  lengthenSpans,
+  mergeSpans,
   minutes,
   plus,
   seconds,
+  subtractSpans,
 } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewestStart } from "../../../src/core/departure/departure-index.ts";
+import type { NewestStart } from "../../../src/core/departure/decision.ts";
 import { type Job, paceOf } from "../../../src/core/plan/planned-departure.ts";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { at } from "../fleet-builder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { allowedSpans } from "../../../src/core/limits/windows.ts";
@@ -8,8 +8,14 @@ import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
 import { RankSet } from "../../../src/core/plan/spacing/forbidden-region.ts";
 import type { Budget, Policy, Window } from "../../../src/core/policy/policy.ts";
-import { coversInstant } from "../../../src/core/time/span.ts";
-import { formatInstant, hours, instant, millis, minutes } from "../../../src/core/time/time.ts";
+import {
+  coversInstant,
+  formatInstant,
+  hours,
+  instant,
+  millis,
+  minutes,
+} from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 
 const now = at("2026-10-24T00:00:00Z");

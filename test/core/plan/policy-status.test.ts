@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
-import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import { policyStatuses } from "../../../src/core/plan/plan-status.ts";
 import type { BadPolicy, Policy } from "../../../src/core/policy/policy.ts";
 import { hours, instant } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";

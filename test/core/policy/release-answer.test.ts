@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/core/decide.ts";
 import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
-import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import { policyStatuses } from "../../../src/core/plan/plan-status.ts";
 import type { ReleaseMode } from "../../../src/core/policy/policy.ts";
 import {
   answersByName,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
-import type { LabelRequirement } from "../../../src/core/cluster/placement.ts";
+import type { LabelRequirement } from "../../../src/core/cluster/pod.ts";
 import {
   defaultNodeSelector,
   matchesNodeSelector,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { HttpKubeApi } from "../../../src/kube/http/http-api.ts";
 import { Reflector } from "../../../src/kube/watch/reflector.ts";
 import { ManualClock } from "../../support/manual-clock.ts";

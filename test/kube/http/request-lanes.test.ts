@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Urgency } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { RequestLanes } from "../../../src/kube/http/request-limits.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { LeaderDuty } from "../../../src/contracts/leadership.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { hours, minutes, seconds } from "../../../src/core/time/time.ts";
 import { LeaderLease, type LeaderLeaseOptions } from "../../../src/kube/lease/leader-lease.ts";
 import { type LeaseClient, LeaseServer } from "../../support/lease-server.ts";

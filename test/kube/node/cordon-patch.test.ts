@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeApi, KubeObject, KubeRequest } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { type Instant, parseInstant } from "../../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../../src/kube/node/node-marks.ts";
 import { translateNode } from "../../../src/kube/object/translate-node.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { NoticeDelivery } from "../../../src/contracts/cloud/notices.ts";
-import type { FleetChange, FleetView } from "../../../src/contracts/fleet.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NoticeDelivery } from "../../../src/contracts/cloud.ts";
+import type { FleetChange, FleetView } from "../../../src/contracts/cluster.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
 import { formatInstant, plus, seconds } from "../../../src/core/time/time.ts";

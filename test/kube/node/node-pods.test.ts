@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { OwnerFacts } from "../../../src/core/cluster/pod.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { KubeNodePods } from "../../../src/kube/node/node-pods.ts";

@@ -6,7 +6,7 @@ import {
   isExpired,
   isPassing,
   retryAfterMs,
-} from "../../../src/kube/object/api-error.ts";
+} from "../../../src/kube/object/api-call.ts";
 
 const nodes: ApiCall = { method: "GET", path: "/api/v1/nodes" };
 const departures = "/apis/lastcall.dev/v1alpha1/departures";

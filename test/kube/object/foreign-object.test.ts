@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
 import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
 import type { Notice } from "../../../src/core/notice/notice.ts";

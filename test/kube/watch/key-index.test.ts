@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
-import { KeyIndex } from "../../../src/kube/watch/object-store.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
+import { KeyIndex } from "../../../src/kube/watch/collection.ts";
 
 interface Item {
   readonly id: number;

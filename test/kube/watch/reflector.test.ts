@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeObject, KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { minutes } from "../../../src/core/time/time.ts";
-import type { ObjectChange, SkippedObject } from "../../../src/kube/watch/object-store.ts";
+import type { ObjectChange, SkippedObject } from "../../../src/kube/watch/collection.ts";
 import { Reflector, type ReflectorOptions } from "../../../src/kube/watch/reflector.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { type AnswerScript, ScriptedApi, unreachable } from "../../support/scripted-api.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";

@@ -3,9 +3,8 @@ import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
-import { runAgents } from "../../../src/sim/cloud/model-agents.ts";
 import { type DepartureObject, departureStorage } from "../../../src/sim/invariants/invariant.ts";
-import { type ModelCluster, startModelCluster } from "../../../src/sim/model-cluster.ts";
+import { type ModelCluster, runAgents, startModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

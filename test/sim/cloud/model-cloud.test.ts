@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ReleaseResult } from "../../../src/contracts/cloud/instances.ts";
+import type { ReleaseResult } from "../../../src/contracts/cloud.ts";
 import {
   hours,
   type Instant,

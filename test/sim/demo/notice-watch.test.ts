@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
-import { NoticeWatch } from "../../../src/sim/demo/notice-watch.ts";
+import { NoticeWatch } from "../../../src/sim/demo/simulation-report.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../src/core/chance/chance.ts";
 import { hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
-import type { ReleaseRequest } from "../../../src/contracts/cloud/instances.ts";
+import type { ReleaseRequest } from "../../../src/contracts/cloud.ts";
 import type { KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import {
   formatInstant,
@@ -13,7 +13,7 @@ import {
 } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { demoInvariants, startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
-import { InvariantMonitor } from "../../../src/sim/invariants/invariant-monitor.ts";
+import { InvariantMonitor } from "../../../src/sim/invariants/invariant.ts";
 import type { ModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 import { allClear } from "../../support/machine-releaser.ts";

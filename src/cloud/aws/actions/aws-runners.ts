@@ -1,13 +1,17 @@
 import type { ActionProblem, ActionRunner } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
-import type { Rng } from "../../../core/chance/rng.ts";
+import type { Rng } from "../../../core/chance/chance.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
-import { findInstanceRef, type InRegion, type InstanceRef } from "../ec2-machine.ts";
-import { oneEach } from "./action-instance.ts";
+import {
+  type Ec2Network,
+  findInstanceRef,
+  type InRegion,
+  type InstanceRef,
+  oneEach,
+} from "../ec2-machine.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
 import type { DetachingGroups } from "./detach-instance.ts";
-import type { Ec2Network } from "./ec2-network.ts";
 import { machineBatches } from "./traffic-groups.ts";
 
 export interface AwsActionOptions {

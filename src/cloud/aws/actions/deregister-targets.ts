@@ -7,7 +7,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
-import type { Rng } from "../../../core/chance/rng.ts";
+import type { Rng } from "../../../core/chance/chance.ts";
 import type { Fields } from "../../../core/json/json-field.ts";
 import {
   between,
@@ -17,11 +17,15 @@ import {
   minus,
   seconds,
 } from "../../../core/time/time.ts";
-import { LastcallError, messageOf } from "../../../errors.ts";
+import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
-import { type Ec2Instances, type InRegion, stageOf } from "../ec2-machine.ts";
-import { instanceOf, problemOf } from "./action-instance.ts";
-import { untilAborted } from "./concurrent.ts";
+import {
+  type Ec2Instances,
+  type InRegion,
+  instanceOf,
+  problemOf,
+  stageOf,
+} from "../ec2-machine.ts";
 import {
   byGroup,
   detailOf,
@@ -30,12 +34,14 @@ import {
   type HeldGroup,
   holdingsOf,
   LeavingTargets,
+  notAllRead,
   type RequestsByKind,
   requestsFor,
   undoOf,
+  unknownLate,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
-import { keyOfTarget, type TrafficGroups } from "./traffic-groups.ts";
+import { keyOfTarget, type TrafficGroups, untilAborted } from "./traffic-groups.ts";
 
 /** The load balancers of a region. */
 export interface RegionTraffic {
@@ -68,13 +74,17 @@ type Kind = "deregisterTargets";
 
 /** When each group is first checked; earlier, the evictions of a burst need the CPU. */
 const firstLookMs: Millis = seconds(3);
+
 const lookMs: Millis = seconds(5);
+
 /** How long groups that contain the instance id wait for the addresses. */
 const addressLimitMs: Millis = seconds(2);
+
 const addressesLate = new LastcallError(
   "ACTION_TIMEOUT",
   `Cannot look up the addresses of the machine: no response within ${addressLimitMs / 1000} s`,
 );
+
 /** How long before the end of an attempt to report its progress. */
 const marginMs: Millis = seconds(1);
 
@@ -380,19 +390,4 @@ async function addressesOf(
   } finally {
     over.abort();
   }
-}
-
-/** Retryable, because another attempt continues with the same reading. */
-function notAllRead({ read, listed }: TargetIndex["progress"]): LastcallError {
-  const problem = "Cannot find all groups of the machine within one attempt";
-  const told =
-    listed === 0
-      ? "Elastic Load Balancing has not listed them yet"
-      : `${read} of ${listed} were read, set a longer timeout for the action`;
-  return new LastcallError("ACTION_TIMEOUT", `${problem}: ${told}`);
-}
-
-function unknownLate(why: LastcallError | string): string {
-  const told = typeof why === "string" ? why : messageOf(why);
-  return `registrations of the last minutes are unknown: ${told}`;
 }

@@ -5,8 +5,13 @@ import type {
   ActionTask,
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
-import type { InRegion, Membership } from "../ec2-machine.ts";
-import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
+import {
+  type InRegion,
+  instanceOf,
+  type KnownInstances,
+  type Membership,
+  problemOf,
+} from "../ec2-machine.ts";
 
 /** The part of EC2 Auto Scaling that is needed. Implemented by `../auto-scaling.ts`. */
 export interface DetachingGroups {

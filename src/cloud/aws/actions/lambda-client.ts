@@ -9,8 +9,7 @@ import type { LambdaCall } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../../errors.ts";
 import { clientSettings, faultOfAws } from "../aws-client.ts";
-import type { InRegion } from "../ec2-machine.ts";
-import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
+import { type InRegion, oneEach, problemOf, regionOfArn } from "../ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 

@@ -1,6 +1,6 @@
 import type { PreparedTask } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
-import type { Rng } from "../../../core/chance/rng.ts";
+import type { Rng } from "../../../core/chance/chance.ts";
 import {
   type Fields,
   fieldsOf,
@@ -9,9 +9,9 @@ import {
   wholeNumberOf,
 } from "../../../core/json/json-field.ts";
 import { type Millis, millis } from "../../../core/time/time.ts";
-import { assert, type LastcallError } from "../../../errors.ts";
+import { assert, LastcallError, messageOf } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
-import type { Holding } from "./target-index.ts";
+import type { Holding, TargetIndex } from "./target-index.ts";
 import {
   GroupBatches,
   keyOfTarget,
@@ -224,4 +224,19 @@ export function detailOf(
 
 function counted({ length }: readonly unknown[]): string {
   return length === 1 ? "1 group" : `${length} groups`;
+}
+
+/** Retryable, because another attempt continues with the same reading. */
+export function notAllRead({ read, listed }: TargetIndex["progress"]): LastcallError {
+  const problem = "Cannot find all groups of the machine within one attempt";
+  const told =
+    listed === 0
+      ? "Elastic Load Balancing has not listed them yet"
+      : `${read} of ${listed} were read, set a longer timeout for the action`;
+  return new LastcallError("ACTION_TIMEOUT", `${problem}: ${told}`);
+}
+
+export function unknownLate(why: LastcallError | string): string {
+  const told = typeof why === "string" ? why : messageOf(why);
+  return `registrations of the last minutes are unknown: ${told}`;
 }

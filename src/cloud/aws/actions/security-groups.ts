@@ -11,9 +11,14 @@ import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
 import { between, type Instant, type Millis, minutes } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
-import type { InRegion } from "../ec2-machine.ts";
-import { instanceOf, type KnownInstances, problemOf } from "./action-instance.ts";
-import type { Ec2Network, NetworkInterface } from "./ec2-network.ts";
+import {
+  type Ec2Network,
+  type InRegion,
+  instanceOf,
+  type KnownInstances,
+  type NetworkInterface,
+  problemOf,
+} from "../ec2-machine.ts";
 
 type Kind = "replaceSecurityGroups";
 

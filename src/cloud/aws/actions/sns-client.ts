@@ -11,8 +11,7 @@ import type { SnsMessage } from "../../../core/policy/action.ts";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
-import type { InRegion } from "../ec2-machine.ts";
-import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
+import { type InRegion, oneEach, problemOf, regionOfArn } from "../ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The message limit of SNS, unless the topic has a larger one. */

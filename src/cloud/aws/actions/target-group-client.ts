@@ -11,9 +11,9 @@ import {
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
-import { eachOf, Turns } from "./concurrent.ts";
 import { type QueryEndpoint, QuerySender } from "./query-sender.ts";
 import {
+  eachOf,
   keyOfTarget,
   type OnBusy,
   type ReadingListener,
@@ -22,6 +22,7 @@ import {
   type Target,
   type TrafficGroup,
   type TrafficGroups,
+  Turns,
 } from "./traffic-groups.ts";
 
 const answerLimitMs: Millis = seconds(10);

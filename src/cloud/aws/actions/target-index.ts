@@ -1,18 +1,17 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import { around, backoffMs } from "../../../core/chance/backoff.ts";
-import type { Rng } from "../../../core/chance/rng.ts";
+import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
-import { untilAborted } from "./concurrent.ts";
-import type { Ec2Network } from "./ec2-network.ts";
-import type {
-  OnBusy,
-  ReadingListener,
-  Registered,
-  Target,
-  TrafficGroup,
-  TrafficGroups,
+import type { Ec2Network } from "../ec2-machine.ts";
+import {
+  type OnBusy,
+  type ReadingListener,
+  type Registered,
+  type Target,
+  type TrafficGroup,
+  type TrafficGroups,
+  untilAborted,
 } from "./traffic-groups.ts";
 
 export interface TargetIndexOptions {

@@ -1,11 +1,6 @@
 import type { Clock } from "../../../contracts/clock.ts";
-import type {
-  FeedListener,
-  HookDelivery,
-  NoticeDelivery,
-} from "../../../contracts/cloud/notices.ts";
-import { halfToAll } from "../../../core/chance/backoff.ts";
-import type { Rng } from "../../../core/chance/rng.ts";
+import type { FeedListener, HookDelivery, NoticeDelivery } from "../../../contracts/cloud.ts";
+import { halfToAll, type Rng } from "../../../core/chance/chance.ts";
 import type { InstanceNotice, LifecycleHook } from "../../../core/notice/instance-notice.ts";
 import { actFromAt } from "../../../core/notice/notice.ts";
 import {

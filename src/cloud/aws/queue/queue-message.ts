@@ -20,7 +20,7 @@ import {
   plus,
 } from "../../../core/time/time.ts";
 import { instanceIdOf } from "../ec2-machine.ts";
-import { type MetadataText, spotNoticeMs } from "../notice-payload.ts";
+import { type MetadataText, spotNoticeMs } from "../notice-source.ts";
 
 /** The content of one message of the queue. */
 export type MessageReading =

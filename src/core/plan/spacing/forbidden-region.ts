@@ -1,9 +1,4 @@
-import {
-  type ClosedRanges,
-  type OpenTime,
-  previousOpen,
-  rangeIndexAt,
-} from "../../limits/open-time.ts";
+import { type ClosedRanges, type OpenTime, previousOpen, rangeIndexAt } from "../../limits/gate.ts";
 
 /** Deadlines in a different order than the releases, computed once for all gaps. */
 export interface DeadlineOrder {

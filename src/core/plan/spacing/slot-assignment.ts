@@ -1,5 +1,5 @@
 import { assert } from "../../../errors.ts";
-import { type OpenTime, withoutRanges } from "../../limits/open-time.ts";
+import { type OpenTime, withoutRanges } from "../../limits/gate.ts";
 import { type DeadlineOrder, forbiddenRegions } from "./forbidden-region.ts";
 
 /** When one node may start: from `release` to `deadline`, both included, in whole milliseconds. */

@@ -1,10 +1,4 @@
-import {
-  keptAway,
-  mirrored,
-  nextOpen,
-  type OpenTime,
-  previousOpen,
-} from "../../limits/open-time.ts";
+import { keptAway, mirrored, nextOpen, type OpenTime, previousOpen } from "../../limits/gate.ts";
 import {
   earliestSlots,
   mirroredRanges,

@@ -3,12 +3,11 @@ import {
   type LabelSelector,
   type Labels,
   meetsRequirement,
-} from "../../../core/cluster/placement.ts";
+} from "../../../core/cluster/pod.ts";
 import { fieldsOf } from "../../../core/json/json-field.ts";
-import type { ApiContext } from "../api-context.ts";
 import { badRequest, expired } from "../api-refusal.ts";
-import { apiVersionOf, present, type ResourceType } from "../resource-registry.ts";
-import type { ModelObject } from "./model-object.ts";
+import { type ApiContext, apiVersionOf, present, type ResourceType } from "../resource-registry.ts";
+import type { ModelObject } from "./object-store.ts";
 
 export type LabelMatcher = (labels: Labels | undefined) => boolean;
 

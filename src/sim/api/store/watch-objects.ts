@@ -1,8 +1,7 @@
 import type { KubeObject, KubeWatchEvent } from "../../../contracts/kube-api.ts";
 import { millis, minutes, seconds } from "../../../core/time/time.ts";
-import type { ApiContext } from "../api-context.ts";
 import { ApiRefusal, expired, invalid, statusOf } from "../api-refusal.ts";
-import { apiVersionOf, present, type ResourceType } from "../resource-registry.ts";
+import { type ApiContext, apiVersionOf, present, type ResourceType } from "../resource-registry.ts";
 import { filterOf, type ListScope, type ObjectFilter, selectObjects } from "./list-objects.ts";
 import type { StoredChange } from "./object-store.ts";
 

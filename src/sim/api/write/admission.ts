@@ -1,8 +1,8 @@
 import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
-import type { ApiContext } from "../api-context.ts";
 import { forbidden, type StatusCause } from "../api-refusal.ts";
 import { crdCauses, establish } from "../custom-resource-definition.ts";
-import { jsonEqual, type ModelObject } from "../store/model-object.ts";
+import type { ApiContext } from "../resource-registry.ts";
+import { jsonEqual, type ModelObject } from "../store/object-store.ts";
 
 /** The server's defaults and refusals, kind by kind; a kind without rules accepts anything. */
 interface KindRules {

@@ -1,6 +1,5 @@
 import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import { parseInstant, plus, seconds } from "../../../core/time/time.ts";
-import { type ApiContext, timestamp } from "../api-context.ts";
 import {
   ApiRefusal,
   badRequest,
@@ -9,8 +8,8 @@ import {
   notFound,
   tooManyRequests,
 } from "../api-refusal.ts";
-import type { ResourceType } from "../resource-registry.ts";
-import { isReady, type ModelObject, withMeta } from "../store/model-object.ts";
+import type { ApiContext, ResourceType } from "../resource-registry.ts";
+import { isReady, type ModelObject, timestamp, withMeta } from "../store/object-store.ts";
 import { allowedCondition, budgetStatus, budgetStorage, budgetsOf } from "./pod-budget.ts";
 
 /** The parts of DeleteOptions that the model supports; propagation is always Background. */

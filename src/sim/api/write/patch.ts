@@ -1,7 +1,7 @@
 import type { PatchType } from "../../../contracts/kube-api.ts";
 import { type Fields, isFields } from "../../../core/json/json-field.ts";
 import { badRequest, patchRefused } from "../api-refusal.ts";
-import { jsonEqual } from "../store/model-object.ts";
+import { jsonEqual } from "../store/object-store.ts";
 
 /** How each content type of a PATCH changes a document. */
 export const patches: Readonly<Record<PatchType, (document: unknown, patch: unknown) => unknown>> =

@@ -1,8 +1,8 @@
-import type { LabelSelector } from "../../../core/cluster/placement.ts";
+import type { LabelSelector } from "../../../core/cluster/pod.ts";
 import { fieldsOf, isFields } from "../../../core/json/json-field.ts";
-import type { ApiContext } from "../api-context.ts";
+import type { ApiContext } from "../resource-registry.ts";
 import { type LabelMatcher, labelMatcher } from "../store/list-objects.ts";
-import { type ModelObject, namespaceOf } from "../store/model-object.ts";
+import { type ModelObject, namespaceOf } from "../store/object-store.ts";
 
 export const budgetStorage = "poddisruptionbudgets.policy";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { addressesIn } from "../../../../src/cloud/aws/actions/ec2-network.ts";
 import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
+import { addressesIn } from "../../../../src/cloud/aws/ec2-machine.ts";
 import { ec2NetworkContract } from "../../../contract/ec2-network.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { NetworkServer } from "../../../support/network-server.ts";

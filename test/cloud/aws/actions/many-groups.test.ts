@@ -9,7 +9,7 @@ import type {
   TrafficGroups,
 } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
 import { type ActionEnd, carryOut } from "../../../../src/controller/action/action-attempt.ts";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../../src/core/chance/chance.ts";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
 import { millis, minutes, seconds } from "../../../../src/core/time/time.ts";
 import { aTask } from "../../../contract/action-runner.contract.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createAwsRunner } from "../../../../src/cloud/aws/actions/aws-runners.ts";
 import type { ActionRunner } from "../../../../src/contracts/action-runner.ts";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../../src/core/chance/chance.ts";
 import type { ActionKind, ActionOf } from "../../../../src/core/policy/action.ts";
 import { actionRunnerContract, aTask } from "../../../contract/action-runner.contract.ts";
 import { AutoScalingServer } from "../../../support/auto-scaling-server.ts";

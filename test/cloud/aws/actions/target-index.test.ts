@@ -4,7 +4,7 @@ import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-grou
 import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
 import type { TrafficGroups } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
 import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../../src/core/chance/chance.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { Bucket, LoadBalancerServer } from "../../../support/load-balancer-server.ts";

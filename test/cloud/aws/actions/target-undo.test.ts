@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { TargetRunner } from "../../../../src/cloud/aws/actions/deregister-targets.ts";
 import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
 import type { Target, TrafficGroups } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { seededRng } from "../../../../src/core/chance/chance.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { aTask } from "../../../contract/action-runner.contract.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";

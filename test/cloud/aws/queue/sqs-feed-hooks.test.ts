@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { NoticeDelivery } from "../../../../src/contracts/cloud/notices.ts";
+import type { NoticeDelivery } from "../../../../src/contracts/cloud.ts";
 import { hours, minutes, seconds } from "../../../../src/core/time/time.ts";
 import { queueFault } from "../../../support/fake-queue.ts";
 import {

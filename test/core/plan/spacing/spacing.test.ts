@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
-import type { OpenTime } from "../../../../src/core/limits/open-time.ts";
+import { seededRng } from "../../../../src/core/chance/chance.ts";
+import type { OpenTime } from "../../../../src/core/limits/gate.ts";
 import { evenInstants } from "../../../../src/core/plan/planned-departure.ts";
 import { assignSlots, type StartRange } from "../../../../src/core/plan/spacing/slot-assignment.ts";
 import {

@@ -1,0 +1,299 @@
+import { isGraceful } from "../core/drain-plan/drain-order.ts";
+import { formatDuration, seconds } from "../core/time/time.ts";
+import { nameOfObject } from "./objects/manifest.ts";
+import {
+  type AuditReport,
+  type Finding,
+  type ReportedWorkload,
+  type Rule,
+  type Severity,
+  severities,
+} from "./report.ts";
+import { rankOf, ruleList } from "./rule-list.ts";
+
+export interface TableOptions {
+  readonly colour: "On" | "Off";
+  /** The most workloads and findings to show; absent: all. The counts always include all. */
+  readonly rows?: number | undefined;
+}
+
+type Paint = (tone: TextTone, text: string) => string;
+
+type TextTone = "bad" | "warn" | "good" | "dim" | "strong";
+
+const ansiCodes: Readonly<Record<TextTone, string>> = {
+  bad: "31",
+  warn: "33",
+  good: "32",
+  dim: "2",
+  strong: "1",
+};
+
+const severityTone: Readonly<Record<Severity, TextTone>> = {
+  error: "bad",
+  warning: "warn",
+  info: "dim",
+};
+
+/**
+ * The report for people: the grace that each workload gets on each platform, then what to do about
+ * it.
+ */
+export function auditTable(report: AuditReport, options: TableOptions): string {
+  const paint: Paint = (tone, text) =>
+    options.colour === "On" ? `\u001b[${ansiCodes[tone]}m${text}\u001b[0m` : text;
+  const rows = options.rows ?? Number.POSITIVE_INFINITY;
+  const parts = [graceTable(report, { paint, rows }), ...findingLines(report, { paint, rows })];
+  return `${[...parts, closing(report, paint)].join("\n")}\n`;
+}
+
+interface Style {
+  readonly paint: Paint;
+  readonly rows: number;
+}
+
+interface TextCell {
+  readonly text: string;
+  readonly tone?: TextTone | undefined;
+}
+
+/** The workloads that lose most come first, so that the first screen shows what matters. */
+function graceTable(report: AuditReport, { paint, rows }: Style): string {
+  if (report.workloads.length === 0) return "No workloads.";
+  const names = report.platforms.map((platform) => platform.name);
+  const head = ["WORKLOAD", "ASKS", ...names].map((text): TextCell => ({ text, tone: "strong" }));
+  const budgets = ["budget of a regular pod", "", ...report.platforms.map(budgetOf)];
+  const ordered = report.workloads.toSorted((a, b) => lossOf(b) - lossOf(a));
+  const shown = ordered.slice(0, rows).map((workload) => workloadRow(workload, names));
+  const table = layOut(
+    [head, budgets.map((text): TextCell => ({ text, tone: "dim" })), ...shown],
+    paint,
+  );
+  const more = ordered.length - shown.length;
+  return more > 0
+    ? `${table}\n${paint("dim", `… and ${more} more workloads (-o json has all)`)}`
+    : table;
+}
+
+function budgetOf({ groups }: AuditReport["platforms"][number]): string {
+  if (!isGraceful(groups)) return "none";
+  const regular = groups.findLast((group) => group.priority <= 0) ?? groups[0];
+  return formatDuration(seconds(regular?.seconds ?? 0));
+}
+
+/** Seconds lost on the worst platform; a grace period that was set on purpose weighs more. */
+function lossOf(workload: ReportedWorkload): number {
+  const lost = Object.entries(workload.granted).map(([name, grantedSeconds]) =>
+    workload.cut[name] === true ? workload.wantedGraceSeconds - grantedSeconds : 0,
+  );
+  return Math.max(0, ...lost) * (workload.graceSource === "Set" ? 1000 : 1);
+}
+
+function workloadRow(
+  workload: ReportedWorkload,
+  platforms: readonly string[],
+): readonly TextCell[] {
+  const isSet = workload.graceSource === "Set";
+  const asks = `${workload.wantedGraceSeconds}s${isSet ? "" : " (default)"}`;
+  const never = workload.spot === "Never";
+  const grants = platforms.map((name): TextCell => {
+    const grantedSeconds = workload.granted[name];
+    if (grantedSeconds === undefined) return { text: "-", tone: "dim" };
+    if (workload.cut[name] !== true)
+      return { text: `${grantedSeconds}s`, tone: never ? "dim" : "good" };
+    return { text: `${grantedSeconds}s cut`, tone: never ? "dim" : isSet ? "bad" : "warn" };
+  });
+  const note = never ? [{ text: "not on Spot", tone: "dim" as const }] : [];
+  return [{ text: nameOfObject(workload) }, { text: asks }, ...grants, ...note];
+}
+
+function layOut(rows: readonly (readonly TextCell[])[], paint: Paint): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.text.length);
+    });
+  }
+  const lines = rows.map((row) => {
+    const cells = row.map((cell, column) => {
+      const padded = column === row.length - 1 ? cell.text : cell.text.padEnd(widths[column] ?? 0);
+      return cell.tone === undefined ? padded : paint(cell.tone, padded);
+    });
+    return cells.join("  ");
+  });
+  return lines.join("\n");
+}
+
+/** One block per rule and platform: what it is, where it is, and what to do. */
+function findingLines(report: AuditReport, { paint, rows }: Style): readonly string[] {
+  const blocks = Map.groupBy(
+    report.findings,
+    (one) => `${one.severity} ${one.rule} ${one.platform}`,
+  );
+  let left = rows;
+  return [...blocks.values()].flatMap((findings): readonly string[] => {
+    const [first] = findings;
+    if (first === undefined || left <= 0) return [];
+    const platform = first.platform === null ? "" : ` on ${first.platform}`;
+    const title = `\n${paint(severityTone[first.severity], first.severity)} ${paint("strong", first.rule)}${platform} (${findings.length})`;
+    const shown = findings.slice(0, Math.min(left, Number.isFinite(rows) ? 3 : left));
+    left -= shown.length + 2;
+    const more = findings.length - shown.length;
+    const rest = more > 0 ? [paint("dim", `  … and ${more} more`)] : [];
+    return [title, ...shown.map(findingLine), ...rest, paint("dim", `  fix: ${first.fix}`)];
+  });
+}
+
+function findingLine(finding: Finding): string {
+  const line = finding.line === null ? "" : `:${finding.line}`;
+  const place = finding.file === null ? "" : ` (${finding.file}${line})`;
+  return `  ${finding.object}${place}: ${finding.message}`;
+}
+
+function closing(report: AuditReport, paint: Paint): string {
+  const { summary } = report;
+  const counts = severities.map((severity) => {
+    const count = summary.findings[severity];
+    const text = `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
+    return count === 0 ? text : paint(severityTone[severity], text);
+  });
+  const aside = [
+    ...(report.ignored.length > 0 ? [`${report.ignored.length} ignored`] : []),
+    ...(report.known.length > 0 ? [`${report.known.length} in the baseline`] : []),
+  ];
+  const workloads = counted(summary.workloads, "workload");
+  const lines = ["", `${workloads}: ${[...counts, ...aside].join(", ")}`, ...unseenLines(report)];
+  return lines.join("\n");
+}
+
+function unseenLines({ notJudged }: AuditReport): readonly string[] {
+  const because = (reason: string) => notJudged.filter((one) => one.reason === reason);
+  const custom = because("CustomResource");
+  const fixed = because("StaticPod");
+  const kinds = [...new Set(custom.map((one) => one.kind))].sort().join(", ");
+  return [
+    ...(custom.length > 0
+      ? [
+          `Not judged: ${counted(custom.length, "custom resource")} (${kinds}), because the input does not show the pods that they create`,
+        ]
+      : []),
+    ...(fixed.length > 0
+      ? [`Not judged: ${counted(fixed.length, "static pod")}, which only a kubelet terminates`]
+      : []),
+  ];
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+const sarifLevels: Readonly<Record<Severity, string>> = {
+  error: "error",
+  warning: "warning",
+  info: "note",
+};
+
+/**
+ * The report as a SARIF 2.1.0 log with one run. A finding that an annotation ignores is a result
+ * suppressed in the source, one of the baseline a result suppressed externally. Source: OASIS SARIF
+ * 2.1.0; GitHub's notes on what code scanning reads of it.
+ */
+export function sarifLog(report: AuditReport, toolVersion: string): unknown {
+  const open = report.findings.map((finding) => resultOf(finding));
+  const ignored = report.ignored.map(({ reason, ...finding }) => ({
+    ...resultOf(finding),
+    suppressions: [{ kind: "inSource", justification: reason }],
+  }));
+  const known = report.known.map((finding) => ({
+    ...resultOf(finding),
+    suppressions: [{ kind: "external", justification: "Accepted in the baseline" }],
+  }));
+  const driver = { name: "lastcall", version: toolVersion, rules: ruleList.map(descriptorOf) };
+  return {
+    $schema: "https://json.schemastore.org/sarif-2.1.0.json",
+    version: "2.1.0",
+    runs: [
+      { tool: { driver }, columnKind: "utf16CodeUnits", results: [...open, ...ignored, ...known] },
+    ],
+  };
+}
+
+function descriptorOf(rule: Rule): unknown {
+  const help = `${rule.why}\n\nFix: ${rule.fix}\n\nWhen not to use it: ${rule.whenNotToUse}`;
+  return {
+    id: rule.id,
+    shortDescription: { text: `${rule.title.charAt(0).toUpperCase()}${rule.title.slice(1)}` },
+    fullDescription: { text: rule.why },
+    help: { text: help, markdown: help },
+    defaultConfiguration: { level: sarifLevels[rule.severity] },
+    properties: { tags: ["kubernetes", "spot"] },
+  };
+}
+
+function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
+  const platform = finding.platform === null ? "" : ` [${finding.platform}]`;
+  return {
+    ruleId: finding.rule,
+    ruleIndex: rankOf(finding.rule),
+    level: sarifLevels[finding.severity],
+    message: { text: `${finding.object}${platform}: ${finding.message}. ${finding.fix}.` },
+    locations: locationsOf(finding),
+    partialFingerprints: {
+      "lastcallFinding/v1": `${finding.rule}|${finding.platform ?? ""}|${finding.object}`,
+    },
+  };
+}
+
+/**
+ * The file name for standard input: GitHub accepts no log with a result without a file. Its code
+ * scanning shows no code beside such a result, as for any file outside of the repository.
+ */
+const standardInputUri = "stdin";
+
+/** A live cluster has no file to point at, so the object is named. */
+function locationsOf(finding: Finding): readonly unknown[] {
+  const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
+  if (finding.file === null) return [{ logicalLocations }];
+  const artifactLocation = { uri: uriOf(finding.file) };
+  const region = { startLine: finding.line ?? 1 };
+  return [{ physicalLocation: { artifactLocation, region }, logicalLocations }];
+}
+
+function uriOf(file: string): string {
+  if (file === "-") return standardInputUri;
+  const path = file.replaceAll("\\", "/").replace(/^\.\//, "");
+  return path.split("/").map(encodeURIComponent).join("/");
+}
+
+const githubCommands: Readonly<Record<Severity, string>> = {
+  error: "error",
+  warning: "warning",
+  info: "notice",
+};
+
+/**
+ * Findings as GitHub workflow commands, one per line: annotations on the changed files of a pull
+ * request. Source: GitHub Actions, "Workflow commands", with the escapes of its toolkit.
+ */
+export function githubAnnotations(report: AuditReport): string {
+  const lines = report.findings.map((finding) => {
+    const place = [
+      ...(finding.file === null || finding.file === "-"
+        ? []
+        : [`file=${githubProperty(finding.file)}`]),
+      ...(finding.file === null || finding.line === null ? [] : [`line=${finding.line}`]),
+      `title=${githubProperty(finding.rule)}`,
+    ];
+    const text = githubData(`${finding.object}: ${finding.message}. ${finding.fix}`);
+    return `::${githubCommands[finding.severity]} ${place.join(",")}::${text}\n`;
+  });
+  return lines.join("");
+}
+
+function githubData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function githubProperty(text: string): string {
+  return githubData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

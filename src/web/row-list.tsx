@@ -1,0 +1,163 @@
+import { type BoardRow, isHeldForGood, type PastDeparture, type PodLoss } from "../board/stream.ts";
+import type { VNode } from "./preact.ts";
+import { nodeLink, type PageView } from "./view-state.ts";
+import { Sentence } from "./words/sentence.tsx";
+import { fineSpanText, isolated, momentText } from "./words/words.ts";
+
+/** When a row is due: at its own instant or its deadline, whichever is earlier. */
+function dueAt(row: BoardRow): number {
+  return row.departAt ?? row.deadlineAt ?? Number.POSITIVE_INFINITY;
+}
+
+/** The most urgent first: by deadline if there is a notice, otherwise by when it started. */
+export function leavingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  const urgency = (row: BoardRow): number =>
+    row.noticedAt === null ? Number.POSITIVE_INFINITY : (row.deadlineAt ?? 0);
+  return rows
+    .filter(({ state }) => state === "Leaving")
+    .toSorted((a, b) => {
+      const [one, other] = [urgency(a), urgency(b)];
+      if (one !== other) return one < other ? -1 : 1;
+      return (a.startedAt ?? 0) - (b.startedAt ?? 0) || byName(a, b);
+    });
+}
+
+export function nextRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows
+    .filter(({ state }) => state === "Held" || state === "Scheduled")
+    .filter((row) => !isHeldForGood(row))
+    .toSorted((a, b) => dueAt(a) - dueAt(b) || byName(a, b));
+}
+
+/** Held indefinitely by a person: whoever is on call should see that. */
+export function heldRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows.filter(isHeldForGood).toSorted(byName);
+}
+
+export function stayingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows.filter((row) => row.state === "Stays" && !isHeldForGood(row)).toSorted(byName);
+}
+
+/**
+ * By zone, with those that leave first on top; if there are more than `most`, only those that leave
+ * first.
+ */
+export function laneRows(rows: readonly BoardRow[], most: number): readonly BoardRow[] {
+  const first =
+    rows.length <= most
+      ? rows
+      : rows.toSorted((a, b) => compare(dueAt(a), dueAt(b)) || byName(a, b)).slice(0, most);
+  return first.toSorted(
+    (a, b) => compare(a.zone, b.zone) || compare(dueAt(a), dueAt(b)) || byName(a, b),
+  );
+}
+
+/** Every word of the filter must occur in the row's identifying text. */
+export function filteredRows(rows: readonly BoardRow[], filter: string): readonly BoardRow[] {
+  return filtered(rows, filter, ({ node, zone, pool, policy }) => [node, zone, pool, policy]);
+}
+
+/** The node's zone is no longer known. */
+export function filteredPast(
+  past: readonly PastDeparture[],
+  filter: string,
+): readonly PastDeparture[] {
+  return filtered(past, filter, ({ node, policy }) => [node, policy]);
+}
+
+function filtered<T>(
+  items: readonly T[],
+  filter: string,
+  partsOf: (item: T) => readonly (string | null)[],
+): readonly T[] {
+  const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  if (wanted.length === 0) return items;
+  return items.filter((item) => {
+    const text = partsOf(item).join(" ").toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+function byName(a: BoardRow, b: BoardRow): number {
+  return compare(a.node, b.node);
+}
+
+function compare<T extends string | number>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Ended departures, each with its outcome and what went wrong. */
+export function PastList({
+  view,
+  past,
+  empty = view.words.nobodyDeparted,
+}: {
+  readonly view: PageView;
+  readonly past: readonly PastDeparture[];
+  /** The text shown if there are none. */
+  readonly empty?: string;
+}): VNode {
+  if (past.length === 0) return <p class="empty">{empty}</p>;
+  return (
+    <ul class="past">
+      {past.map((one) => (
+        <PastRow key={one.id} view={view} past={one} />
+      ))}
+    </ul>
+  );
+}
+
+function PastRow({ view, past }: { readonly view: PageView; readonly past: PastDeparture }): VNode {
+  const { words, language, now } = view;
+  return (
+    <li>
+      <span class="when">{momentText(past.endedAt, now, language)}</span>
+      <a class="name" href={nodeLink(past.node)}>
+        {past.node}
+      </a>
+      <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
+      <span class="why" dir="auto">
+        <Sentence view={view} text={past.explain} class="" />
+        <NoticeFigures view={view} past={past} />
+        {past.pods === null || past.pods.cut === 0 ? null : (
+          <span class="figures held">{words.cutCount(past.pods.cut)}</span>
+        )}
+        {past.losses.map((loss) => (
+          <Loss key={`${loss.pod} ${loss.what}`} view={view} loss={loss} of={loss.pod} />
+        ))}
+      </span>
+    </li>
+  );
+}
+
+interface LossProps {
+  readonly view: PageView;
+  readonly loss: PodLoss;
+  /** The pod, if nothing next to it names it. */
+  readonly of?: string;
+}
+
+export function Loss({ view: { words }, loss: { what, why }, of }: LossProps): VNode {
+  return (
+    <span class="loss" dir="auto">
+      {of === undefined ? "" : `${of}: `}
+      {words.lossWords[what]}
+      {why === null ? "" : ` (${isolated(why)})`}
+    </span>
+  );
+}
+
+function NoticeFigures({ view, past }: { readonly view: PageView; readonly past: PastDeparture }) {
+  const { words, language } = view;
+  const { noticeToCordonMs, timeLeftMs } = past;
+  if (noticeToCordonMs === null && timeLeftMs === null) return null;
+  const figure = (name: string, ms: number | null): string =>
+    ms === null ? "" : `${name} ${fineSpanText(ms, language)}`;
+  return (
+    <span class="figures">
+      {[figure(words.noticeToCordon, noticeToCordonMs), figure(words.timeLeft, timeLeftMs)]
+        .filter((text) => text !== "")
+        .join(" · ")}
+    </span>
+  );
+}
