@@ -171,7 +171,7 @@ describe("a node under notice", () => {
     expect(last?.thread_ts).toBe("1700000000.1");
     expect(last?.text).toMatch(/^spot-1 has left: SpotInterruption.*outcome Preempted\n/);
     expect(last?.text).toMatch(/action mute \(alertmanagerSilence\) Done in \d/);
-    expect(last?.text).toMatch(/pods: \d+ in all, \d+ evicted/);
+    expect(last?.text).toMatch(/pods: \d+ in total, \d+ evicted/);
     expect(bodiesOf(webhook, "/events")).toMatchObject([
       {
         ...{ specversion: "1.0", type: "dev.lastcall.departure", subject: "spot-1" },

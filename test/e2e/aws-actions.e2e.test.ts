@@ -217,7 +217,7 @@ test("a notice deregisters, quarantines, silences, drains and announces a machin
   expect(Message).toMatch(/\+\d+\.\ds action targets .*Done in .*deregistered from 3 groups/);
   expect(Message).toMatch(/\+\d+\.\ds action quarantine .*Done in/);
   expect(Message).toMatch(/\+\d+\.\ds action mute .*Done in/);
-  expect(Message).toMatch(/pods: \d+ in all, \d+ evicted, 0 .*, 0 cut short, 0 left/);
+  expect(Message).toMatch(/pods: \d+ in total, \d+ evicted, 0 .*, 0 cut short, 0 left/);
   expect((await departureOf(node))?.spec?.source).toMatch(/^agent\/aws\//);
 });
 
