@@ -55,7 +55,7 @@ describe("the name of a Departure that an agent creates", () => {
   ])("may not be %s", async (_, name) => {
     const refused = await world.create(own, world.departure(own, { name: name() }));
     expect(refused.status).toBe(403);
-    expect(refused.body.message).toContain("names of its own node only");
+    expect(refused.body.message).toContain("must name a departure after its own node");
   });
 
   test("is not treated as a pattern: a dot matches only a dot", async () => {
@@ -112,7 +112,7 @@ describe("a Departure that an agent creates for its own node", () => {
     const node = { ...world.identity(own), providerID: "gce://p/z/other" };
     const refused = await world.create(own, world.departure(own, { spec: { node } }));
     expect(refused.status).toBe(403);
-    expect(refused.body.message).toContain("and no machine");
+    expect(refused.body.message).toContain("only by name, uid and bootID");
     const booted = { ...world.identity(own), bootID: "boot-1" };
     expect((await world.create(own, world.departure(own, { spec: { node: booted } }))).status).toBe(
       201,
@@ -209,7 +209,7 @@ describe("changes by an agent to a Departure of its own node", () => {
         contentType: merge,
         token,
       });
-    const isJudged = async () => (await write()).body.message.includes("an agent writes no status");
+    const isJudged = async () => (await write()).body.message.includes("must not write the status");
     await waitUntil(isJudged, {
       what: "the role counts",
       timeoutMs: 30_000,

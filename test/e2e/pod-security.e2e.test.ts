@@ -184,7 +184,7 @@ describe("the controller's permission to create pods", () => {
   ])("does not allow one %s", async (_, change) => {
     const refused = await create(placeholder(), change);
     expect(refused.status).toBe(403);
-    expect(refused.body.message).toMatch(/a placeholder|no pods but placeholders/);
+    expect(refused.body.message).toMatch(/a placeholder|only placeholder pods/);
   });
 
   test("is limited to its own namespace", async () => {

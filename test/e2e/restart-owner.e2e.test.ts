@@ -207,7 +207,7 @@ describe("the permission to restart owners", () => {
   )("of %s does not allow %s", async (path, _, body) => {
     const refused = await patch(path, body);
     expect(refused.status).toBe(403);
-    expect(refused.body.message).toMatch(/the controller changes nothing|is the uid of a pod/);
+    expect(refused.body.message).toMatch(/the controller may change only|must be the uid of a pod/);
   });
 
   test.each([
