@@ -30,15 +30,15 @@ export const killerValues: readonly ChartValue[] = [
       },
     },
     about:
-      "`workloadIdentityServiceAccount` becomes the annotation `iam.gke.io/gcp-service-account`; `googleServiceAccountKeyfileJson` (with `valuesAreBase64Encoded`) a Secret, or `googleServiceAccountSecret` one that is there, mounted as GOOGLE_APPLICATION_CREDENTIALS; `useGcpServiceAccountAnnotation` leaves the Secret to estafette-gcp-service-account. Where one of them is given and `policies` is empty, a policy is made that does what the killer promised.",
+      "`workloadIdentityServiceAccount` becomes the annotation `iam.gke.io/gcp-service-account`. `googleServiceAccountKeyfileJson` (with `valuesAreBase64Encoded`) becomes a Secret, and `googleServiceAccountSecret` names an existing one; it is mounted, and GOOGLE_APPLICATION_CREDENTIALS names the file. `useGcpServiceAccountAnnotation` leaves the Secret to estafette-gcp-service-account. If one of them is set and `policies` is empty, the chart creates a policy that does what the killer did.",
   },
   {
     ...{ path: "drainTimeout", schema: seconds },
-    about: "With `secret`: `drain.timeout` of that policy in seconds, 300 if absent.",
+    about: "With `secret`: the `drain.timeout` of that policy in seconds; 300 if absent.",
   },
   {
     ...{ path: "replicaCount", schema: { type: "integer", minimum: 0 } },
-    about: "The same as `controller.replicas`, and beats it.",
+    about: "The same as `controller.replicas`, and takes precedence over it.",
   },
   {
     ...{
@@ -46,15 +46,15 @@ export const killerValues: readonly ChartValue[] = [
       schema: { enum: ["plaintext", "console", "json", "stackdriver", "v3"] },
     },
     about:
-      "`log-format` of both parts: `text` for plaintext and console, `json` for the others. An option of that name beats it.",
+      "The `log-format` of the controller and the agents: `text` for plaintext and console, `json` for the others. The option `log-format` takes precedence.",
   },
   {
     ...{ path: "interval", schema: seconds },
-    about: "Without effect: Lastcall watches the cluster and acts when a departure is due.",
+    about: "Has no effect: Lastcall watches the cluster and acts when a departure is due.",
   },
   {
     ...{ path: "extraLabels", schema: labels, default: {} },
-    about: "More labels on every object.",
+    about: "Additional labels for every object.",
   },
   {
     ...{ path: "extraPodLabels", schema: labels },
@@ -67,10 +67,10 @@ export const killerValues: readonly ChartValue[] = [
   {
     ...{ path: "extraArgs", schema: { type: "array" } },
     about:
-      "Refused unless empty: write `controller.options`; `lastcall migrate estafette` translates the killer's arguments.",
+      "Rejected unless empty: use `controller.options`. `lastcall migrate estafette` translates the killer's arguments.",
   },
   {
     ...{ path: "prometheus", schema: { type: "object" } },
-    about: "Refused where it is enabled: write `metrics.serviceMonitor.enabled`.",
+    about: "Rejected if its ServiceMonitor is enabled: use `metrics.serviceMonitor.enabled`.",
   },
 ];

@@ -89,35 +89,35 @@ function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
   const pod = isAgent ? agentPod : controllerPod;
   const at = (path: string) => `${prefix}${path}`;
   const affinityHelp = isAgent
-    ? "Added to the node affinity that keeps the agents on Spot nodes."
-    : "Added to the affinity that keeps the controller off Spot nodes and its replicas apart.";
+    ? "Extends the node affinity that restricts the agents to Spot nodes."
+    : "Extends the affinity that keeps the controller off Spot nodes and spreads its replicas.";
   const container = pod.containers[0];
   return [
     {
       ...{ path: at("nodeSelector"), schema: labels, default: {} },
       about: isAgent
-        ? "Labels of the nodes that the agents run on, beside those of Spot nodes."
-        : "Labels of the nodes that the controller runs on. One that asks for Spot nodes takes away the affinity against them.",
+        ? "Labels of the nodes that the agents run on, in addition to those of Spot nodes."
+        : "Labels of the nodes that the controller runs on. A label of Spot nodes removes the affinity that avoids them.",
     },
     {
       ...{ path: at("tolerations"), schema: tolerations, default: pod.tolerations ?? [] },
-      about: `Taints of nodes on which ${of} may run.`,
+      about: `Tolerations of ${of}.`,
     },
     {
       ...{ path: at("affinity"), schema: affinity, default: {} },
-      about: `${affinityHelp} A term of the same kind (\`nodeAffinity.required…\`) stands in its place, an empty one takes it away.`,
+      about: `${affinityHelp} A term of the same kind (\`nodeAffinity.required…\`) replaces the chart's, and an empty one removes it.`,
     },
     {
       ...{ path: at("resources"), schema: resources, default: container.resources },
-      about: `Requests and limits of ${of}.`,
+      about: `Resource requests and limits of ${of}.`,
     },
     {
       ...{ path: at("podLabels"), schema: labels, default: {} },
-      about: `More labels on the pods of ${of}, such as \`azure.workload.identity/use: "true"\`.`,
+      about: `Additional labels for the pods of ${of}, such as \`azure.workload.identity/use: "true"\`.`,
     },
     {
       ...{ path: at("podAnnotations"), schema: annotations, default: {} },
-      about: `More annotations on the pods of ${of}.`,
+      about: `Additional annotations for the pods of ${of}.`,
     },
     {
       ...{ path: at("podSecurityContext"), schema: anyMap, default: pod.securityContext },
@@ -136,15 +136,15 @@ function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
         ],
       },
       default: null,
-      about: `More environment variables of ${of}: a list as in a pod, or a map of names and values.`,
+      about: `Additional environment variables of ${of}: a list as in a pod, or a map of names to values.`,
     },
     {
       ...{ path: at("extraVolumes"), schema: objects, default: [] },
-      about: `More volumes of the pods of ${of}.`,
+      about: `Additional volumes of the pods of ${of}.`,
     },
     {
       ...{ path: at("extraVolumeMounts"), schema: objects, default: [] },
-      about: "Where they are mounted.",
+      about: `Additional volume mounts of the container of ${of}.`,
     },
   ];
 }
@@ -154,21 +154,21 @@ function accountValues(prefix: "" | "agent."): readonly ChartValue[] {
   return [
     {
       ...{ path: `${prefix}serviceAccount.create`, schema: flag, default: true },
-      about: `Makes the ServiceAccount of ${of}.`,
+      about: `Creates a ServiceAccount for ${of}.`,
     },
     {
       ...{ path: `${prefix}serviceAccount.name`, schema: name, default: "" },
       about:
         prefix === ""
-          ? "Its name. Empty: that of the release's objects, `lastcall`."
-          : "Its name. Empty: that of the release's objects with `-agent`, `lastcall-agent`.",
+          ? "The name of the ServiceAccount. Empty: the name of the controller's other objects, `lastcall`."
+          : "The name of the ServiceAccount. Empty: the name of the agents' other objects, `lastcall-agent`.",
     },
     {
       ...{ path: `${prefix}serviceAccount.annotations`, schema: annotations, default: {} },
       about:
         prefix === ""
-          ? "Its annotations, such as `iam.gke.io/gcp-service-account` or `eks.amazonaws.com/role-arn`."
-          : "Its annotations. The agents need no identity at a cloud.",
+          ? "Annotations of the ServiceAccount, such as `iam.gke.io/gcp-service-account` or `eks.amazonaws.com/role-arn`."
+          : "Annotations of the ServiceAccount. The agents need no cloud identity.",
     },
   ];
 }
@@ -180,19 +180,19 @@ function imageValues(prefix: "" | "agent."): readonly ChartValue[] {
   return [
     {
       ...{ path: at("repository"), schema: repository, default: usual },
-      about: `The image of the ${of}, built from a checkout: docs/images.md.`,
+      about: `The image of the ${of}, built from a checkout as docs/images.md describes.`,
     },
     {
       ...{ path: at("tag"), schema: tag, default: "" },
-      about: "Its tag. Empty: the chart's `appVersion`.",
+      about: "The tag of the image. Empty: the chart's `appVersion`.",
     },
     {
       ...{ path: at("digest"), schema: digest, default: "" },
-      about: "Its digest, `sha256:…`, which beats the tag.",
+      about: "The digest of the image, `sha256:…`; it takes precedence over the tag.",
     },
     {
       ...{ path: at("pullPolicy"), schema: pullPolicy, default: "IfNotPresent" },
-      about: "When it is pulled.",
+      about: "When the kubelet pulls the image.",
     },
   ];
 }
@@ -201,15 +201,15 @@ function monitorValues(path: string, kind: string): readonly ChartValue[] {
   return [
     {
       ...{ path: `${path}.enabled`, schema: flag, default: false },
-      about: `Makes a ${kind} of the Prometheus Operator for controller and agents.`,
+      about: `Creates a ${kind} of the Prometheus Operator for the controller and the agents.`,
     },
     {
       ...{ path: `${path}.labels`, schema: labels, default: {} },
-      about: `More labels on the ${kind}, by which Prometheus selects it.`,
+      about: `Additional labels for the ${kind}, by which Prometheus selects it.`,
     },
     {
       ...{ path: `${path}.interval`, schema: span, default: "30s" },
-      about: "How often it scrapes.",
+      about: "How often Prometheus scrapes.",
     },
   ];
 }
@@ -220,26 +220,26 @@ export const valueGroups: readonly ChartValueGroup[] = [
     values: [
       {
         ...{ path: "nameOverride", schema: shortName, default: "" },
-        about: "In place of `lastcall` in names and in the label `app.kubernetes.io/name`.",
+        about: "Replaces `lastcall` in names and in the label `app.kubernetes.io/name`.",
       },
       {
         ...{ path: "fullnameOverride", schema: shortName, default: "" },
         about:
-          "In place of `lastcall` in names. The release's name is in none: one release a cluster is enough, since of several controllers one acts.",
+          "Replaces `lastcall` in names only. Names do not contain the release's name: one release per cluster is enough, since only one of several controllers acts.",
       },
       ...imageValues(""),
       {
         ...{ path: "imagePullSecrets", schema: pullSecrets, default: [] },
-        about: "Secrets with which both images are pulled.",
+        about: "Secrets for pulling both images.",
       },
       {
         ...{ path: "priorityClassName", schema: name, default: "" },
         about:
-          "The class of the pods of both. Empty: system-cluster-critical for the controller and system-node-critical for the agents, with the ResourceQuotas without which GKE refuses such pods outside of kube-system.",
+          "The priority class of all pods. Empty: system-cluster-critical for the controller and system-node-critical for the agents, with the ResourceQuotas that GKE requires for such pods outside of kube-system.",
       },
       {
         ...{ path: "rbac.enable", schema: flag, default: true },
-        about: "Makes the roles and bindings. What they grant is needed.",
+        about: "Creates the roles and bindings. Lastcall needs the permissions that they grant.",
       },
     ],
   },
@@ -249,7 +249,7 @@ export const valueGroups: readonly ChartValueGroup[] = [
       {
         ...{ path: "policies", schema: policiesSchema(), default: [] },
         about:
-          "DeparturePolicies: `{name, spec}`, the spec as in docs/reference/departurepolicy.md. Without any, nothing is done.",
+          "DeparturePolicies as a list of `{name, spec}`; docs/reference/departurepolicy.md describes the spec. Without a policy, Lastcall does nothing.",
       },
     ],
   },
@@ -262,17 +262,18 @@ export const valueGroups: readonly ChartValueGroup[] = [
       },
       {
         ...{ path: "controller.replicas", schema: { type: "integer", minimum: 0 }, default: 2 },
-        about: "One leads, the others stand by; a handover takes less than a minute.",
+        about:
+          "The number of replicas. One leads, the others stand by; a handover takes less than a minute.",
       },
       {
         ...{ path: "controller.options", schema: optionsSchema("run"), default: {} },
         about:
-          "Options of `lastcall run` by the flag's name, such as `sqs-queue-url`; one that may be repeated takes a list.",
+          "Options of `lastcall run`, keyed by the name of the flag, such as `sqs-queue-url`; a repeatable option takes a list.",
       },
       {
         ...{ path: "controller.restartOwner", schema: flag, default: false },
         about:
-          "Lets it restart Deployments and StatefulSets, for policies with `onSingleReplica: RestartOwner`, and change nothing else in them.",
+          "Lets the controller restart Deployments and StatefulSets, for policies with `onSingleReplica: RestartOwner`, and change nothing else in them.",
       },
       ...accountValues(""),
       ...podValues("the controller"),
@@ -288,13 +289,13 @@ export const valueGroups: readonly ChartValueGroup[] = [
       {
         ...{ path: "agent.options", schema: optionsSchema("agent"), default: {} },
         about:
-          "Options of `lastcall agent` by the flag's name. `fallback` grants the rights that it needs, and no others. `node-name` is given by the chart.",
+          "Options of `lastcall agent`, keyed by the name of the flag. `fallback` also grants the permissions that it needs, and no others. The chart sets `node-name`.",
       },
       {
         path: "agent.updateStrategy",
         schema: updateStrategy,
         default: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
-        about: "How the DaemonSet is updated.",
+        about: "The update strategy of the DaemonSet.",
       },
       ...imageValues("agent."),
       ...accountValues("agent."),
@@ -308,24 +309,24 @@ export const valueGroups: readonly ChartValueGroup[] = [
       ...monitorValues("metrics.podMonitor", "PodMonitor"),
       {
         ...{ path: "metrics.prometheusRule.enabled", schema: flag, default: false },
-        about: "Makes a PrometheusRule with the alerts of `deploy/prometheus`.",
+        about: "Creates a PrometheusRule with the alerts of `deploy/prometheus`.",
       },
       {
         ...{ path: "metrics.prometheusRule.labels", schema: labels, default: {} },
-        about: "More labels on the PrometheusRule.",
+        about: "Additional labels for the PrometheusRule.",
       },
       {
         ...{ path: "grafanaDashboard.enabled", schema: flag, default: false },
-        about: "Makes a ConfigMap with a dashboard, as Grafana's sidecar collects it.",
+        about: "Creates a ConfigMap with a dashboard, for Grafana's sidecar to load.",
       },
       {
         path: "grafanaDashboard.labels",
         ...{ schema: labels, default: { grafana_dashboard: "1" } },
-        about: "Its labels, by which the sidecar finds it.",
+        about: "Labels of the ConfigMap, by which the sidecar finds it.",
       },
       {
         ...{ path: "grafanaDashboard.annotations", schema: annotations, default: {} },
-        about: "Its annotations, such as the folder.",
+        about: "Annotations of the ConfigMap, such as the dashboard folder.",
       },
     ],
   },
@@ -335,32 +336,33 @@ export const valueGroups: readonly ChartValueGroup[] = [
       {
         ...{ path: "networkPolicy.enabled", schema: flag, default: false },
         about:
-          "NetworkPolicies for both, as narrow as works on every cloud. Most network plugins apply none to the agents, which are on their nodes' network.",
+          "Creates NetworkPolicies for the controller and the agents, as strict as works on every cloud. Most network plugins do not apply them to the agents, which use the host network.",
       },
       {
         path: "networkPolicy.metricsFrom",
         ...{ schema: objects, default: [{ namespaceSelector: {} }] },
-        about: "Who may scrape, as peers of a NetworkPolicy.",
+        about: "Who may scrape metrics, as peers of a NetworkPolicy.",
       },
       {
         ...{ path: "networkPolicy.egress", schema: objects, default: [] },
         about:
-          "Where the controller may go beside the API server, the clouds and DNS, as rules of a NetworkPolicy.",
+          "Additional destinations of the controller, besides the API server, the clouds and DNS, as egress rules of a NetworkPolicy.",
       },
       {
         ...{ path: "flowSchema.enabled", schema: flag, default: false },
-        about: "A FlowSchema, so that requests of both are not queued behind those of other pods.",
+        about:
+          "Creates a FlowSchema, so that requests of the controller and the agents do not queue behind those of other pods.",
       },
       {
         ...{ path: "flowSchema.priorityLevel", schema: text, default: "workload-high" },
-        about: "Its PriorityLevelConfiguration.",
+        about: "The PriorityLevelConfiguration of the FlowSchema.",
       },
       {
         path: "flowSchema.precedence",
         ...{ schema: { type: "integer", minimum: 1, maximum: 10000 }, default: 900 },
-        about: "Its matchingPrecedence; the lower comes first.",
+        about: "The matchingPrecedence of the FlowSchema; the lowest value is matched first.",
       },
     ],
   },
-  { title: "Names of estafette's chart", values: killerValues },
+  { title: "Values of estafette's chart", values: killerValues },
 ];

@@ -112,7 +112,7 @@ function defaultIn({ default: usual = undefined }: ChartValue): object {
 function valuesFile(): string {
   const written = treeOf(allValues().filter((value) => value.default !== undefined));
   const lines = linesOf(written, "");
-  return `# ${notice}\n# What is not here is refused by values.schema.json, but for the names of estafette's chart in README.md.\n${lines.join("\n")}\n`;
+  return `# ${notice}\n# values.schema.json rejects any other value, except those of estafette's chart that README.md lists.\n${lines.join("\n")}\n`;
 }
 
 function linesOf(branch: Branch, indent: string): readonly string[] {
@@ -160,13 +160,13 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }
 
-const intro = `A value that is not listed is refused, with its path, but for Helm's own \`global\`. A map is merged into the chart's, so
-that an empty \`{}\` changes nothing; a list takes the place of the chart's. A key with nothing behind it counts as not
-given, and takes away a map or a list that the chart has.`;
+const intro = `A value that is not listed is rejected, with its path, except Helm's own \`global\`. A map is merged with the chart's, so
+an empty \`{}\` changes nothing; a list replaces the chart's. A key without a value counts as not set, and removes a map
+or a list that the chart has.`;
 
 function page(): string {
-  return `<!-- ${notice} -->\n# Values of the chart\n\n${intro} How it is used is in [running](../running.md), the way from estafette's chart in
-[migrate](../migrate.md).\n\n${tables("##")}\n`;
+  return `<!-- ${notice} -->\n# Values of the chart\n\n${intro} [Running it](../running.md) describes how to use the chart, and
+[migrate](../migrate.md) how to move from estafette's.\n\n${tables("##")}\n`;
 }
 
 function readme(): string {
@@ -179,7 +179,7 @@ Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise, an
 helm upgrade --install lastcall deploy/chart --namespace lastcall --create-namespace --values values.yaml
 \`\`\`
 
-A plain install watches and does nothing: what may be done, and to which nodes, is said by policies.
+A plain install only watches: policies define what Lastcall may do, and to which nodes.
 
 \`\`\`yaml
 policies:
@@ -190,8 +190,8 @@ policies:
       budgets: [{nodes: 10%}]
 \`\`\`
 
-Helm installs the two resources' definitions once and leaves them alone after that: at an upgrade apply
-\`deploy/crds\` as well, or run \`lastcall setup crds --apply\`.
+Helm installs the definitions of the two resources once and never updates them: on an upgrade, apply \`deploy/crds\`
+as well, or run \`lastcall setup crds --apply\`.
 
 ## Values
 

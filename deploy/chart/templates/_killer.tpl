@@ -81,7 +81,7 @@
 {{- fail (printf "drainTimeout: found %q, expected a number of seconds such as 300" $value) }}
 {{- end }}
 {{- if or (eq (atoi $value) 0) (gt (atoi $value) 39600) }}
-{{- fail (printf "drainTimeout: found %s, expected 1 to 39600 seconds: a node has 12 hours in which it leaves" $value) }}
+{{- fail (printf "drainTimeout: found %s, expected 1 to 39600 seconds, since a node has to leave within 12 hours" $value) }}
 {{- end }}
 {{- atoi $value }}
 {{- end }}
@@ -98,7 +98,7 @@
 {{- $from := printf "%05s" (first $ends) | replace " " "0" }}
 {{- $to := printf "%05s" (last $ends) | replace " " "0" }}
 {{- if eq $from $to }}
-{{- fail (printf "extraEnv.%s: found %q, which is no time at all, expected hours such as 09:00 - 12:00" $as.name $span) }}
+{{- fail (printf "extraEnv.%s: found %q, which starts and ends at the same time, expected hours such as 09:00 - 12:00" $as.name $span) }}
 {{- end }}
 - {name: {{ $as.prefix }}-{{ add1 $index }}, type: {{ $as.type }}, timeZone: UTC, start: {{ $from | quote }}, end: {{ $to | quote }}}
 {{- end }}
