@@ -17,8 +17,8 @@ interface Panel {
 function quantiles(of: HistogramName): Panel["queries"] {
   const rate = `sum by (le) (rate(${of}_bucket[$__rate_interval]))`;
   return [
-    [`histogram_quantile(0.5, ${rate})`, "half within"],
-    [`histogram_quantile(0.99, ${rate})`, "99 of 100 within"],
+    [`histogram_quantile(0.5, ${rate})`, "median"],
+    [`histogram_quantile(0.99, ${rate})`, "99th percentile"],
   ];
 }
 
@@ -32,13 +32,13 @@ function byPolicy(of: GaugeName, label: string, rest = ""): Panel["queries"] {
 export const panels: readonly Panel[] = [
   {
     ...{ title: "Nodes under a policy", kind: "stat", of: "lastcall_nodes_managed" },
-    about: "Nodes that each policy matches.",
+    about: "Number of nodes that each policy matches.",
     queries: [['max by (policy) (lastcall_nodes_managed{policy=~"$policy"})', "{{policy}}"]],
   },
   {
     ...{ title: "Late departures", kind: "stat", of: "lastcall_plan_departures" },
     about:
-      "Nodes that cannot leave inside the windows before their deadline. `lastcall plan` names them.",
+      "Nodes that cannot leave inside the windows before their deadline. `lastcall plan` lists them.",
     queries: [
       [
         'sum(max by (policy, reason) (lastcall_plan_departures{policy=~"$policy",reason=~"DeadlineBeatsWindow|Overdue"})) or vector(0)',
@@ -48,7 +48,8 @@ export const panels: readonly Panel[] = [
   },
   {
     ...{ title: "Cannot be released", kind: "stat", of: "lastcall_plan_unreleasable" },
-    about: "Departures that do not begin, because the machines could not be released afterwards.",
+    about:
+      "Departures that do not start, because the machines could not be released after the drain.",
     queries: [
       [
         'sum(max by (policy, reason) (lastcall_plan_unreleasable{policy=~"$policy"})) or vector(0)',
@@ -58,17 +59,17 @@ export const panels: readonly Panel[] = [
   },
   {
     ...{ title: "Departures under way", kind: "timeseries", of: "lastcall_departures" },
-    about: "Live departures by phase.",
+    about: "Departures in progress, by phase.",
     queries: byPolicy("lastcall_departures", "phase", ',phase!="Scheduled"'),
   },
   {
     ...{
-      title: "How departures ended, an hour",
+      title: "Departure outcomes per hour",
       kind: "timeseries",
       of: "lastcall_departures_total",
     },
     about:
-      "Planned is what was meant; Preempted, Forced and Expired were the cloud's or the deadline's.",
+      "Planned departures went as planned. Preempted, Forced and Expired ones ended because of the cloud or a deadline.",
     queries: [
       [
         'sum by (cause, outcome) (increase(lastcall_departures_total{policy=~"$policy"}[1h]))',
@@ -79,12 +80,12 @@ export const panels: readonly Panel[] = [
   {
     ...{ title: "Gap between departures", kind: "timeseries", unit: "s" },
     of: "lastcall_plan_spacing_seconds",
-    about: "Wanted, reached, and the largest possible gap.",
+    about: "The wanted, the reached and the largest possible gap.",
     queries: byPolicy("lastcall_plan_spacing_seconds", "kind"),
   },
   {
-    ...{ title: "Notices, an hour", kind: "timeseries", of: "lastcall_notices_total" },
-    about: "What the clouds have said, by kind and by where it came from.",
+    ...{ title: "Notices per hour", kind: "timeseries", of: "lastcall_notices_total" },
+    about: "Notices from the clouds, by kind and source.",
     queries: [
       [
         "sum by (cloud, kind, source) (increase(lastcall_notices_total[1h]))",
@@ -95,54 +96,56 @@ export const panels: readonly Panel[] = [
   {
     ...{ title: "Notice to cordon", kind: "timeseries", unit: "s" },
     of: "lastcall_notice_to_cordon_seconds",
-    about: "From a notice to the node's cordon.",
+    about: "Time from a notice to the cordon of its node.",
     queries: quantiles("lastcall_notice_to_cordon_seconds"),
   },
   {
     ...{ title: "Notice to last pod", kind: "timeseries", unit: "s" },
     of: "lastcall_notice_to_last_pod_seconds",
-    about: "From a notice to the exit of the node's last pod.",
+    about: "Time from a notice until the last pod of the node has terminated.",
     queries: quantiles("lastcall_notice_to_last_pod_seconds"),
   },
   {
-    ...{ title: "Left of the notice", kind: "timeseries", unit: "s" },
+    ...{ title: "Time left at the last pod", kind: "timeseries", unit: "s" },
     of: "lastcall_deadline_left_seconds",
-    about: "Time left of the notice when the last pod had terminated: half had more than this.",
+    about: "Median time left before the deadline when the last pod had terminated.",
     queries: [
       [
         "histogram_quantile(0.5, sum by (le) (rate(lastcall_deadline_left_seconds_bucket[$__rate_interval])))",
-        "half had more",
+        "median",
       ],
     ],
   },
   {
-    ...{ title: "Evictions, an hour", kind: "timeseries", of: "lastcall_evictions_total" },
-    about: "Requests to the eviction API by what came of them.",
+    ...{ title: "Evictions per hour", kind: "timeseries", of: "lastcall_evictions_total" },
+    about: "Requests to the eviction API, by result.",
     queries: [["sum by (result) (increase(lastcall_evictions_total[1h]))", "{{result}}"]],
   },
   {
     ...{
-      title: "Pods past their budget, an hour",
+      title: "Pods forced per hour",
       kind: "timeseries",
       of: "lastcall_pods_forced_total",
     },
-    about: "Pods that were deleted past their budget, and why. The Events `PodForced` name them.",
+    about:
+      "Pods deleted regardless of their disruption budget, by reason. The Events `PodForced` name them.",
     queries: [["sum by (reason) (increase(lastcall_pods_forced_total[1h]))", "{{reason}}"]],
   },
   {
-    ...{ title: "Faults, an hour", kind: "timeseries", of: "lastcall_errors_total" },
-    about: "By their code, which docs/errors.md explains.",
+    ...{ title: "Errors per hour", kind: "timeseries", of: "lastcall_errors_total" },
+    about: "Errors by code; docs/errors.md explains the codes.",
     queries: [["sum by (code) (increase(lastcall_errors_total[1h]))", "{{code}}"]],
   },
   {
-    ...{ title: "Silence of watches", kind: "timeseries", unit: "s" },
+    ...{ title: "Watch silence", kind: "timeseries", unit: "s" },
     of: "lastcall_watch_silence_seconds",
-    about: "Since a watch last heard the API server; up to a minute is usual.",
+    about:
+      "Time since a watch last received something from the API server; up to a minute is normal.",
     queries: [["max by (kind) (lastcall_watch_silence_seconds)", "{{kind}}"]],
   },
   {
     ...{ title: "Audit findings", kind: "table", of: "lastcall_audit_findings" },
-    about: "On workloads that can run on a policy's nodes.",
+    about: "Findings for workloads that can run on the nodes of a policy.",
     queries: [
       [
         'max by (policy, rule, severity) (lastcall_audit_findings{policy=~"$policy"}) > 0',
@@ -162,7 +165,7 @@ export function dashboardText(): string {
     uid: "lastcall",
     title: "Lastcall",
     description:
-      "Spot and preemptible nodes that leave on a plan, and what the clouds' notices came to.",
+      "Planned departures of Spot and preemptible nodes, and what happened after the clouds' notices.",
     tags: ["lastcall", "kubernetes"],
     ...{ schemaVersion: 39, version: 1, editable: true, refresh: "1m", timezone: "utc" },
     time: { from: "now-24h", to: "now" },
