@@ -11,7 +11,7 @@ variable "name" {
   validation {
     # The second rule has the suffix -health, and the name of a rule has at most 64 characters.
     condition     = can(regex("^[a-zA-Z0-9_-]{1,50}$", var.name))
-    error_message = "The name has 1 to 50 letters, digits, dashes and underscores."
+    error_message = "The name must have 1 to 50 letters, digits, dashes and underscores."
   }
 }
 
@@ -34,7 +34,7 @@ variable "identity" {
 
   validation {
     condition     = contains(["PodIdentity", "IRSA"], var.identity)
-    error_message = "The identity is PodIdentity or IRSA."
+    error_message = "The identity must be PodIdentity or IRSA."
   }
 }
 
@@ -63,7 +63,7 @@ variable "responder_zip" {
 }
 
 variable "responder_actions" {
-  description = "The function's actions: the list spec.actions of a policy."
+  description = "The actions of the function: a list like spec.actions of a policy."
   type        = any
   default     = []
 }
@@ -75,13 +75,13 @@ variable "responder_event_fields" {
 }
 
 variable "responder_managed_tag" {
-  description = "KEY or KEY=VALUE: only EventBridge events for instances with this tag are handled; null: those for all instances of the account."
+  description = "KEY or KEY=VALUE: handle only EventBridge events for instances with this tag; null: for all instances of the account."
   type        = string
   default     = null
 }
 
 variable "responder_environment" {
-  description = "More environment variables of the function, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}, and its secrets: LASTCALL_SECRET_SLACK_TOKEN, or all in LASTCALL_SECRETS."
+  description = "Additional environment variables of the function, such as {LASTCALL_ACTION_HOSTS = \"hooks.slack.com\"}, and its secrets: LASTCALL_SECRET_SLACK_TOKEN, or all in LASTCALL_SECRETS."
   type        = map(string)
   default     = {}
 }
