@@ -21,7 +21,7 @@ const inPod = { KUBERNETES_SERVICE_HOST: "in-a-pod" };
 /** Faults in responses of Compute Engine and SQS, while a controller leads. */
 export const computeFaults: readonly Fault[] = [
   {
-    ...{ check: "cloud-identity", status: "Fail", what: "a token that Compute Engine refuses" },
+    ...{ check: "cloud-identity", status: "Fail", what: "a token that Compute Engine rejects" },
     says: "401",
     also: ["release"],
     asked: () => ({
@@ -30,25 +30,29 @@ export const computeFaults: readonly Fault[] = [
     }),
   },
   {
-    ...{ check: "cloud-permissions", status: "Fail", what: "a role of Google Cloud with a gap" },
+    ...{
+      check: "cloud-permissions",
+      status: "Fail",
+      what: "a Google Cloud role without a permission",
+    },
     says: "instanceGroupManagers.update",
     also: ["release"],
     make: async ({ world }) => world.cloud.deny("compute.instanceGroupManagers.update"),
     mend: async ({ world }) => world.cloud.allow("compute.instanceGroupManagers.update"),
   },
   {
-    ...{ check: "machines", status: "Fail", what: "a Ready node of an instance that is not there" },
+    ...{ check: "machines", status: "Fail", what: "a Ready node whose instance does not exist" },
     says: "the cloud has no machine for a-ghost",
     ...created(nodes, node("a-ghost")),
   },
   {
-    ...{ check: "nodes-without-machine", status: "Warn", what: "a Node that its machine left" },
+    ...{ check: "nodes-without-machine", status: "Warn", what: "a Node whose machine is gone" },
     says: "a-left no longer has a machine",
     ...created(nodes, withoutKubelet(node("a-left"))),
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "an instance of a managed group that never joined",
+    what: "an instance of a managed group that never became a node",
     says: "1 machine without a Node: lost-1",
     make: async ({ world: { cloud } }) => {
       cloud.addStray("lost-1", "europe-west1-b");
@@ -58,7 +62,7 @@ export const computeFaults: readonly Fault[] = [
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "an instance with the cluster's label and without a group that never joined",
+    what: "an instance with the cluster's label, in no group, that never became a node",
     says: "1 machine without a Node: lost-2",
     make: async ({ world: { cloud } }) => {
       cloud.addStray("lost-2", "europe-west1-d", "Alone");
@@ -67,7 +71,7 @@ export const computeFaults: readonly Fault[] = [
     mend: async ({ world }) => world.cloud.startAt("lost-2", ago(millis(0))),
   },
   {
-    ...{ check: "launch-times", status: "Warn", what: "instances of which no start is told" },
+    ...{ check: "launch-times", status: "Warn", what: "instances without a launch time" },
     says: "the age of the Node object is used",
     asked: ({ world }) => ({ gce: withoutTimes(world.cloud.endpoint) }),
   },
@@ -75,7 +79,7 @@ export const computeFaults: readonly Fault[] = [
     ...{
       check: "release",
       status: "Fail",
-      what: "a release mode that the machine's owner forbids",
+      what: "a release mode that the owner of the machine does not allow",
     },
     says: "the machine belongs to Karpenter",
     also: ["forecast"],
@@ -87,7 +91,7 @@ export const computeFaults: readonly Fault[] = [
     asked: ({ moto }) => ({ flags: ["--sqs-queue-url", `${moto.url}/123456789012/none-such`] }),
   },
   {
-    ...{ check: "queue", status: "Warn", what: "a hundred messages that nobody receives" },
+    ...{ check: "queue", status: "Warn", what: "a queue with 100 messages that nobody receives" },
     says: "the queue is not keeping up: 100 messages waiting",
     make: ({ moto }) => moto.send(...Array.from({ length: 100 }, (_, place) => ({ place }))),
     mend: ({ moto }) => moto.read(100, 1),
@@ -110,27 +114,31 @@ export async function joinEc2({ world, fleet }: Stage): Promise<void> {
 
 export const ec2Faults: readonly Fault[] = [
   {
-    ...{ check: "cloud-identity", status: "Fail", what: "keys that EC2 refuses" },
+    ...{ check: "cloud-identity", status: "Fail", what: "access keys that EC2 rejects" },
     says: "AuthFailure",
     also: ["release"],
     asked: () => ({ env: inPod }),
     ...faulty("Unauthenticated"),
   },
   {
-    ...{ check: "cloud-identity", status: "Warn", what: "an EC2 that does not answer" },
+    ...{ check: "cloud-identity", status: "Warn", what: "no response from EC2" },
     says: "The server is overloaded",
     also: ["release"],
     ...faulty("Unreachable"),
   },
   {
-    ...{ check: "cloud-permissions", status: "Fail", what: "a role of AWS that reads no groups" },
+    ...{
+      check: "cloud-permissions",
+      status: "Fail",
+      what: "an AWS role that cannot read Auto Scaling groups",
+    },
     says: "autoscaling:DescribeAutoScalingInstances",
     also: ["release"],
     make: async ({ fleet }) => fleet.denied.add("DescribeAutoScalingInstances"),
     mend: async ({ fleet }) => fleet.denied.delete("DescribeAutoScalingInstances"),
   },
   {
-    ...{ check: "cloud-permissions", status: "Fail", what: "a dry run of EC2 that is refused" },
+    ...{ check: "cloud-permissions", status: "Fail", what: "an EC2 dry run that is denied" },
     says: "ec2:TerminateInstances",
     also: ["release"],
     ...together(releasing("DeleteInstance"), ungrouped(), {
@@ -140,7 +148,7 @@ export const ec2Faults: readonly Fault[] = [
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "an instance of an Auto Scaling group that never joined",
+    what: "an instance of an Auto Scaling group that never became a node",
     says: "1 machine without a Node: i-",
     also: ["clock"],
     asked: () => ({ later: minutes(16) }),
@@ -149,7 +157,7 @@ export const ec2Faults: readonly Fault[] = [
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "an instance with the cluster's tag and without a group that never joined",
+    what: "an instance with the cluster's tag, in no group, that never became a node",
     says: "1 machine without a Node: i-",
     also: ["clock"],
     asked: () => ({ later: minutes(16) }),
@@ -157,7 +165,7 @@ export const ec2Faults: readonly Fault[] = [
     mend: async ({ fleet }) => fleet.instances.pop(),
   },
   {
-    ...{ check: "machines", status: "Fail", what: "a Ready node of an instance that EC2 ended" },
+    ...{ check: "machines", status: "Fail", what: "a Ready node whose instance EC2 terminated" },
     says: "the cloud has no machine for aws-1",
     make: async ({ fleet }) => Object.assign(fleet.instances[0] ?? {}, { state: "terminated" }),
     mend: async ({ fleet }) => Object.assign(fleet.instances[0] ?? {}, { state: "running" }),
@@ -173,7 +181,11 @@ export async function joinAks({ world, arm }: Stage): Promise<void> {
 
 export const azureFaults: readonly Fault[] = [
   {
-    ...{ check: "cloud-permissions", status: "Fail", what: "a role of Azure that deletes nothing" },
+    ...{
+      check: "cloud-permissions",
+      status: "Fail",
+      what: "an Azure role that cannot delete machines",
+    },
     says: "deleteMachines/action is not granted",
     also: ["release"],
     make: async ({ arm }) => Object.assign(arm, { granted: [] }),
@@ -183,7 +195,7 @@ export const azureFaults: readonly Fault[] = [
     ...{
       check: "cloud-permissions",
       status: "Fail",
-      what: "a role of Azure that reads no machine",
+      what: "an Azure role that cannot read machines",
     },
     says: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
     also: ["release"],
@@ -192,7 +204,7 @@ export const azureFaults: readonly Fault[] = [
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "a machine of a scale set that never joined",
+    what: "a machine of a scale set that never became a node",
     says: "1 machine without a Node: 3",
     also: ["clock"],
     asked: () => ({ later: minutes(16) }),
@@ -201,7 +213,7 @@ export const azureFaults: readonly Fault[] = [
   },
   {
     ...{ check: "machines-without-node", status: "Warn" },
-    what: "a virtual machine of Karpenter's that never joined",
+    what: "a Karpenter virtual machine that never became a node",
     says: "1 machine without a Node: aks-default-x1",
     make: async ({ arm }) =>
       arm.singles.push({
@@ -211,7 +223,7 @@ export const azureFaults: readonly Fault[] = [
     mend: async ({ arm }) => arm.singles.pop(),
   },
   {
-    ...{ check: "machines", status: "Fail", what: "a Ready node of a machine that Azure deleted" },
+    ...{ check: "machines", status: "Fail", what: "a Ready node whose machine Azure deleted" },
     says: "the cloud has no machine for aks-1",
     also: ["release"],
     ...firstDeleted(),

@@ -5,13 +5,13 @@ import { installationFaults } from "./installation-faults.ts";
 
 /** In the order in which they are made: a fault that is not mended stays in later phases. */
 export const faultPhases: readonly FaultPhase[] = [
-  { title: "by what is wrong with the installation", faults: installationFaults },
-  { title: "by what is wrong with policies and nodes", faults: fleetFaults },
-  { title: "by what Compute Engine and SQS answer", faults: computeFaults },
-  { title: "by what a controller would put right, once none leads", faults: leaderlessFaults },
-  { title: "by what EC2 and Auto Scaling answer", prepare: joinEc2, faults: ec2Faults },
-  { title: "by what Azure answers", prepare: joinAks, faults: azureFaults },
-  { title: "where no Spot node is left", faults: emptyFaults },
+  { title: "faults of the installation", faults: installationFaults },
+  { title: "faults of policies and nodes", faults: fleetFaults },
+  { title: "faults of Compute Engine and SQS", faults: computeFaults },
+  { title: "faults that a leader would repair, once none leads", faults: leaderlessFaults },
+  { title: "faults of EC2 and Auto Scaling", prepare: joinEc2, faults: ec2Faults },
+  { title: "faults of Azure", prepare: joinAks, faults: azureFaults },
+  { title: "a cluster without Spot nodes", faults: emptyFaults },
 ];
 
 /** The faults in the table of docs/doctor.md. */

@@ -188,7 +188,7 @@ async function turnRed(fault: Fault): Promise<void> {
   made.push(fault);
 }
 
-describe("each check of lastcall doctor turns red, and no unrelated check does,", () => {
+describe("lastcall doctor detects, by the right check and no unrelated one,", () => {
   beforeAll(async () => {
     // Changes of the Deployment must not create new pods.
     const path = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
@@ -202,7 +202,7 @@ describe("each check of lastcall doctor turns red, and no unrelated check does,"
     await untilRed(standing);
   });
 
-  test("by the faults in the table of docs/doctor.md", () => {
+  test("all faults in the table of docs/doctor.md", () => {
     expect(made).toEqual(doctorFaults);
   });
 });

@@ -49,22 +49,30 @@ const policyFaults: readonly Fault[] = [
     ...created(policies, policy("idle", { nodeSelector: ofGeneration("2") })),
   },
   {
-    ...{ check: "policy-ties", status: "Warn", what: "two policies of one weight for a node" },
+    ...{
+      check: "policy-ties",
+      status: "Warn",
+      what: "two policies of the same weight for one node",
+    },
     says: "also, spot have the same weight",
     ...created(policies, policy("also", { lifetime: { max: "24h" } })),
   },
   {
-    ...{ check: "paused", status: "Warn", what: "a policy that is paused" },
+    ...{ check: "paused", status: "Warn", what: "a paused policy" },
     says: "spot is paused",
     ...specified({ paused: true }, { paused: null }),
   },
   {
-    ...{ check: "paused", status: "Warn", what: "a policy that is a dry run" },
+    ...{ check: "paused", status: "Warn", what: "a policy with `dryRun: true`" },
     says: "spot is paused or a dry run",
     ...specified({ dryRun: true }, { dryRun: null }),
   },
   {
-    ...{ check: "forecast", status: "Fail", what: "a window that no node lives to see" },
+    ...{
+      check: "forecast",
+      status: "Fail",
+      what: "a window that opens after every node's deadline",
+    },
     says: "spot: ",
     ...specified({ windows: [{ cron: "0 3 29 2 *", duration: "1m" }] }, { windows: null }),
   },
@@ -81,13 +89,13 @@ const policyFaults: readonly Fault[] = [
     ),
   },
   {
-    ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not answer" },
+    ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not respond" },
     says: "the gate of spot has no response",
     make: gatedBy(({ nowhere }) => nowhere),
     mend: patched(`${policies}/spot`, { spec: { gates: null } }),
   },
   {
-    ...{ check: "alerts", status: "Warn", what: "an alert of the gate that fires" },
+    ...{ check: "alerts", status: "Warn", what: "a firing alert that the gate matches" },
     says: "alerts hold planned departures of spot (Down)",
     make: gatedBy(({ alertmanager }) => alertmanager.url),
     mend: patched(`${policies}/spot`, { spec: { gates: null } }),
@@ -97,7 +105,11 @@ const policyFaults: readonly Fault[] = [
 /** Faults of nodes, of what runs on them, and of other tools for nodes. */
 const nodeFaults: readonly Fault[] = [
   {
-    ...{ check: "agents", status: "Fail", what: "Spot nodes that take no agent for five minutes" },
+    ...{
+      check: "agents",
+      status: "Fail",
+      what: "Spot nodes without an agent for over five minutes",
+    },
     says: "9 Spot nodes without a Ready agent",
     // The API server's clock is set ahead so that nodes get that old.
     also: ["clock", "lease"],
@@ -118,7 +130,7 @@ const nodeFaults: readonly Fault[] = [
     }),
   ),
   {
-    ...{ check: "other-marks", status: "Warn", what: "the annotation of estafette's killer" },
+    ...{ check: "other-marks", status: "Warn", what: "an annotation of estafette's killer" },
     says: "spot-1 (estafette)",
     ...annotated(
       "/api/v1/nodes/spot-1",
@@ -127,12 +139,12 @@ const nodeFaults: readonly Fault[] = [
     ),
   },
   {
-    ...{ check: "other-marks", status: "Warn", what: "cluster-autoscaler's taint" },
+    ...{ check: "other-marks", status: "Warn", what: "a taint of cluster-autoscaler" },
     says: "spot-1 (cluster-autoscaler)",
     ...tainted("spot-1", "ToBeDeletedByClusterAutoscaler"),
   },
   {
-    ...{ check: "budgets", status: "Fail", what: "a budget of `maxUnavailable: 0`" },
+    ...{ check: "budgets", status: "Fail", what: "a budget with `maxUnavailable: 0`" },
     says: "default/never",
     // The audit reports it, too.
     also: ["grace"],
@@ -142,19 +154,19 @@ const nodeFaults: readonly Fault[] = [
     }),
   },
   {
-    ...{ check: "left-pods", status: "Warn", what: "a pod that ended with its machine" },
+    ...{ check: "left-pods", status: "Warn", what: "a leftover pod of a machine that is gone" },
     says: "1 pod left from machines that ended: default/left",
     ...created("/api/v1/namespaces/default/pods", idlePod("left"), {
       ...{ phase: "Failed", reason: "Terminated" },
     }),
   },
   {
-    ...{ check: "grace", status: "Warn", what: "a Deployment that asks GKE for 120 s of grace" },
+    ...{ check: "grace", status: "Warn", what: "a Deployment with a grace period of 120 s on GKE" },
     says: "grace-cut of Deployment default/slow",
     ...created(deployments, idleDeployment("slow", "slow", 120)),
   },
   {
-    ...{ check: "provider-id", status: "Fail", what: "a Spot node of a cloud that is not known" },
+    ...{ check: "provider-id", status: "Fail", what: "a Spot node of an unknown cloud" },
     says: "the machine of metal is not known",
     ...created("/api/v1/nodes", { ...nodeObject({ name: "metal", providerID: "metal://rack/7" }) }),
   },
@@ -166,12 +178,12 @@ export const fleetFaults: readonly Fault[] = [...policyFaults, ...nodeFaults];
 /** Faults once no controller leads, because a leader would repair some of them. */
 export const leaderlessFaults: readonly Fault[] = [
   {
-    ...{ check: "lease", status: "Fail", what: "a controller that was stopped" },
+    ...{ check: "lease", status: "Fail", what: "a stopped controller" },
     says: "nobody leads: the Lease was released",
     make: ({ controller: running }) => running.stop(),
   },
   {
-    ...{ check: "marks", status: "Warn", what: "our taint on a node that nobody takes away" },
+    ...{ check: "marks", status: "Warn", what: "Lastcall's taint on a node without a departure" },
     says: "marked without a departure: standard-1",
     ...tainted("standard-1", "lastcall.dev/departing"),
   },
@@ -182,7 +194,7 @@ export const leaderlessFaults: readonly Fault[] = [
     mend: (stage) => send(stage, { method: "DELETE", path: `${departures}/stuck` }),
   },
   {
-    ...{ check: "departures", status: "Warn", what: "a departure that failed within a day" },
+    ...{ check: "departures", status: "Warn", what: "a departure that failed within the last day" },
     says: "1 departure failed within a day",
     make: async (stage) => {
       await depart(stage, "lost");
@@ -197,7 +209,7 @@ export const leaderlessFaults: readonly Fault[] = [
     ...removed(agent),
   },
   {
-    ...{ check: "crds", status: "Fail", what: "a definition deleted" },
+    ...{ check: "crds", status: "Fail", what: "a deleted resource definition" },
     says: "departures.lastcall.dev is not installed",
     ...removed(`${definitions}/departures.lastcall.dev`),
   },
@@ -211,7 +223,7 @@ export const leaderlessFaults: readonly Fault[] = [
 /** The last of all: afterwards nothing is left to check. */
 export const emptyFaults: readonly Fault[] = [
   {
-    ...{ check: "spot-nodes", status: "Warn", what: "no Spot node left" },
+    ...{ check: "spot-nodes", status: "Warn", what: "no Spot node in the cluster" },
     says: "no node is labelled as Spot",
     also: ["policy-match"],
     make: (stage) => {

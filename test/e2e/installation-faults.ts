@@ -18,7 +18,7 @@ const controller = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
 /** Faults of the API server, of objects in the cluster, and of RBAC. */
 const foundations: readonly Fault[] = [
   {
-    ...{ check: "api", status: "Fail", what: "an API server that does not answer" },
+    ...{ check: "api", status: "Fail", what: "an API server that does not respond" },
     says: "no response from",
     asked: ({ kubeconfig, nowhere }) => ({ flags: ["--kubeconfig", kubeconfig(nowhere, "none")] }),
   },
@@ -39,23 +39,23 @@ const foundations: readonly Fault[] = [
     asked: () => serverTime(8),
   },
   {
-    ...{ check: "crd-version", status: "Warn", what: "a definition of an older version" },
+    ...{ check: "crd-version", status: "Warn", what: "a resource definition of an older version" },
     says: "the schema of departures.lastcall.dev",
     make: ({ apply }) => apply("-f", "test/data/older-crds/departures.lastcall.dev.yaml"),
     mend: ({ apply }) => apply("-k", "deploy/crds"),
   },
   {
-    ...{ check: "rights", status: "Fail", what: "the controller's ClusterRoleBinding deleted" },
+    ...{ check: "rights", status: "Fail", what: "no ClusterRoleBinding for the controller" },
     says: "the controller may not get nodes",
     ...removed(`${rbac}/clusterrolebindings/lastcall`),
   },
   {
-    ...{ check: "agent-rights", status: "Fail", what: "the agents' ClusterRoleBinding deleted" },
+    ...{ check: "agent-rights", status: "Fail", what: "no ClusterRoleBinding for the agents" },
     says: "the agent may not",
     ...removed(`${rbac}/clusterrolebindings/lastcall-agent`),
   },
   {
-    ...{ check: "reader", status: "Warn", what: "a caller that may not list everything" },
+    ...{ check: "reader", status: "Warn", what: "a caller without permission to list everything" },
     says: "requests refused",
     asked: async ({ world }) => ({
       flags: ["--kubeconfig", await world.controllerKubeconfig(), "-n", "lastcall"],
@@ -69,7 +69,7 @@ const foundations: readonly Fault[] = [
     ),
   },
   {
-    ...{ check: "priority-quota", status: "Fail", what: "the agents' ResourceQuota deleted" },
+    ...{ check: "priority-quota", status: "Fail", what: "no ResourceQuota for the agents" },
     says: "system-node-critical",
     ...removed(`${ours}/resourcequotas/lastcall-agent`),
   },
@@ -84,12 +84,12 @@ const ownParts: readonly Fault[] = [
     asked: () => ({ flags: ["-n", "default"] }),
   },
   {
-    ...{ check: "controller", status: "Fail", what: "a Deployment scaled to nothing" },
+    ...{ check: "controller", status: "Fail", what: "a Deployment scaled to zero" },
     says: "none of the controller's",
     ...changed(controller, { spec: { replicas: 0 } }, { spec: { replicas: 2 } }),
   },
   {
-    ...{ check: "controller", status: "Warn", what: "one replica alone" },
+    ...{ check: "controller", status: "Warn", what: "a single replica" },
     says: "no standby",
     ...changed(controller, { spec: { replicas: 1 } }, { spec: { replicas: 2 } }),
   },
@@ -116,32 +116,44 @@ const ownParts: readonly Fault[] = [
     ...changed(controller, charted("lastcall-0.0.1"), charted(null)),
   },
   {
-    ...{ check: "images", status: "Fail", what: "a controller's pod that cannot pull its image" },
+    ...{ check: "images", status: "Fail", what: "a controller pod that cannot pull its image" },
     says: "stuck (ImagePullBackOff)",
     ...created(`${ours}/pods`, idlePod("stuck"), waitingFor("ImagePullBackOff")),
   },
   {
-    ...{ check: "placement", status: "Warn", what: "a controller's pod on a Spot node" },
+    ...{ check: "placement", status: "Warn", what: "a controller pod on a Spot node" },
     says: "astray on spot-1",
     ...created(`${ours}/pods`, idlePod("astray", { nodeName: "spot-1" })),
   },
   {
-    ...{ check: "placeholder-image", status: "Fail", what: "their PriorityClass deleted" },
+    ...{ check: "placeholder-image", status: "Fail", what: "no PriorityClass for placeholders" },
     says: "lastcall-placeholder is missing",
     ...removed("/apis/scheduling.k8s.io/v1/priorityclasses/lastcall-placeholder"),
   },
   {
-    ...{ check: "placeholder-image", status: "Fail", what: "a placeholder without its image" },
+    ...{
+      check: "placeholder-image",
+      status: "Fail",
+      what: "a placeholder that cannot pull its image",
+    },
     says: "1 placeholder cannot pull its image",
     ...created(`${ours}/pods`, idlePod("room", {}, "placeholder"), waitingFor("ErrImagePull")),
   },
   {
-    ...{ check: "service-account", status: "Fail", what: "a role of AWS that is no ARN" },
+    ...{
+      check: "service-account",
+      status: "Fail",
+      what: "an AWS role annotation that is not an ARN",
+    },
     says: "is not the ARN of a role",
     ...annotated(`${ours}/serviceaccounts/lastcall`, "eks.amazonaws.com/role-arn", "lastcall"),
   },
   {
-    ...{ check: "service-account", status: "Fail", what: "an identity of Azure, pods unlabelled" },
+    ...{
+      check: "service-account",
+      status: "Fail",
+      what: "an Azure identity, but pods without its label",
+    },
     says: "lack the label azure.workload.identity/use",
     ...annotated(`${ours}/serviceaccounts/lastcall`, "azure.workload.identity/client-id", "1-2"),
   },
