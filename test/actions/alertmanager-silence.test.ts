@@ -57,7 +57,7 @@ function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: 
   };
 }
 
-actionRunnerContract("a silence in Alertmanager", () => sinkWorld(alertmanager()));
+actionRunnerContract("the alertmanagerSilence action", () => sinkWorld(alertmanager()));
 
 describe("a silence in Alertmanager", () => {
   const signal = new AbortController().signal;

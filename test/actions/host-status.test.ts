@@ -34,7 +34,7 @@ function datadog(host = { name: "n1", aliases: ["i-0abc"], is_muted: false }) {
   return { receiver, host };
 }
 
-actionRunnerContract("a host muted in Datadog", () => sinkWorld(datadog().receiver));
+actionRunnerContract("the datadogMute action", () => sinkWorld(datadog().receiver));
 
 describe("a host in Datadog", () => {
   it("stays muted if somebody had muted it before", async () => {
@@ -81,7 +81,7 @@ function mackerel(host = { id: "3yAYEDLXKL5", name: "n1", status: "working" }) {
   return { receiver, host };
 }
 
-actionRunnerContract("a host's status in Mackerel", () => sinkWorld(mackerel().receiver));
+actionRunnerContract("the mackerelStatus action", () => sinkWorld(mackerel().receiver));
 
 describe("a host in Mackerel", () => {
   it("is found by its custom identifier, and gets its previous status back", async () => {

@@ -30,7 +30,7 @@ function inventory(): Receiver<"http"> {
   };
 }
 
-actionRunnerContract("a request by template", () => sinkWorld(inventory()));
+actionRunnerContract("the http action", () => sinkWorld(inventory()));
 
 describe("an http action", () => {
   it("sends its headers, its body, and a key by which the receiver recognizes a repetition", async () => {

@@ -61,11 +61,11 @@ const cloudEvents: Receiver<"cloudEvents"> = {
   reply: () => ({ status: 204, body: "" }),
 };
 
-actionRunnerContract("Slack's bot", () => sinkWorld(slackBot()));
-actionRunnerContract("Slack's webhook", () => sinkWorld(slackWebhook));
-actionRunnerContract("Teams", () => sinkWorld(teams));
-actionRunnerContract("Telegram", () => sinkWorld(telegram));
-actionRunnerContract("a CloudEvent", () => sinkWorld(cloudEvents));
+actionRunnerContract("the slack action of a bot", () => sinkWorld(slackBot()));
+actionRunnerContract("the slack action with a webhook", () => sinkWorld(slackWebhook));
+actionRunnerContract("the teams action", () => sinkWorld(teams));
+actionRunnerContract("the telegram action", () => sinkWorld(telegram));
+actionRunnerContract("the cloudEvents action", () => sinkWorld(cloudEvents));
 
 async function sent<Kind extends ActionKind>(
   receiver: Receiver<Kind>,

@@ -4,7 +4,7 @@ import { actionRunnerContract } from "./action-runner.contract.ts";
 
 const how: ActionOf<"deregisterTargets"> = { kind: "deregisterTargets", wait: false };
 
-actionRunnerContract("the fake", async () => {
+actionRunnerContract("the fake runner", async () => {
   const runner = new FakeActionRunner();
   return {
     runner,

@@ -8,7 +8,7 @@ const codes = {
   RightMissing: "CLOUD_RIGHT_MISSING",
 } as const;
 
-ec2Contract("EC2 in memory", async () => {
+ec2Contract("the in-memory EC2", async () => {
   const ec2 = new FakeEc2();
   return {
     ec2,

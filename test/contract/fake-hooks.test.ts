@@ -7,7 +7,7 @@ const codes = {
   RightMissing: "CLOUD_RIGHT_MISSING",
 } as const;
 
-lifecycleHooksContract("groups in memory", async () => {
+lifecycleHooksContract("the in-memory Auto Scaling groups", async () => {
   const hooks = new FakeHooks();
   return {
     hooks,

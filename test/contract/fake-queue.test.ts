@@ -3,7 +3,7 @@ import { FakeQueue } from "../support/fake-queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { queueClientContract } from "./queue-client.contract.ts";
 
-queueClientContract("the queue in memory", async () => {
+queueClientContract("the in-memory queue", async () => {
   const clock = new ManualClock();
   const queue = new FakeQueue(clock);
   return {

@@ -6,7 +6,7 @@ import { startControlPlane } from "../support/control-plane.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /** The suite binds its pods to nodes that do not exist, so no kubelet touches them. */
-kubeApiContract("HttpKubeApi before a real API server", async () => {
+kubeApiContract("HttpKubeApi with a real API server", async () => {
   const plane = await startControlPlane({ withScheduler: false, withKwok: false });
   const access = await loadKubeAccess({ kubeconfig: plane.kubeconfig, env: {} });
   const api = new HttpKubeApi({ access, clock: realClock });

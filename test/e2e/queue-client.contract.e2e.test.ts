@@ -22,7 +22,7 @@ afterAll(async () => {
 
 let queues = 0;
 
-queueClientContract("AWS' client on moto", async () => {
+queueClientContract("the AWS SDK client for SQS, with moto,", async () => {
   queues += 1;
   await moto.makeQueue(`queue-${queues}`);
   return {

@@ -14,7 +14,7 @@ afterAll(() => {
   process.env = former;
 });
 
-lifecycleHooksContract("AWS' client of Auto Scaling", async () => {
+lifecycleHooksContract("the AWS SDK client for Auto Scaling", async () => {
   const server = await new AutoScalingServer().start();
   process.env.AWS_ENDPOINT_URL_AUTO_SCALING = server.url;
   return {

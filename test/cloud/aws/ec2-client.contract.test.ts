@@ -19,7 +19,7 @@ async function serve(): Promise<{ readonly server: Ec2Server; readonly ec2: Ec2C
   return { server, ec2: new Ec2Client({ region: "eu-west-1" }) };
 }
 
-ec2Contract("AWS' client of EC2", async () => {
+ec2Contract("the AWS SDK client for EC2", async () => {
   const { server, ec2 } = await serve();
   server.pageSize = 10;
   return {

@@ -15,7 +15,7 @@ async function serve() {
   return { server, network: new Ec2Client({ region: "eu-west-1" }) };
 }
 
-ec2NetworkContract("AWS' client of EC2", async () => {
+ec2NetworkContract("the AWS SDK client for EC2", async () => {
   const { server, network } = await serve();
   let count = 0;
   return {

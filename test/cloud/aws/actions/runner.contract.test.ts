@@ -47,7 +47,7 @@ function sideOf(...servers: readonly Failing[]) {
   };
 }
 
-actionRunnerContract("the deregistration of targets", async () => {
+actionRunnerContract("the deregisterTargets action", async () => {
   const [balancers, ec2] = [new LoadBalancerServer(), new NetworkServer()];
   await Promise.all([balancers.start(), ec2.start()]);
   pointTo(balancers.url, "ELASTIC_LOAD_BALANCING", "ELASTIC_LOAD_BALANCING_V2");
@@ -70,7 +70,7 @@ actionRunnerContract("the deregistration of targets", async () => {
   };
 });
 
-actionRunnerContract("the replacement of security groups", async () => {
+actionRunnerContract("the replaceSecurityGroups action", async () => {
   const ec2 = await new NetworkServer().start();
   pointTo(ec2.url, "EC2");
   for (const id of ["sg-nodes", "sg-0abc"]) ec2.securityGroups.set(id, "vpc-a");
@@ -85,7 +85,7 @@ actionRunnerContract("the replacement of security groups", async () => {
   };
 });
 
-actionRunnerContract("the detachment of an instance", async () => {
+actionRunnerContract("the detach action", async () => {
   const groups = await new AutoScalingServer().start();
   pointTo(groups.url, "AUTO_SCALING");
   groups.members.set(machine, "spot");
@@ -98,7 +98,7 @@ actionRunnerContract("the detachment of an instance", async () => {
   };
 });
 
-actionRunnerContract("a message to SNS", async () => {
+actionRunnerContract("the sns action", async () => {
   const topicArn = "arn:aws:sns:us-east-1:123456789012:spot";
   const sns = await new SnsServer().start();
   pointTo(sns.url, "SNS");
@@ -112,7 +112,7 @@ actionRunnerContract("a message to SNS", async () => {
   };
 });
 
-actionRunnerContract("the invocation of a function", async () => {
+actionRunnerContract("the lambda action", async () => {
   const lambda = await new LambdaServer().start();
   pointTo(lambda.url, "LAMBDA");
   lambda.functions.add("responder");

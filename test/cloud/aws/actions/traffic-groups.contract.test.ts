@@ -38,7 +38,7 @@ function sideOf({ server, time }: Awaited<ReturnType<typeof serve>>) {
   };
 }
 
-trafficGroupsContract("AWS' client of target groups", async () => {
+trafficGroupsContract("the AWS SDK client for target groups", async () => {
   const served = await serve();
   const { server } = served;
   return {
@@ -55,7 +55,7 @@ trafficGroupsContract("AWS' client of target groups", async () => {
   };
 });
 
-trafficGroupsContract("AWS' client of classic load balancers", async () => {
+trafficGroupsContract("the AWS SDK client for classic load balancers", async () => {
   const served = await serve();
   const { server } = served;
   return {
