@@ -13,7 +13,7 @@ export function generateOptionDocs(): Map<string, string> {
   const shared = optionsFor("version").filter(({ commands: of }) => of === "all");
   const parts = [
     `${notice}# Options`,
-    "A flag beats its environment variable, which beats the file of `--config`, which beats the default. A switch takes `--x`, `--x=false` and `--no-x`. In a variable the values of an option that may be repeated are separated by commas; a variable that is empty counts as not set. The file of `--config` is YAML with the names of options, for all commands at the top and for one command under its name:",
+    "A flag takes precedence over its environment variable, which takes precedence over the file of `--config` and the default. A switch takes `--x`, `--x=false` and `--no-x`. In a variable, commas separate the values of a repeatable option; an empty variable counts as not set. The file of `--config` is YAML with the names of options, at the top for all commands and under the name of a command for that one:",
     '```yaml\nlog-level: debug\nrun:\n  metrics-address: ":9200"\n```',
     section("Every command", shared),
     ...commands.map((command) => section(`lastcall ${command}`, ownOptions(command))),

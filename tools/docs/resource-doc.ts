@@ -75,9 +75,9 @@ function typeOf(field: FieldSchema): string {
     case "list":
       return `list of ${typeOf(field.items)}`;
     case "map":
-      return "map of texts";
+      return "map of strings";
     case "amount":
-      return "count or share";
+      return "number or percentage";
     case "string":
       return textType(field);
     default:
@@ -88,7 +88,7 @@ function typeOf(field: FieldSchema): string {
 function textType(field: Extract<FieldSchema, { type: "string" }>): string {
   if (field.enum !== undefined) return field.enum.map((word) => `\`${word}\``).join(", ");
   if (field.format === "date-time") return "instant";
-  return field.wanted?.startsWith("a duration") ? "duration" : "text";
+  return field.wanted?.startsWith("a duration") ? "duration" : "string";
 }
 
 /** The rules across fields, which a reader looks up after a refusal. */

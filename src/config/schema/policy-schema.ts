@@ -242,7 +242,7 @@ const reactions = wordsOf<NoticeReaction>({
 const onNotice = {
   type: "object",
   description:
-    "What to do at a notice from the cloud. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
+    "What to do at a notice from the cloud. `Notify`: the node keeps running, and an Event reports the notice; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
   default: {},
   properties: {
     spotInterruption: choiceField({
