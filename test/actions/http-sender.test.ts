@@ -46,16 +46,26 @@ describe("a request of an action", () => {
   });
 
   it.each([
-    ["a host that is not named", "other.test", "http://hooks.test/x", ["10.0.0.1"]],
-    ["no host at all", "", "http://hooks.test/x", ["10.0.0.1"]],
-    ["a name that stands for loopback", "hooks.test", "http://hooks.test/x", ["127.0.0.1"]],
-    ["a name for the metadata", "hooks.test", "http://hooks.test/x", ["169.254.169.254"]],
-    ["one bad address of two", "hooks.test", "http://hooks.test/x", ["10.0.0.1", "::1"]],
+    ["a host that is not allowed", "other.test", "http://hooks.test/x", ["10.0.0.1"]],
+    ["a URL without a host", "", "http://hooks.test/x", ["10.0.0.1"]],
+    ["a name that resolves to loopback", "hooks.test", "http://hooks.test/x", ["127.0.0.1"]],
+    [
+      "a name that resolves to the metadata service",
+      "hooks.test",
+      "http://hooks.test/x",
+      ["169.254.169.254"],
+    ],
+    [
+      "a name with one forbidden address of two",
+      "hooks.test",
+      "http://hooks.test/x",
+      ["10.0.0.1", "::1"],
+    ],
     ["an address", "*.test", "http://169.254.169.254/latest", []],
-    ["an address in disguise", "*.test", "http://0x7f.1/", []],
-    ["a number", "*.test", "http://2130706433/", []],
-    ["IPv4 within IPv6", "*.test", "http://[::ffff:169.254.169.254]/", []],
-    ["a password", "hooks.test", `http://me:${secret}@hooks.test/`, ["10.0.0.1"]],
+    ["an address in another notation", "*.test", "http://0x7f.1/", []],
+    ["an address as a number", "*.test", "http://2130706433/", []],
+    ["an IPv4 address mapped to IPv6", "*.test", "http://[::ffff:169.254.169.254]/", []],
+    ["a URL with a password", "hooks.test", `http://me:${secret}@hooks.test/`, ["10.0.0.1"]],
     ["another scheme", "hooks.test", "ftp://hooks.test/", ["10.0.0.1"]],
   ])("is not sent to %s", async (_, hosts, url, addresses) => {
     await expect(send(senderOf(hosts, addresses), url)).rejects.toMatchObject({
@@ -175,7 +185,7 @@ describe("a request of an action", () => {
 
   it.each([
     ["refuses the connection", ["127.0.0.1"], "hooks.test,127.0.0.1"],
-    ["has a name that nobody knows", [], "hooks.test"],
+    ["has an unknown name", [], "hooks.test"],
   ])(
     "to a host that %s can be retried, and its error shows no secret",
     async (_, addresses, hosts) => {

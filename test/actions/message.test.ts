@@ -143,7 +143,7 @@ describe("a message", () => {
     ["Slack's webhook", slackWebhook, /"text":(".*")}$/, lengthOf, 40_000],
     ["Telegram", telegram, /"text":(".*")}$/, lengthOf, 4096],
     ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 28_000],
-    ["a CloudEvent", cloudEvents, /"message":(".*")}}$/, undefined, 64 * 1024],
+    ["a CloudEvents receiver", cloudEvents, /"message":(".*")}}$/, undefined, 64 * 1024],
   ] as const)(
     "of %s is as long as the receiver allows, and says how much is left out",
     async (_, receiver, field, sizeOf, most) => {
@@ -191,7 +191,7 @@ describe("a message", () => {
   it.each([
     ["its token", telegram, `123:${secret}`],
     ["its address", slackWebhook, secret],
-    ["a part of its address", teams, secret],
+    ["part of its address", teams, secret],
   ] as const)(
     "that fails does not show %s, even if the receiver repeats it",
     async (_, receiver, hidden) => {
