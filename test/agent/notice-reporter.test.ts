@@ -338,10 +338,10 @@ describe("a notice that the cloud withdraws", () => {
   });
 
   it.each([
-    ["a planned one", { cause: "Planned" }],
-    ["a person's", { cause: "Manual", source: "kubectl" }],
+    ["a planned departure", { cause: "Planned" }],
+    ["one that a user requested", { cause: "Manual", source: "kubectl" }],
     [
-      "a queue's",
+      "one created from a queue",
       { cause: "SpotInterruption", source: "queue/sqs", noticedAt: formatInstant(nowAt) },
     ],
   ])("changes no departure that an agent did not create: %s", async (_, spec) => {

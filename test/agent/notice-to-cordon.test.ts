@@ -153,9 +153,9 @@ describe("from the cloud's notice to the cordon", () => {
   });
 
   it.each([
-    ["is listed beside it", "event-2", "Beside"],
-    ["has taken its place", "event-2", "Instead"],
-    ["is the same with another time", "event-1", "Instead"],
+    ["is still listed", "event-2", "Beside"],
+    ["it replaces", "event-2", "Instead"],
+    ["is the same event with another time", "event-1", "Instead"],
   ])(
     "a later notice counts once the machine has outlived the first, which %s",
     async (_, eventId, place) => {
