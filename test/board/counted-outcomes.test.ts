@@ -51,7 +51,7 @@ it("assigns each count to the day that ends then, rounded, and drops what is not
 it.each([
   ["an error", { status: "error", error: "parse error" }],
   ["a number", { status: "success", data: { resultType: "scalar", result: [1, "2"] } }],
-  ["a page", "<html>"],
+  ["an HTML page", "<html>"],
   ["nothing", undefined],
 ])("does not take %s for series", (_, answer) => {
   expect(seriesIn(answer)).toBeUndefined();

@@ -77,8 +77,8 @@ it("reads back the lines it has written, and counts the others", () => {
 });
 
 it.each([
-  ["an instant of no year", { endedAt: 1e300 }],
-  ["an outcome that there is not", { outcome: "Vanished" }],
+  ["an instant without a year", { endedAt: 1e300 }],
+  ["an unknown outcome", { outcome: "Vanished" }],
   ["no node", { node: 7 }],
 ])("a line with %s is not a departure", (_, fields) => {
   const { departures, foreign } = readHistory(JSON.stringify({ ...ended(3), ...fields }));
