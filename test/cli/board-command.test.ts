@@ -111,7 +111,7 @@ async function hearUntil(
 
 describe("lastcall board --tui", () => {
   it.each([
-    ["where stdout is no terminal", [], "stdout is not an interactive terminal"],
+    ["if stdout is not a terminal", [], "stdout is not an interactive terminal"],
     ["with --open", ["--open"], "Cannot use --open with --tui"],
   ])("is rejected %s, before it looks for a cluster", async (_, more, problem) => {
     const { heard, ended } = start("--tui", ...more);

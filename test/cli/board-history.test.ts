@@ -60,8 +60,8 @@ it("the history file is read past a truncated line, which is reported", async ()
 
 it.each([
   ["a kubeconfig", "apiVersion: v1\nkind: Config\n"],
-  ["the same in JSON", '{"apiVersion":"v1","kind":"Config"}\n'],
-  ["a list", "[]"],
+  ["a kubeconfig in JSON", '{"apiVersion":"v1","kind":"Config"}\n'],
+  ["a JSON list", "[]"],
 ])("the history is not appended to %s", async (_, text) => {
   await writeFile(join(folder, "history"), text);
   await expect(open("history")).rejects.toMatchObject({

@@ -55,7 +55,7 @@ describe("A notice", () => {
     ["is gone", { goneAt: now }, "spot-1 is gone   1 of 3 pods terminated"],
     ["had no pods", { pods: [] }, "no pods"],
     [
-      "has a twin that shuts down",
+      "has a twin that is shutting down",
       { twinPods: [{ name: "web", terminatingAt: now }] },
       "without Lastcall: the shutdown terminates its pods, with 15 s for all of them",
     ],
@@ -71,11 +71,11 @@ describe("A notice", () => {
       "without Lastcall: 1 pod keeps running, unaware of the notice",
     ],
     [
-      "has a twin whose pods had ended by themselves",
+      "has a twin whose pods had exited on their own",
       { goneAt: now, twinPods: [{ name: "web", terminatingAt: noticedAt, endedAt: now }] },
       "without Lastcall: no pod killed",
     ],
-    ["killed one itself", { pods: [{ name: "web", isKilled: true }] }, "  killed"],
+    ["killed a pod", { pods: [{ name: "web", isKilled: true }] }, "  killed"],
   ])("describes a machine that %s", (_, more, text) => {
     expect(textOf({ ...notice, ...more }, 10).join("\n")).toContain(text);
   });

@@ -213,54 +213,54 @@ describe("A node's row", () => {
   it.each<[string, NodeActivity, string]>([
     ["no departure yet", { kind: "Working" }, "not planned yet"],
     [
-      "its deadline as its instant",
+      "its deadline as the planned time",
       leavingIn(3),
       "in 3h00m   Spaced from its neighbours, at deadline",
     ],
     [
-      "an instant before its deadline",
+      "a planned time before its deadline",
       { kind: "Scheduled", departAt: inHours(1), deadlineAt: inHours(3), why: "Spaced" },
       "in 1h00m   Spaced from its neighbours, 2h00m early",
     ],
     [
-      "an instant that has come",
+      "a planned time that has passed",
       { kind: "Scheduled", departAt: now, deadlineAt: now, why: "Overdue" },
       "due        Was past its deadline when planned",
     ],
     [
-      "something in its way",
+      "something that holds it",
       { kind: "Held", why: "BudgetSpent" },
       "held       Waits for the budget",
     ],
     [
-      "pods that leave",
+      "terminating pods",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 },
       "now        2 of 5 pods left",
     ],
     [
-      "pods that a budget holds",
+      "pods that a budget blocks",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 1 },
       "2 of 5 pods left, 1 blocked by a budget",
     ],
     ["no pods left", { kind: "Releasing" }, "drained, releasing"],
-    ["been let off", { kind: "RollingBack" }, "stays      uncordoned"],
+    ["been cancelled", { kind: "RollingBack" }, "stays      uncordoned"],
     [
-      "a notice, and 18 s and a half left of it",
+      "a notice with 18.5 s left",
       { kind: "Taken", deadlineAt: plus(now, millis(18_500)), podsLeft: 3 },
       "NOTICE     in 19 s, 3 pods left",
     ],
     [
-      "a notice, and one pod that needs all of it",
+      "a notice, and one pod that needs the whole time",
       { kind: "Taken", deadlineAt: plus(now, seconds(2)), podsLeft: 1 },
       "NOTICE     in 2 s, 1 pod left",
     ],
     [
-      "a notice that was enough",
+      "a notice that left enough time",
       { kind: "Taken", deadlineAt: now, podsLeft: 0 },
       "NOTICE     shut down, drained",
     ],
     ["no machine", { kind: "Gone" }, "gone       being replaced"],
-    ["a machine that comes up", { kind: "Booting" }, "new machine booting"],
+    ["a machine that is starting", { kind: "Booting" }, "new machine booting"],
   ])("says what happens to a node that has %s", (_, doing, expected) => {
     const row = nodeRow(node(2, doing), { now, widths });
     expect(plainText(row)).toContain(expected);
@@ -326,8 +326,8 @@ describe("A frame", () => {
   it.each([
     ["Japanese letters", "予算の空きを待機", 16, 7, "予算の…"],
     ["an emoji", "🚆🚆🚆", 6, 4, "🚆…"],
-    ["a letter with its accent apart", "cafe\u0301s", 5, 4, "caf…"],
-    ["half of a wide letter, which there is not", "a予b", 4, 3, "a…"],
+    ["a letter with a combining accent", "cafe\u0301s", 5, 4, "caf…"],
+    ["half of a wide letter, which does not exist", "a予b", 4, 3, "a…"],
   ])("has the width at which a terminal shows %s", (_, text, width, columns, clippedText) => {
     expect(widthOf([cell(text)])).toBe(width);
     expect(clipped([cell(text)], width)).toEqual([cell(text)]);

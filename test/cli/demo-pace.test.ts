@@ -13,19 +13,19 @@ const quiet: Pulse = {
 
 describe("The clock of the demo", () => {
   it.each<[Moment, string, Partial<Pulse>]>([
-    ["Opening", "at the start, so that there is time to read", { now: startedAt }],
-    ["Quiet", "while nothing is near", {}],
-    ["Quiet", "where nobody is to leave any more", { nextAt: undefined }],
+    ["Opening", "at the start, to leave time for reading", { now: startedAt }],
+    ["Quiet", "while nothing is about to happen", {}],
+    ["Quiet", "when no departure is left", { nextAt: undefined }],
     ["Soon", "half a minute before the first departures", { nextAt: plus(now, seconds(29)) }],
     ["Quiet", "before later ones", { nextAt: plus(now, seconds(29)), departed: 2 }],
     ["Departure", "while a node leaves as planned", { draining: 1 }],
-    ["Losses", "while the cloud takes machines that nobody drains", { losses: 3 }],
+    ["Losses", "while the cloud takes machines without a drain", { losses: 3 }],
     ["Notice", "while pods leave before a deadline", { podsUnderNotice: 1, draining: 1 }],
     ["Aftermath", "while the machine shuts down", { shutdownAt: now, losses: 1 }],
-    ["Aftermath", "and until it can be read", { shutdownAt: minus(now, seconds(114)) }],
-    ["Quiet", "but not for long", { shutdownAt: minus(now, seconds(115)) }],
+    ["Aftermath", "and until there was time to read", { shutdownAt: minus(now, seconds(114)) }],
+    ["Quiet", "but not for longer", { shutdownAt: minus(now, seconds(115)) }],
     ["Losses", "until then", { shutdownAt: plus(now, seconds(1)), losses: 1 }],
-    ["Losses", "once they have left", { podsUnderNotice: 0, losses: 1 }],
+    ["Losses", "once the pods have left", { podsUnderNotice: 0, losses: 1 }],
   ])("has the moment %s %s", (moment, _, pulse) => {
     expect(momentOf({ ...quiet, ...pulse })).toBe(moment);
   });

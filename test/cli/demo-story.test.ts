@@ -23,16 +23,20 @@ describe("The story of the demo", () => {
   it.each<[Story["kind"], string, Partial<StoryFacts>]>([
     ["Together", "before anything has happened", {}],
     ["Notice", "while a notice runs on both fleets", { notice }],
-    ["NoticeOver", "while it is read, after the machine has gone", { notice: goneAt(80) }],
+    ["NoticeOver", "while the line is read, after the machine is gone", { notice: goneAt(80) }],
     ["Together", "but no longer", { notice: goneAt(81) }],
     ["OneByOne", "once a node has left as planned", { departures: 1, nodesLeft: 17 }],
     [
       "OneByOne",
-      "where a notice runs on one fleet alone",
+      "while a notice runs on only one fleet",
       { departures: 1, notice: { ...notice, twinPods: undefined } },
     ],
-    ["Limit", "from 24 hours on, whatever else there is", { ...atLimit, notice }],
-    ["Result", "once the last of the other fleet has gone", { ...atLimit, nodesLeftWithout: 0 }],
+    ["Limit", "from 24 hours on, whatever else happens", { ...atLimit, notice }],
+    [
+      "Result",
+      "once the last node of the other fleet is gone",
+      { ...atLimit, nodesLeftWithout: 0 },
+    ],
   ])("is %s %s", (kind, _, facts) => {
     expect(storyOf({ ...start, ...facts }).kind).toBe(kind);
   });

@@ -111,7 +111,7 @@ describe("lastcall drain-plan", () => {
     ["Wait", "with its namespace in a planned drain", []],
     [
       "Delete",
-      "past the eviction API, which would refuse it, under a notice",
+      "without the eviction API, which would refuse it, under a notice",
       ["--notice", "120s"],
     ],
   ])(

@@ -87,7 +87,7 @@ describe("a kubelet queried at its own port", () => {
 
   it.each([
     ["without an address", node("n1"), "its Node has no InternalIP address"],
-    ["that nobody listens for", node("n1", "127.0.0.2"), "connection refused"],
+    ["at which nothing listens", node("n1", "127.0.0.2"), "connection refused"],
   ])("of a node %s is replaced by the platform's default, with a note", async (_, asked, words) => {
     const { ask } = await kubelet(answering(200, configz));
     const { read, notes } = await readKubeletBudgets([asked], ask());
@@ -118,11 +118,8 @@ describe("a kubelet queried at its own port", () => {
 
   it.each([
     ["an error", answering(500, { message: "no" })],
-    ["something else", answering(200, { kind: "Status" })],
-    [
-      "a budget that no kubelet has",
-      answering(200, { kubeletconfig: { shutdownGracePeriod: 30 } }),
-    ],
+    ["another kind of object", answering(200, { kind: "Status" })],
+    ["an impossible budget", answering(200, { kubeletconfig: { shutdownGracePeriod: 30 } })],
   ])(
     "that responds with %s is replaced by the platform's default, with a note",
     async (_, script) => {

@@ -54,8 +54,8 @@ describe("lastcall migrate", () => {
   });
 
   it.each([
-    ["a NUL", Buffer.from("key: \0secret")],
-    ["bytes that are no UTF-8", Buffer.from([0x6b, 0x3a, 0x20, 0xff, 0xfe, 0x73])],
+    ["a NUL byte", Buffer.from("key: \0secret")],
+    ["bytes that are not UTF-8", Buffer.from([0x6b, 0x3a, 0x20, 0xff, 0xfe, 0x73])],
   ])("rejects a binary file without quoting it: %s", async (_, bytes) => {
     const file = join(folder, "given.bin");
     await writeFile(file, bytes);
@@ -99,7 +99,7 @@ describe("lastcall migrate", () => {
       "expected one of them",
     ],
     ["a folder", () => ["nth", "--values", folder], "it is a directory, expected a readable file"],
-    ["a file that is not there", () => ["nth", "--values", join(folder, "none")], "Cannot read"],
+    ["a missing file", () => ["nth", "--values", join(folder, "none")], "Cannot read"],
     [
       "values on standard output",
       () => ["nth", "--values", "a", "--values-out", "-"],
@@ -113,22 +113,30 @@ describe("lastcall migrate", () => {
 
   it.each([
     [
-      "hours that cannot be read",
+      "hours that cannot be parsed",
       'extraEnv: {WHITELIST_HOURS: "9-17"}',
       'WHITELIST_HOURS: found "9-17"',
     ],
-    ["YAML that is none", "a: [", "given.yaml:1: "],
+    ["invalid YAML", "a: [", "given.yaml:1: "],
     ["a list of values", "[1, 2]", 'found "[1,2]", expected a map of values'],
-    ["fewer replicas than none", "replicaCount: -1", 'replicaCount: found "-1", expected a number'],
-    ["replicas that are no number", "replicaCount: two", 'replicaCount: found "two", expected a'],
     [
-      "a manifest, whose settings stand elsewhere",
+      "a negative number of replicas",
+      "replicaCount: -1",
+      'replicaCount: found "-1", expected a number',
+    ],
+    [
+      "replicas that are not a number",
+      "replicaCount: two",
+      'replicaCount: found "two", expected a',
+    ],
+    [
+      "a manifest as a values file",
       `apiVersion: v1\nkind: ServiceAccount\n---\nkind: Deployment\n`,
       "found a manifest of a ServiceAccount, expected values, or --manifest for this file",
     ],
     ["more than one document", `${values}---\n${values}`, "found 2 documents, expected one"],
     [
-      "arguments that are no list",
+      "arguments that are not a list",
       "extraArgs: {blacklist-hours: '09:00-17:00'}",
       'extraArgs: found "{\\"blacklist-hours\\":\\"09:00-17:00\\"}", expected a list of arguments',
     ],

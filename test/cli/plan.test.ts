@@ -145,9 +145,9 @@ describe("the input of a plan", () => {
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" } };
 
   it.each([
-    ["policies alone", [policy({})], "DeparturePolicy"],
+    ["only policies", [policy({})], "DeparturePolicy"],
     ["pods and policies", [policy({}), pod], "DeparturePolicy, Pod"],
-    ["a refusal", [{ apiVersion: "v1", kind: "Status", status: "Failure" }], "Status"],
+    ["only an API error", [{ apiVersion: "v1", kind: "Status", status: "Failure" }], "Status"],
   ])("with %s but no node is rejected, since that is no fleet", async (_, items, kinds) => {
     const { code, out, err } = await printed(items);
     expect({ code, out }).toEqual({ code: 2, out: "" });

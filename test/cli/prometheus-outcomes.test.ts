@@ -41,20 +41,20 @@ it("PrometheusOutcomes keeps its URL's path, and queries once for concurrent pag
 });
 
 it.each<readonly [string, RequestListener, RegExp]>([
-  ["a page", (_, response) => response.end("<html>"), /its response is not from Prometheus/],
+  ["an HTML page", (_, response) => response.end("<html>"), /its response is not from Prometheus/],
   [
     "a redirect to a login",
     (_, response) => response.writeHead(302, { location: "/login" }).end(),
     /it responded with 302/,
   ],
   [
-    "an error of its own",
+    "an error of Prometheus",
     (_, response) =>
       response.writeHead(400).end(JSON.stringify({ status: "error", error: "parse error" })),
     /it responded with 400 \(parse error\)/,
   ],
   [
-    "an answer without end",
+    "endless",
     (_, response) => {
       const more = (): void => {
         while (!response.destroyed && response.write("x".repeat(65_536)));

@@ -8,7 +8,7 @@ async function kindsIn(text: string): Promise<readonly unknown[]> {
 }
 
 it.each([
-  ["of no length", ""],
+  ["without content", ""],
   ["of blank lines", "\n\n"],
   ["of comments", "# nodes\n"],
 ])(
@@ -60,8 +60,8 @@ it("a folder is read with its subfolders, as by the audit", async () => {
 
 it.each([
   ["without a kind", '{"metadata": {"name": "a"}}', "found no kind, expected the output"],
-  ["that is a list of nodes without items", '{"kind": "NodeList"}', "a NodeList without items"],
-  ["that YAML has twice", "kind: Node\nkind: Pod\n", ":2: the key kind appears twice"],
+  ["that is a NodeList without items", '{"kind": "NodeList"}', "a NodeList without items"],
+  ["with a duplicate YAML key", "kind: Node\nkind: Pod\n", ":2: the key kind appears twice"],
 ])("an object %s is rejected", async (_, text, says) => {
   await expect(kindsIn(text)).rejects.toThrow(says);
   await expect(kindsIn(text)).rejects.toMatchObject({ code: "INPUT_INVALID" });

@@ -32,9 +32,9 @@ const changes = () => aws.calls().filter((call) => writes.test(call));
 const setup = (options: object) => runSetupOn(aws, { ...plain, ...options });
 
 describe.each([
-  ["by Pod Identity, with a queue", { queue: "lastcall-main" }],
-  ["by IRSA", { identity: "IRSA" }],
-  ["by IRSA, with a queue", { identity: "IRSA", queue: "q" }],
+  ["with Pod Identity and a queue", { queue: "lastcall-main" }],
+  ["with IRSA", { identity: "IRSA" }],
+  ["with IRSA and a queue", { identity: "IRSA", queue: "q" }],
 ])("lastcall setup aws %s", (_, options) => {
   beforeEach(() => aws.put("provider"));
 
@@ -129,31 +129,36 @@ describe("lastcall setup aws changes nothing", () => {
   it.each([
     ["in another account", { account: "210987654321" }, [], "the account 123456789012"],
     [
-      "where the role is somebody else's",
+      "if the role belongs to somebody else",
       {},
       [["role", "None"]],
       "the role lastcall already exists",
     ],
     [
-      "where the role is another cluster's",
+      "if the role belongs to another cluster",
       {},
       [["role", "old"]],
       "the role lastcall already exists",
     ],
-    ["where the queue is", { queue: "q" }, [["queue", "None"]], "the queue q already exists"],
     [
-      "where a rule is",
+      "if the queue belongs to somebody else",
+      { queue: "q" },
+      [["queue", "None"]],
+      "the queue q already exists",
+    ],
+    [
+      "if a rule belongs to somebody else",
       { queue: "q" },
       [["rule-q-health", "None"]],
       "the rule q-health already exists",
     ],
     [
-      "where the ServiceAccount has another role",
+      "if the ServiceAccount has another role",
       {},
       [["association", "arn:aws:iam::123456789012:role/other"]],
       "already has the role arn:aws:iam::123456789012:role/other",
     ],
-    ["where IAM does not know the issuer", { identity: "IRSA" }, [], "create-open-id-connect"],
+    ["if IAM does not know the issuer", { identity: "IRSA" }, [], "create-open-id-connect"],
   ] as const)("%s", async (_, options, standing, sentence) => {
     for (const [what, content] of standing) aws.put(what, content);
     const before = aws.standing();

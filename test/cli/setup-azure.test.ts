@@ -88,18 +88,18 @@ describe("lastcall setup azure", () => {
 describe("lastcall setup azure changes nothing", () => {
   it.each([
     [
-      "where the identity is somebody else's",
+      "if the identity belongs to somebody else",
       "identity",
       "None",
       "the identity lastcall already exists",
     ],
     [
-      "where a role is somebody else's",
+      "if a role belongs to somebody else",
       "role-lastcall-nodes",
       '{"Name": "lastcall-nodes", "Description": "Ours"}',
       "the role lastcall-nodes already exists for another purpose (Ours)",
     ],
-    ["where the cluster has no issuer", "cluster", "", "az aks update"],
+    ["if the cluster has no issuer", "cluster", "", "az aks update"],
   ])("%s", async (_, what, content, sentence) => {
     az.put(what, content);
     const before = az.standing();

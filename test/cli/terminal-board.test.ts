@@ -110,12 +110,12 @@ describe("The board in a terminal", () => {
 
   it.each<[string, Partial<BoardRow>, RegExp]>([
     [
-      "a node that drains",
+      "a draining node",
       { state: "Leaving", phase: "Draining", pods: podsLeft(2, 8) },
       /^ n1 +20h00m {2}now +████▌· 2 of 8 pods left, 4h00m to go$/m,
     ],
     [
-      "a notice that runs",
+      "a running notice",
       {
         ...{ state: "Leaving", noticedAt: now, deadlineAt: plus(now, seconds(34)) },
         pods: { ...podsLeft(3, 4), blocked: 1 },
@@ -123,15 +123,15 @@ describe("The board in a terminal", () => {
       /NOTICE +█▌···· 3 of 4 pods left, 34 s to go, 1 blocked$/m,
     ],
     ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +Waits for the budget/],
-    ["a time that has come", { departAt: now }, / due +Spaced/],
-    ["what will be held back", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
+    ["a time that has passed", { departAt: now }, / due +Spaced/],
+    ["a departure that will be held", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
     [
-      "no plan",
+      "a node without a plan",
       { state: "Stays", departAt: null, reason: "NoPolicy" },
       /20h00m +No policy selects it/,
     ],
     [
-      "a node that is held for good",
+      "a node on hold indefinitely",
       {
         ...{ state: "Stays", departAt: null, reason: "OnHold" },
         hold: {
@@ -142,11 +142,11 @@ describe("The board in a terminal", () => {
       / on hold {5}Held by kubectl-annotate since 11-20 04:30, until r…$/m,
     ],
     [
-      "a reason of a newer version",
+      "a reason from a newer version",
       { state: "Held", reason: "SolarFlare" as never },
       /held +SolarFlare/,
     ],
-    ["no launch time", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
+    ["a missing launch time", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
   ])("describes %s", (_, more, expected) => {
     expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
   });
@@ -223,7 +223,7 @@ describe("The board in a terminal", () => {
   it.each([
     ["while it connects", { kind: "Connecting" }, [row("n1")], "Connecting"],
     [
-      "from a cluster that was away from the first",
+      "from a cluster that was unreachable from the start",
       { kind: "Away", sinceAt: minus(now, minutes(1)), problem: "refused" },
       [],
       "has not responded for 1m",
@@ -238,7 +238,7 @@ describe("The board in a terminal", () => {
 
   it.each([
     ["nothing is missing", [], true],
-    ["they may be listed, but not pods", ["Cannot list pods: it is forbidden"], true],
+    ["they may be listed, but pods may not", ["Cannot list pods: it is forbidden"], true],
     [
       "they may not be listed",
       ["Cannot list departurepolicies.lastcall.dev: it is forbidden"],

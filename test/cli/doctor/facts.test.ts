@@ -71,7 +71,7 @@ describe("the API server's clock", () => {
   it.each([
     // The Date header is cut to the second: the time may be up to a second later.
     ["the same", millis(0), 0],
-    ["cut by most of a second", millis(-999), 0],
+    ["truncated by almost a second", millis(-999), 0],
     ["a minute ahead", seconds(60), 60_000],
     ["a minute behind", seconds(-60), -59_000],
   ])("has the expected offset when it is %s", async (_, off, ahead) => {

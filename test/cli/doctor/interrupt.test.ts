@@ -78,8 +78,8 @@ const none = () => false;
 
 it.each<readonly [what: string, providerID: string, isSilent: (path: string) => boolean]>([
   ["the API server", "", (path) => path === "/version"],
-  ["a list of the API server", "", (path) => path === "/api/v1/nodes"],
-  ["all but the nodes", "", (path) => path !== "/version" && path !== "/api/v1/nodes"],
+  ["a list request", "", (path) => path === "/api/v1/nodes"],
+  ["everything except nodes", "", (path) => path !== "/version" && path !== "/api/v1/nodes"],
   ["Alertmanager", "", none],
   ["EC2", "aws:///eu-west-1a/i-0123456789abcdef0", none],
   ["Compute Engine", "gce://demo/a/n1", none],

@@ -46,11 +46,11 @@ function orphansOf(machines: Readonly<Record<string, MachineState>>, asked: stri
 }
 
 it.each<readonly [what: string, machine: MachineState, orphans: readonly string[]]>([
-  ["one that runs for an hour and is no node", present(), [idOf("x")]],
-  ["not one that is still becoming a node", present({ bornAt: minus(at, minutes(14)) }), []],
-  ["not one that stops", present({ running: false }), []],
-  ["not one that is gone by now", { kind: "Absent" }, []],
-  ["not one of whose age nothing is known", present({ bornAt: undefined }), []],
+  ["one that has run for an hour without becoming a node", present(), [idOf("x")]],
+  ["not one that is still starting", present({ bornAt: minus(at, minutes(14)) }), []],
+  ["not one that is stopping", present({ running: false }), []],
+  ["not one that is gone meanwhile", { kind: "Absent" }, []],
+  ["not one of unknown age", present({ bornAt: undefined }), []],
 ])("of the machines without a node, doctor names %s", async (_, machine, orphans) => {
   expect(await orphansOf({ x: machine })).toEqual(orphans);
 });

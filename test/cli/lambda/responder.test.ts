@@ -235,10 +235,10 @@ describe("the Lambda responder", () => {
 
   it.each([
     ["nothing", undefined, "LASTCALL_ACTIONS: found nothing"],
-    ["no JSON", "[", "LASTCALL_ACTIONS: found"],
+    ["not JSON", "[", "LASTCALL_ACTIONS: found"],
     ["an unknown field", '[{"name":"a","at":"AtNotice","snss":{}}]', "spec.actions[0]"],
     [
-      "a group that is none",
+      "an invalid security group",
       '[{"name":"a","at":"AtNotice","replaceSecurityGroups":{"groupIds":["x"]}}]',
       "groupIds[0]",
     ],
@@ -280,7 +280,7 @@ describe("the Lambda responder", () => {
 
   it.each([
     ["being read", "DescribeLoadBalancers"],
-    ["being left", "DeregisterInstancesFromLoadBalancer"],
+    ["deregistering", "DeregisterInstancesFromLoadBalancer"],
   ])(
     "finishes the rest at once if a classic load balancer hangs while %s, and says so",
     async (_, call) => {
