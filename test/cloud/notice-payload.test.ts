@@ -98,10 +98,10 @@ describe("EC2's scheduled events", () => {
   });
 
   it.each([
-    ["in another form", "2019-01-21T09:00:43Z", Date.UTC(2019, 0, 21, 9, 0, 43), 0],
-    ["in none", "presently", undefined, 1],
-    ["not at all", undefined, undefined, 1],
-  ])("are also read if they name their time %s", (_, NotBefore, deadlineAt, problems) => {
+    ["in another format", "2019-01-21T09:00:43Z", Date.UTC(2019, 0, 21, 9, 0, 43), 0],
+    ["not a time", "presently", undefined, 1],
+    ["missing", undefined, undefined, 1],
+  ])("are also read if their time is %s", (_, NotBefore, deadlineAt, problems) => {
     const reading = readScheduledEvents({ text: JSON.stringify([{ ...event, NotBefore }]), at });
     expect(reading).toMatchObject({ notices: [{ eventId: event.EventId, deadlineAt }] });
     expect(reading.kind === "Read" && reading.problems).toHaveLength(problems);
@@ -219,10 +219,10 @@ describe("Azure's Scheduled Events", () => {
   });
 
   it.each([
-    ["that names this machine alone", { Resources: [ownName] }, true],
-    ["that names a neighbour, too", {}, false],
+    ["that names only this machine", { Resources: [ownName] }, true],
+    ["that also names another machine", {}, false],
     ["that has started", { Resources: [ownName], EventStatus: "Started", NotBefore: "" }, false],
-    ["with a time that cannot be read", { Resources: [ownName], NotBefore: "presently" }, false],
+    ["with an invalid time", { Resources: [ownName], NotBefore: "presently" }, false],
   ])("one %s: whether it may be approved to start", (_, change, canBegin) => {
     expect(only(readEvents({ ...event, ...change }))).toMatchObject({ canBegin });
   });

@@ -178,9 +178,9 @@ describe("the feed of EC2's scheduled events", () => {
   });
 
   it.each([
-    ["cannot be read any more", event({ notBeforeAt: undefined })],
-    ["has lost its id", event({ id: undefined })],
-    ["has lost its id and its instance", event({ id: undefined, instance: undefined })],
+    ["can no longer be read", event({ notBeforeAt: undefined })],
+    ["no longer has an id", event({ id: undefined })],
+    ["no longer has an id or an instance", event({ id: undefined, instance: undefined })],
   ])("does not withdraw an event that is still listed and %s", async (_, listed) => {
     ec2.events = [event()];
     start();

@@ -73,9 +73,9 @@ describe("a feed that is limited to tagged instances", () => {
   }
 
   it.each([
-    ["passes on", "one that carries the tag", tagged, "Taken"],
-    ["leaves alone", "one that does not", plain, "NotOwned"],
-    ["passes on", "one that is no node, to be judged as ever", foreign, "NoNode"],
+    ["passes on", "an instance with the tag", tagged, "Taken"],
+    ["skips", "an instance without the tag", plain, "NotOwned"],
+    ["passes on", "an instance that is not a node, as without a tag", foreign, "NoNode"],
   ])("%s a notice for %s", async (_, __, machine, delivery) => {
     await start();
     expect(await inner.onNotice(word(machine))).toBe(delivery);

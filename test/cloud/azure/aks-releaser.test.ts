@@ -85,7 +85,7 @@ describe("a machine of a node pool", () => {
   });
 
   it.each([
-    ["by who manages the nodes' resource group", {}, () => {}],
+    ["by the managedBy field of the nodes' resource group", {}, () => {}],
     [
       "by the group's tags",
       {},

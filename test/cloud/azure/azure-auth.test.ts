@@ -88,8 +88,8 @@ describe("Workload Identity", () => {
   });
 
   it.each([
-    ["Entra's own code", 401, "AADSTS700212: No matching federated identity", "AADSTS700212"],
-    ["no code of Entra's", 400, "something", "credentials that cannot be used"],
+    ["Entra's error code", 401, "AADSTS700212: No matching federated identity", "AADSTS700212"],
+    ["no Entra error code", 400, "something", "credentials that cannot be used"],
   ])(
     "that is rejected is reported with %s, and without the token",
     async (_, status, said, told) => {

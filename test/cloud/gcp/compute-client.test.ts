@@ -37,7 +37,7 @@ function tokensInTurn(...tokens: string[]): TokenSource {
 describe("a read of a machine", () => {
   it.each([
     { name: "a dropped connection", fault: { kind: "Drop" } },
-    { name: "an answer that is no JSON", fault: { kind: "Garbage" } },
+    { name: "a response that is not JSON", fault: { kind: "Garbage" } },
     { name: "a proxy's 502", fault: { kind: "Garbage", status: 502 } },
     { name: "a rate limit", fault: { kind: "Refuse", status: 403, reason: "rateLimitExceeded" } },
   ] as const)("survives $name three times in a row", async ({ fault }) => {

@@ -160,10 +160,10 @@ describe("with a key file", () => {
   it.each([
     ["torn", '{"private_key": "s3cret-s3cret", '],
     [
-      "of a key that is none",
+      "with an invalid key",
       '{"type":"service_account","client_email":"a@b","private_key":"s3cret-s3cret"}',
     ],
-    ["of no known type", '{"type":"s3cret-s3cret"}'],
+    ["of an unknown type", '{"type":"s3cret-s3cret"}'],
   ])(
     "%s, the fault names the credentials and quotes nothing from the file",
     async (_name, content) => {

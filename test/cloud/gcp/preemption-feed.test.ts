@@ -221,14 +221,14 @@ describe("an operation", () => {
 
   it.each([
     ["no time", { insertTime: undefined }],
-    ["no time that is one", { insertTime: "soon" }],
+    ["an invalid time", { insertTime: "soon" }],
     ["a time far ahead", { insertTime: "2039-03-28T00:00:00-07:00" }],
     ["no name", { name: "", id: 5 }],
-    ["a name that is none", { name: "a/b" }],
+    ["an invalid name", { name: "a/b" }],
     ["no target", { targetLink: undefined }],
     ["a target in another zone", { targetLink: "/zones/us-east1-b/instances/n1" }],
-    ["a target that is no machine", { targetLink: "/zones/us-central1-c/disks/n1" }],
-    ["a target whose name is none", { targetLink: "/zones/us-central1-c/instances/N_1" }],
+    ["a target that is not an instance", { targetLink: "/zones/us-central1-c/disks/n1" }],
+    ["a target with an invalid name", { targetLink: "/zones/us-central1-c/instances/N_1" }],
   ])("with %s is unreadable", (_, change) => {
     const reading = readPreemption({ ...real, ...change }, ref);
     expect(reading).toMatchObject({

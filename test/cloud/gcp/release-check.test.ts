@@ -54,9 +54,12 @@ describe("a missing permission", () => {
 
 describe("a permission that cannot be tested", () => {
   it.each([
-    ["the right to ask is missing", () => world.server.deny("compute.instanceGroupManagers.list")],
     [
-      "the endpoint does not know the question",
+      "the permission for the check is missing",
+      () => world.server.deny("compute.instanceGroupManagers.list"),
+    ],
+    [
+      "the endpoint does not implement the check",
       () => {
         const fault = { kind: "Garbage", status: 404 } as const;
         world.server.failNext(fault, { times: 100, match: /testIamPermissions/ });

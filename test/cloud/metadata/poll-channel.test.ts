@@ -11,8 +11,8 @@ import { ManualClock } from "../../support/manual-clock.ts";
 
 describe("a channel that fails", () => {
   it.each([
-    ["for an hour with the same words", () => new LastcallError("CLOUD_UNREACHABLE", "Cannot ask")],
-    ["by a defect of ours", () => new TypeError("undefined is not a function")],
+    ["with the same error for an hour", () => new LastcallError("CLOUD_UNREACHABLE", "Cannot ask")],
+    ["because of a bug", () => new TypeError("undefined is not a function")],
   ])("%s is polled every second throughout, and read once it recovers", async (_, fault) => {
     const clock = new ManualClock();
     const heard: NoticeSourceReading[] = [];

@@ -43,22 +43,22 @@ async function release(looks: readonly (Standing | LastcallError)[], onAct = () 
 describe("a fault of a release", () => {
   it.each([
     [
-      "of a machine that is going is tried again: credentials",
+      "of a machine that is being released is retried after a credential error",
       ["Staying", locked],
       "MACHINE_LEAVING, again",
     ],
-    ["of one that takes its time is tried again", ["Staying", "Leaving"], "MACHINE_LEAVING, again"],
+    ["of a slow one is retried", ["Staying", "Leaving"], "MACHINE_LEAVING, again"],
     [
-      "of one that somebody else lets go is tried again",
+      "of one that somebody else is releasing is retried",
       ["Leaving", locked],
       "MACHINE_LEAVING, again",
     ],
     [
-      "of one that stays, though the cloud was asked, is the cloud's",
+      "of one that stays after an accepted request is left to the cloud",
       ["Staying"],
       "CLOUD_REFUSED, again",
     ],
-    ["of one that was not asked to go is the cloud's", [locked], "CLOUD_CREDENTIALS, given up"],
+    ["of one without a request is left to the cloud", [locked], "CLOUD_CREDENTIALS, given up"],
   ] as const)("%s", async (_, looks, wanted) => {
     expect(await release(looks)).toBe(wanted);
   });
@@ -66,8 +66,8 @@ describe("a fault of a release", () => {
 
 describe("a machine that was already leaving before it was released", () => {
   it.each([
-    ["is asked for where that is called off", ["Leaving", "Leaving", "Staying", "Staying"], 1],
-    ["is not asked for where it goes", ["Leaving", "Leaving", "Leaving", "Leaving"], 0],
+    ["is requested if the notice is withdrawn", ["Leaving", "Leaving", "Staying", "Staying"], 1],
+    ["is not requested if the machine goes", ["Leaving", "Leaving", "Leaving", "Leaving"], 0],
   ] as const)("%s", async (_, looks, asked) => {
     let acts = 0;
     const ended = await release([...looks, "Gone"], () => {

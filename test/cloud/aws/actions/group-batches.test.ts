@@ -78,9 +78,9 @@ describe("requests for a group", () => {
   });
 
   it.each([
-    ["nobody answers", "CLOUD_RATE_LIMITED"],
-    ["nobody may ask", "CLOUD_RIGHT_MISSING"],
-    ["nobody is known to AWS", "CLOUD_CREDENTIALS"],
+    ["there is no response", "CLOUD_RATE_LIMITED"],
+    ["access is denied", "CLOUD_RIGHT_MISSING"],
+    ["the credentials are unknown", "CLOUD_CREDENTIALS"],
   ] as const)("fail together if %s", async (_, code) => {
     const { clock, batches, sent, texts } = stage();
     const all = ["a", "b", "c"].map((id) => batches.ask("web", targets(id), never));

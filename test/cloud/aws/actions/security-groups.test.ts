@@ -221,8 +221,8 @@ describe("the security groups of a quarantined machine", () => {
 
   it.each([
     ["all", ["sg-nodes", "sg-quarantine"], "sg-nodes and sg-db"],
-    ["those that are named", ["sg-quarantine"], "sg-quarantine"],
-    ["those of before", ["sg-nodes"], "sg-nodes and sg-db"],
+    ["the new groups", ["sg-quarantine"], "sg-quarantine"],
+    ["the previous groups", ["sg-nodes"], "sg-nodes and sg-db"],
   ])("fail the check if %s may not be set", async (_, denied, told) => {
     knowAll();
     for (const id of denied) server.deniedGroups.add(id);

@@ -78,10 +78,10 @@ describe("a message in the queue", () => {
 
   it.each([
     ["no time", ""],
-    ["a time that is none", "presently"],
+    ["an invalid time", "presently"],
     ["a time after it was sent", "2026-11-20T13:00:00Z"],
     ["the time of a sample", "1970-01-01T00:00:00Z"],
-    ["a time that no queue keeps it for", "2026-10-20T12:00:00Z"],
+    ["a time longer ago than a queue keeps messages", "2026-10-20T12:00:00Z"],
   ])("counts two minutes from its arrival in the queue if it names %s", (_, time) => {
     expect(only(spotWarning({ ...about, time }))).toMatchObject({
       notice: { deadlineAt: at + 120_000 },
@@ -89,9 +89,9 @@ describe("a message in the queue", () => {
   });
 
   it.each([
-    ["a day that EventBridge has tried to deliver it", { time: "2026-11-19T12:30:00Z" }, {}],
-    ["days in a dead-letter queue, put back since", { time: "2026-11-06T12:00:00Z" }, {}],
-    ["a replay of an archive", { time: "2026-11-13T12:00:00Z" }, { "replay-name": "again" }],
+    ["a day of delivery attempts by EventBridge", { time: "2026-11-19T12:30:00Z" }, {}],
+    ["a redrive after days in a dead-letter queue", { time: "2026-11-06T12:00:00Z" }, {}],
+    ["a replay from an archive", { time: "2026-11-13T12:00:00Z" }, { "replay-name": "again" }],
   ])("counts from the event after %s", (_, told, more) => {
     const deadlineAt = Date.parse(told.time) + 120_000;
     expect(only({ ...spotWarning({ ...about, ...told }), ...more })).toMatchObject({
@@ -152,7 +152,7 @@ describe("a message in the queue", () => {
     ["the group itself", directHook(about)],
     ["EventBridge and SNS", inSns(terminateAction(about))],
     ["the group and SNS", inSns(directHook(about))],
-    ["the group, in a message of a message", inSns({ Message: JSON.stringify(directHook(about)) })],
+    ["the group, in a nested envelope", inSns({ Message: JSON.stringify(directHook(about)) })],
   ])("from %s announces the same termination hook", (_, body) => {
     expect(only(body)).toMatchObject(byHook);
     expect(only(body)).not.toHaveProperty("notice.deadlineAt");
@@ -203,8 +203,8 @@ describe("a message in the queue", () => {
   it.each([
     ["to the queue", testNotification()],
     ["to SNS", inSns(testNotification())],
-    ["under the name of a hook", { ...directHook(about), LifecycleTransition: trial }],
-    ["by EventBridge", { ...terminateAction(about), detail: { LifecycleTransition: trial } }],
+    ["with the name of a hook", { ...directHook(about), LifecycleTransition: trial }],
+    ["through EventBridge", { ...terminateAction(about), detail: { LifecycleTransition: trial } }],
   ])("is ignored if it is a group's test notification, %s", (_, body) => {
     expect(read(body).kind).toBe("Ignored");
   });
@@ -263,9 +263,9 @@ describe("a message in the queue", () => {
     });
 
     it.each([
-      ["at its first time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9), "closed"],
-      ["at no time", "", undefined, "closed"],
-      ["in capitals", "", undefined, "CLOSED"],
+      ["with its original time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9), "closed"],
+      ["without a time", "", undefined, "closed"],
+      ["in capital letters", "", undefined, "CLOSED"],
     ])("withdraws the notice of every machine if it is closed, %s", (...row) => {
       const [, start, deadlineAt, statusCode] = row;
       const more = { statusCode };
@@ -286,8 +286,8 @@ describe("a message in the queue", () => {
 
     it.each([
       ["no time", undefined, []],
-      ["an empty one", "", []],
-      ["a text that is none", "soon", ['"soon" is not a startTime']],
+      ["an empty time", "", []],
+      ["text that is not a time", "soon", ['"soon" is not a startTime']],
     ])("is acted on at once if it names %s: a notice fails open", (_, start, problems) => {
       const reading = read(healthEvent(about, { entities, startTime, more: { startTime: start } }));
       const notice = { cause: "ScheduledMaintenance", deadlineAt: undefined };
@@ -298,24 +298,30 @@ describe("a message in the queue", () => {
     it.each([
       ["names no machine", { affectedEntities: [] }, "Unreadable"],
       ["is about another service", { service: "RDS" }, "Unreadable"],
-      ["announces no change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
+      ["does not announce a change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
     ])("is not acted on if it %s", (_, more, kind) => {
       expect(read(healthEvent(about, { entities, startTime, more })).kind).toBe(kind);
     });
   });
 
   it.each([
-    ["no JSON", "<html></html>"],
+    ["not JSON", "<html></html>"],
     ["an empty text", ""],
     ["a list", "[]"],
     ["an event without a detail", JSON.stringify({ ...spotWarning(about), detail: null })],
-    ["another's event", JSON.stringify({ ...spotWarning(about), source: "aws.s3" })],
-    ["an event of tomorrow", JSON.stringify({ ...spotWarning(about), "detail-type": "EC2 Dawn" })],
-    ["no instance", JSON.stringify(spotWarning({ ...about, instanceId: "mi-0123456789abcdef0" }))],
-    ["a state of tomorrow", JSON.stringify(stateChange(about, "dreaming"))],
-    ["a question of SNS", JSON.stringify({ ...inSns({}), Type: "SubscriptionConfirmation" })],
-    ["envelope in envelope", JSON.stringify(inSns(inSns(inSns(spotWarning(about)))))],
-    ["a megabyte of blanks", " ".repeat(1_048_577)],
+    ["an event of another service", JSON.stringify({ ...spotWarning(about), source: "aws.s3" })],
+    ["an unknown event", JSON.stringify({ ...spotWarning(about), "detail-type": "EC2 Dawn" })],
+    [
+      "an event without an instance",
+      JSON.stringify(spotWarning({ ...about, instanceId: "mi-0123456789abcdef0" })),
+    ],
+    ["an unknown state", JSON.stringify(stateChange(about, "dreaming"))],
+    [
+      "a subscription confirmation of SNS",
+      JSON.stringify({ ...inSns({}), Type: "SubscriptionConfirmation" }),
+    ],
+    ["an envelope nested too deeply", JSON.stringify(inSns(inSns(inSns(spotWarning(about)))))],
+    ["a megabyte of spaces", " ".repeat(1_048_577)],
   ])("that is %s cannot be read", (_, text) => {
     expect(readQueueMessage({ text, at }).kind).toBe("Unreadable");
   });

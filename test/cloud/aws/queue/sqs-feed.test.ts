@@ -151,14 +151,14 @@ describe("the feed of a queue", () => {
 
   it.each([
     [
-      "another's machine",
+      "a message for another cluster's machine",
       spotWarning({ instanceId: theirs, time: "2026-11-20T12:00:00Z" }),
       "INSTANCE_UNKNOWN",
     ],
     ["garbage", "<html></html>", "NOTICE_UNREADABLE"],
     ["a megabyte", "x".repeat(1_048_577), "NOTICE_UNREADABLE"],
     [
-      "somebody else's event",
+      "an event of another service",
       { source: "aws.s3", "detail-type": "Object Created", detail: {} },
       "NOTICE_UNREADABLE",
     ],
