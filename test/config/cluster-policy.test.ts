@@ -41,21 +41,21 @@ describe("an unreadable policy in the cluster", () => {
       { weight: 0, nodeSelector: defaultNodeSelector },
     ],
     [
-      "its selector where the weight is what cannot be read",
+      "its selector if the weight cannot be read",
       { weight: "heavy", nodeSelector: selector },
       { weight: undefined, nodeSelector: understood },
     ],
     [
-      "its weight where the selector cannot be read",
+      "its weight if the selector cannot be read",
       { weight: 7, nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: "a b" }] }] } },
       { weight: 7, nodeSelector: undefined },
     ],
     [
-      "no selector that a newer version has extended",
+      "no selector with fields of a newer version",
       { nodeSelector: { ...selector, exclude: ["n1"] }, windows: local },
       { weight: 0, nodeSelector: undefined },
     ],
-    ["nothing of what is no spec", [], { weight: undefined, nodeSelector: undefined }],
+    ["nothing if the spec is not an object", [], { weight: undefined, nodeSelector: undefined }],
   ])("keeps %s", (_, spec, { weight, nodeSelector }) => {
     const reading = read(spec);
     expect(reading).toHaveProperty("problem");

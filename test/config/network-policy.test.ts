@@ -66,10 +66,10 @@ const imds = { ip: "169.254.169.254" };
 describe("the controller's network policy", () => {
   it.each<[string, Party, Port]>([
     ["the API server by its Service", { ip: "10.0.0.1" }, "TCP 443"],
-    ["the API server behind that", { ip: "10.128.0.2" }, "TCP 6443"],
+    ["the API server's own address", { ip: "10.128.0.2" }, "TCP 6443"],
     ["the API of a cloud", internet, "TCP 443"],
     ["the cluster's DNS", { namespace: "kube-system" }, "UDP 53"],
-    ["the cluster's DNS for long answers", { namespace: "kube-system" }, "TCP 53"],
+    ["the cluster's DNS over TCP", { namespace: "kube-system" }, "TCP 53"],
     ["the DNS cache of a node", { ip: "169.254.20.10" }, "UDP 53"],
     ["GKE's metadata server", { ip: "169.254.169.252" }, "TCP 988"],
     ["GKE's metadata server with Dataplane V2", imds, "TCP 80"],
@@ -83,10 +83,10 @@ describe("the controller's network policy", () => {
     ["a kubelet", { ip: "10.128.0.9" }, "TCP 10250"],
     ["etcd", { ip: "10.128.0.2" }, "TCP 2379"],
     ["another pod's plain HTTP", { namespace: "default" }, "TCP 80"],
-    ["an Alertmanager, unless that is added", { namespace: "monitoring" }, "TCP 9093"],
-    ["a DNS server outside", internet, "UDP 53"],
+    ["an Alertmanager, unless it is added", { namespace: "monitoring" }, "TCP 9093"],
+    ["a DNS server outside of the cluster", internet, "UDP 53"],
     ["the internet in clear text", internet, "TCP 80"],
-    ["a neighbour of the metadata server", { ip: "169.254.169.250" }, "TCP 80"],
+    ["another link-local address", { ip: "169.254.169.250" }, "TCP 80"],
   ])("does not let it reach %s", (_, party, port) => {
     expect(allows(controller?.spec.egress ?? [], party, port)).toBe(false);
   });
@@ -109,8 +109,8 @@ describe("the agent's network policy", () => {
 
   it.each<[string, Party, Port]>([
     ["other pods", { namespace: "default" }, "TCP 80"],
-    ["DNS, which it needs for nothing", { namespace: "kube-system" }, "UDP 53"],
-    ["GKE's metadata server, which knows no notices", { ip: "169.254.169.252" }, "TCP 988"],
+    ["DNS, which it does not need", { namespace: "kube-system" }, "UDP 53"],
+    ["GKE's metadata server, which has no notices", { ip: "169.254.169.252" }, "TCP 988"],
   ])("does not let it reach %s", (_, party, port) => {
     expect(allows(agent?.spec.egress ?? [], party, port)).toBe(false);
   });

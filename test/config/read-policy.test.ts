@@ -304,7 +304,7 @@ describe("a warning", () => {
       "spec.windows has no effect",
     ],
     [
-      "a silence that names no machine",
+      "a silence without a machine",
       "\nspec:\n  actions: [{name: mute, at: AtNotice, alertmanagerSilence: {url: 'http://am', matchers: ['job=web']}}]",
       "spec.actions[0].alertmanagerSilence.matchers names no machine",
     ],

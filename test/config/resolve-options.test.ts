@@ -71,22 +71,30 @@ describe("the value of an option", () => {
   const env = { LASTCALL_NODES: "2" };
 
   it.each([
-    ["the flag beats all", { flags, env, file: file("nodes: 3") }, 1],
-    ["the environment beats the file", { flags: {}, env, file: file("nodes: 3") }, 2],
-    ["the file beats the default", { flags: {}, env: {}, file: file("nodes: 3") }, 3],
+    ["a flag takes precedence over everything", { flags, env, file: file("nodes: 3") }, 1],
     [
-      "a section beats the top of the file",
+      "the environment takes precedence over the file",
+      { flags: {}, env, file: file("nodes: 3") },
+      2,
+    ],
+    [
+      "the file takes precedence over the default",
+      { flags: {}, env: {}, file: file("nodes: 3") },
+      3,
+    ],
+    [
+      "a section takes precedence over the top of the file",
       { ...nothing, file: file("nodes: 3\ndemo: {nodes: 4}") },
       4,
     ],
     [
-      "another command's section is not ours",
+      "another command's section does not apply",
       { ...nothing, file: file("audit: {fail-on: never}") },
       18,
     ],
-    ["an empty variable is not set", { flags: {}, env: { LASTCALL_NODES: "" } }, 18],
-    ["null in the file is not set", { ...nothing, file: file("nodes:") }, 18],
-    ["the default is left", nothing, 18],
+    ["an empty variable counts as not set", { flags: {}, env: { LASTCALL_NODES: "" } }, 18],
+    ["null in the file counts as not set", { ...nothing, file: file("nodes:") }, 18],
+    ["the default applies otherwise", nothing, 18],
   ])("%s", (_, sources, nodes) => {
     expect(resolveOptions("demo", sources).nodes).toBe(nodes);
   });
@@ -281,9 +289,9 @@ describe("a flag without an effect is refused", () => {
   });
 
   it.each([
-    ["where the other is a variable", { flags: { hours: "3" }, env: { LASTCALL_HEADLESS: "1" } }],
-    ["where it is a variable itself", { flags: {}, env: { LASTCALL_HOURS: "3" } }],
-    ["where it is in the config file", { flags: {}, env: {}, file: file("hours: 3") }],
+    ["if the other is a variable", { flags: { hours: "3" }, env: { LASTCALL_HEADLESS: "1" } }],
+    ["if it is a variable itself", { flags: {}, env: { LASTCALL_HOURS: "3" } }],
+    ["if it is in the config file", { flags: {}, env: {}, file: file("hours: 3") }],
   ])("but not %s", (_where, sources) => {
     expect(resolveOptions("demo", sources).hours).toBe(3);
   });
