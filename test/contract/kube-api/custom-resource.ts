@@ -41,11 +41,11 @@ export function customResourceSentences(target: TargetOf): void {
     });
 
     it.each([
-      ["a field that is required", { mode: "Late" }, "spec.node"],
-      ["a value outside its list", { node: "n1", mode: "Never" }, "spec.mode"],
+      ["a missing required field", { mode: "Late" }, "spec.node"],
+      ["a value that is not in the enum", { node: "n1", mode: "Never" }, "spec.mode"],
       ["a value of another type", { node: 7 }, "spec.node"],
-      ["a number under its minimum", { node: "n1", weight: -1 }, "spec.weight"],
-      ["a text that breaks its pattern", { node: "N 1" }, "spec.node"],
+      ["a number below its minimum", { node: "n1", weight: -1 }, "spec.weight"],
+      ["a string that does not match its pattern", { node: "N 1" }, "spec.node"],
     ])("rejects %s, and names the field", async (_what, spec, wanted) => {
       const status = mustRefuse(await leavings.create(leaving("refused", spec)), {
         status: 422,

@@ -160,7 +160,7 @@ export function evictionSentences(target: TargetOf): void {
     it.each([
       ["enough others are healthy", undefined, 3, 201],
       ["too few are healthy", undefined, 1, 429],
-      ["too few are healthy, which its policy ignores", "AlwaysAllow", 1, 201],
+      ["too few are healthy, but its policy ignores that", "AlwaysAllow", 1, 201],
     ] as const)(
       "decides on a pod that is not ready if %s",
       async (_what, policy, healthy, status) => {

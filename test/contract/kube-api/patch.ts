@@ -44,8 +44,8 @@ export function patchSentences(target: TargetOf): void {
 
     it.each([
       ["a test that fails", [{ op: "test", path: "/data/a", value: "other" }]],
-      ["a removal of what is not there", [{ op: "remove", path: "/data/nothing" }]],
-      ["a place that is not there", [{ op: "add", path: "/nowhere/deep", value: "1" }]],
+      ["a removal of a missing field", [{ op: "remove", path: "/data/nothing" }]],
+      ["a path that does not exist", [{ op: "add", path: "/nowhere/deep", value: "1" }]],
     ])("rejects a JSON patch with %s as Invalid, and changes nothing", async (what, operations) => {
       const name = `json-${what.replaceAll(" ", "-")}`;
       const before = await maps.mustCreate(configMap(name, { a: "1" }));
