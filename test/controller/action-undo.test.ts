@@ -80,7 +80,7 @@ describe("a cancelled departure", () => {
 
   it.each([
     ["has ended", seconds(8), "Done", "Done"],
-    ["gives no answer in its time", minutes(60), "Failed", "ACTION_TIMEOUT"],
+    ["times out", minutes(60), "Failed", "ACTION_TIMEOUT"],
   ] as const)(
     "waits for a running action that cannot be undone until it %s",
     async (_, takes, state, result) => {

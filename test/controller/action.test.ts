@@ -282,7 +282,7 @@ describe("a planned departure", () => {
 
   it.each([
     ["as soon as it is out of its target groups", undefined, seconds(90), true],
-    ["after the fixed delay where that failed", "ACTION_REFUSED", seconds(90), false],
+    ["after the fixed delay if that failed", "ACTION_REFUSED", seconds(90), false],
   ] as const)("releases its machine %s", async (_, fault, span, isReleased) => {
     stage.mute.fault = fault;
     stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(8), signal);

@@ -35,9 +35,9 @@ afterEach(async () => {
 describe("ten thousand irrelevant messages retain no memory", () => {
   it.each([
     ["garbage", (place: number) => `<html>${place}</html>`],
-    ["words about instances of others", (place: number) => spotWarning(about(place))],
-    ["hooks of instances of others", (place: number) => terminateAction(about(place))],
-    ["launches that are others' to complete", (place: number) => launchAction(about(place))],
+    ["notices for instances of other clusters", (place: number) => spotWarning(about(place))],
+    ["hooks of instances of other clusters", (place: number) => terminateAction(about(place))],
+    ["launch hooks that others complete", (place: number) => launchAction(about(place))],
   ])("in a queue feed: %s", async (_, body) => {
     const clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
     const queue = new FakeQueue(clock);

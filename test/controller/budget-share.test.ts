@@ -137,8 +137,8 @@ describe("a pod that is deleted regardless of its budget", () => {
   });
 
   it.each([
-    ["is refused", { status: 403, body: "no right" }],
-    ["gets no answer", "Drop"],
+    ["cannot be written", { status: 403, body: "no right" }],
+    ["gets no response", "Drop"],
   ] as const)("is deleted on time even if that condition %s", async (_, answer) => {
     const held = await heldPods(0);
     held.world.api.failNext({ match: { path: /pods\/[^/]+\/status$/ }, answer, times: 2 });

@@ -76,7 +76,7 @@ describe("a pod whose eviction is answered by", () => {
       0.1,
     ],
     [
-      "429 of a budget whose status is behind, with Retry-After",
+      "429 of a budget with a stale status, with Retry-After",
       { ...failure(429, "no", budget(behind)), retryAfterSeconds: 10 },
       { reason: "DrainBlocked", words: behind },
       10,
@@ -88,14 +88,14 @@ describe("a pod whose eviction is answered by", () => {
       1,
     ],
     [
-      "201 with the failure of two budgets inside",
+      "201 with a Failure body (two budgets)",
       { status: 201, body: { kind: "Status", status: "Failure", code: 500, message: two } },
       { reason: "DrainBlocked", words: two },
       0.1,
     ],
     ["500", failure(500, "etcd has no leader"), undefined, 0.1],
     [
-      "504 of a budget that many update",
+      "504 of a contended budget",
       { ...failure(504, "timed out"), retryAfterSeconds: 10 },
       undefined,
       0.1,
@@ -112,7 +112,7 @@ describe("a pod whose eviction is answered by", () => {
       { reason: "DrainBlocked", words: "not now" },
       0.1,
     ],
-    ["nothing, and were never received", "Lost", undefined, 0.1],
+    ["no response, and the request was never received", "Lost", undefined, 0.1],
   ])("%s: it is retried, and no other pod waits for it", async (_, answer, said, pause) => {
     const world = await twoPods();
     const asked = answerFirst(world, answer);

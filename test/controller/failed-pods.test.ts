@@ -79,8 +79,8 @@ describe("failed pods of an earlier machine of the same name", () => {
   });
 
   it.each<readonly [string, Readonly<Record<string, unknown>>, { dryRun?: boolean }]>([
-    ["a policy only says what it would do", { ...policy, dryRun: true }, {}],
-    ["the controller only says what it would do", policy, { dryRun: true }],
+    ["a policy is a dry run", { ...policy, dryRun: true }, {}],
+    ["the controller runs with --dry-run", policy, { dryRun: true }],
     ["no policy selects the node", { ...policy, nodeSelector: never() }, {}],
   ])("are kept if %s", async (_, spec, options) => {
     spotPolicy(world, spec);

@@ -19,8 +19,8 @@ describe("the health of a controller", () => {
   });
 
   it.each([
-    ["ends each after half a minute is no fault of ours", true],
-    ["ends never is found", false],
+    ["ends after half a minute, it stays healthy", true],
+    ["never ends, it turns unhealthy", false],
   ])("if each write to the API server hangs and %s", async (_, ends) => {
     const world = new ModelWorld();
     for (let node = 0; node < 100; node += 1) world.addNode(`n${node}`, "a");

@@ -50,7 +50,7 @@ describe("a person's change while the start of a departure is being written", ()
 
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
     ["a hold", { hold: true }, "Held"],
-    ["another instant", { departAt: laterAt }, "Scheduled"],
+    ["another time", { departAt: laterAt }, "Scheduled"],
   ])("counts: %s, and the node is not touched", async (_, spec, phase) => {
     const world = await fleet();
     const send = world.api.send.bind(world.api);

@@ -87,8 +87,8 @@ describe("a notice from a feed", () => {
   });
 
   it.each([
-    ["a node at work", {}],
-    ["a node that leaves by plan", { max: "24h", reserve: "30m" }],
+    ["a node in use", {}],
+    ["a node with a planned departure", { max: "24h", reserve: "30m" }],
   ])(
     "without a deadline never uncordons the node while its machine is there: %s",
     async (_, lifetime) => {

@@ -132,8 +132,8 @@ describe("a notice with the reaction Release", () => {
   });
 
   it.each([
-    ["as the policy says", "2m", minutes(10), 120],
-    ["no longer than the cloud does", "20m", minutes(5), 300],
+    ["for as long as the policy sets", "2m", minutes(10), 120],
+    ["no longer than until the cloud takes it", "20m", minutes(5), 300],
   ])(
     "keeps the machine for load balancers %s",
     async (_, loadBalancerDelay, lead, afterSeconds) => {

@@ -170,7 +170,7 @@ describe("a notice for a node", () => {
 
   it.each([
     ["with 500", { status: 500, body: { kind: "Status", status: "Failure", message: "no" } }],
-    ["with the page of a proxy", { status: 200, body: "<html>Please log in</html>" }],
+    ["with an HTML page of a proxy", { status: 200, body: "<html>Please log in</html>" }],
     ["with another object", { status: 200, body: { kind: "Status", status: "Success" } }],
   ])(
     "does not take the node for drained if the list of its pods is answered %s",
@@ -282,7 +282,7 @@ describe("a policy in dry run", () => {
   it.each([
     ["a notice", (world: ModelWorld) => world.notice("n1", seconds(120))],
     ["a recommendation", (world: ModelWorld) => departureFor(world, "RebalanceRecommendation")],
-    ["a person's request", (world: ModelWorld) => departureFor(world, "Manual")],
+    ["a user's request", (world: ModelWorld) => departureFor(world, "Manual")],
   ] as const)("changes neither node nor pods at %s", async (_, ask) => {
     const world = fleet();
     spotPolicy(world, { lifetime: {}, dryRun: true, onNotice: { rebalance: "Drain" } });

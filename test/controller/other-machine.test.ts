@@ -250,7 +250,7 @@ describe("a release that is retried", () => {
   it.each([
     { what: "the Node cannot be removed", method: "DELETE", path: /nodes\/n1$/ },
     {
-      what: "nothing can be written down either",
+      what: "nothing else can be written either",
       method: "DELETE",
       path: /nodes\/n1$/,
       silent: true,

@@ -296,8 +296,8 @@ describe("a release that never reaches the cloud", () => {
 
 describe("a cloud that cannot be asked", () => {
   it.each([
-    ["does not answer at all", silent, "has not responded within 10 s"],
-    ["refuses a token", tokenless, "connection refused"],
+    ["does not respond", silent, "has not responded within 10 s"],
+    ["rejects the token", tokenless, "connection refused"],
   ])("because it %s holds every departure until it can", async (_, check, cause) => {
     const { cloud, releaserFor } = cloudThat(check);
     const world = await fleet(releaserFor);

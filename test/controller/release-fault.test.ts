@@ -62,10 +62,10 @@ async function fleet(): Promise<ModelWorld> {
 
 describe("a node whose release was requested from a cloud that then fails", () => {
   it.each([
-    ["does not answer", unreachable],
-    ["takes no credentials any more", unauthorized],
+    ["does not respond", unreachable],
+    ["rejects the credentials", unauthorized],
     [
-      "shows it on its way",
+      "shows the machine as stopping",
       async (): Promise<MachineState> => {
         return { kind: "Present", id: "n1-1", bornAt: undefined, running: false };
       },

@@ -35,8 +35,8 @@ describe("a maintenance notice that is withdrawn", () => {
   });
 
   it.each([
-    ["is being marked", "/api/v1/nodes/n1"],
-    ["is marked, and nothing else is written", "/api/v1/namespaces/"],
+    ["its node is being marked", "/api/v1/nodes/n1"],
+    ["its node is marked, and nothing else is written", "/api/v1/namespaces/"],
   ])(
     "is undone before its departure ends if the withdrawal arrives while that %s",
     async (...row) => {
@@ -91,7 +91,7 @@ describe("a maintenance notice that is withdrawn", () => {
 
   it.each([
     ["its departure is undone", true],
-    ["it is written down as off", false],
+    ["the withdrawal is written", false],
   ])("loses no other notice that arrives while %s", async (_, hasBegun) => {
     const { world, feed, word, tell, stop } = await stage();
     const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
