@@ -22,19 +22,19 @@ describe("a node without a departure", () => {
       world({ nodes: [node({ providerID: undefined })] }),
       "Leave: NoProviderID",
     ],
-    ["has no launch", world({ nodes: [node({ createdAt: undefined })] }), "Leave: NoLaunchTime"],
+    [
+      "has no launch time",
+      world({ nodes: [node({ createdAt: undefined })] }),
+      "Leave: NoLaunchTime",
+    ],
     [
       "is on hold",
       world({ nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] }),
       "Leave: OnHold",
     ],
+    ["has a policy with dryRun", world({ policies: [{ ...spot, dryRun: true }] }), "Leave: Spaced"],
     [
-      "has a policy that says dryRun",
-      world({ policies: [{ ...spot, dryRun: true }] }),
-      "Leave: Spaced",
-    ],
-    [
-      "has a policy that says paused",
+      "has a paused policy",
       world({ policies: [{ ...spot, paused: true }] }),
       "Leave: PolicyPaused",
     ],
@@ -101,7 +101,7 @@ describe("a planned departure that is due", () => {
       "Note Blocked: Frozen",
     ],
     [
-      "alerts that were not asked for",
+      "alerts that were not queried",
       {
         policies: [
           { ...spot, gates: { alerts: { url: "http://a", matchers: [] }, blockingPods: [] } },
@@ -110,7 +110,7 @@ describe("a planned departure that is due", () => {
       "Note Blocked: AlertsUnknown",
     ],
     [
-      "somebody else's cordon",
+      "a cordon of others",
       { nodes: [node({ unschedulable: true })] },
       "Note Blocked: CordonedByOthers",
     ],
@@ -163,7 +163,7 @@ describe("a held departure", () => {
       until,
     ],
     [
-      "a budget by the hour",
+      "an hourly budget",
       {
         policies: [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] }],
         departures: [recent, due],
@@ -172,7 +172,7 @@ describe("a held departure", () => {
       plus(half, hours(1)),
     ],
     [
-      "a person",
+      "a user's hold",
       { departures: [{ ...due, hold: true }] },
       "n1 waits, because its Departure has spec.hold set.",
       undefined,
@@ -230,7 +230,7 @@ describe("a departure that has not started", () => {
       { nodes: [node({ bootID: "b2" })] },
       "Note MachineReplaced: MachineReplaced",
     ],
-    ["that no policy wants any more", { policies: [] }, "Note Cancelled: PlanChanged"],
+    ["that no policy selects any more", { policies: [] }, "Note Cancelled: PlanChanged"],
     [
       "that was deleted",
       { departures: [departure({ deletionAt: now })] },

@@ -49,12 +49,12 @@ describe("two departures that are due in one pass", () => {
 
   it.each<[string, World, readonly string[]]>([
     [
-      "of two policies share a budget of the cluster",
+      "of two policies share a cluster-wide budget",
       { policies: strict, nodes: [n1, n2], departures: [due("a", n1), due("b", n2)] },
       ["n1 Begin Spaced", "n2 Note BudgetSpent"],
     ],
     [
-      "share it where a person has asked for the first, whose policy has no budget",
+      "share it if a user requested the first, whose policy has no budget",
       {
         policies: [policyOf("a"), policyOf("b", { budgets: [oneOfAll] })],
         nodes: [n1, n2],
@@ -63,7 +63,7 @@ describe("two departures that are due in one pass", () => {
       ["n1 Begin Requested", "n2 Note BudgetSpent"],
     ],
     [
-      "share it where the first goes past its budget at its deadline",
+      "share it if the first exceeds its budget at its deadline",
       {
         policies: strict,
         nodes: [n1, n2],
@@ -72,7 +72,7 @@ describe("two departures that are due in one pass", () => {
       ["n1 Begin Requested", "n2 Note BudgetSpent"],
     ],
     [
-      "of one policy begin one by one where a person has asked for the first",
+      "of one policy start one by one if a user requested the first",
       {
         policies: [policyOf("a", { waves: { sizes: [{ count: 1 }] } })],
         nodes: [n1, nodeOf("a", "n2")],
@@ -81,7 +81,7 @@ describe("two departures that are due in one pass", () => {
       ["n1 Begin Requested"],
     ],
     [
-      "do not wait for a node that falls under no policy",
+      "do not wait for a node that matches no policy",
       {
         policies: [policyOf("b", { budgets: [oneOfAll] })],
         nodes: [nodeOf("nobody", "n1"), n2],

@@ -16,7 +16,7 @@ describe("a departure that waits while another one removes its node", () => {
 
   it.each([
     ["the Node object is gone", []],
-    ["the group's new machine has taken the Node object over", [node({ bootID: "b2" })]],
+    ["the group's new machine has taken over the Node object", [node({ bootID: "b2" })]],
   ])("is cancelled when that ends and %s", (_, nodes) => {
     expect(said(world({ nodes, departures: [leader, departure()] }))).toEqual([
       "Cancelled: n1 is no longer planned: it left with departure n1-asked.",

@@ -3,9 +3,9 @@ import { bytesOf, fitText } from "../../../src/core/action/template.ts";
 
 describe("a message that is longer than its receiver accepts", () => {
   it.each([
-    ["fits as it is", "one\ntwo", 7, "one\ntwo"],
+    ["fits unchanged", "one\ntwo", 7, "one\ntwo"],
     [
-      "says how many",
+      "says how many lines are missing",
       "head\naaaaaaaaaaaa\nbbbbbbbbbbbb\ncccccccccccc\nlast",
       41,
       "head\naaaaaaaaaaaa\n… and 2 more lines\nlast",
@@ -16,12 +16,12 @@ describe("a message that is longer than its receiver accepts", () => {
       28,
       "head\n… and 1 more line\nlast",
     ],
-    ["of which not even those fit is cut within them", "headline\nb\nc\nlast line", 6, "headl…"],
-    ["is of one line is cut", "abcdefgh", 5, "abcd…"],
+    ["is cut within its first lines if they do not fit", "headline\nb\nc\nlast line", 6, "headl…"],
+    ["has one line and is cut", "abcdefgh", 5, "abcd…"],
     ["is cut between characters", "ab\u{1f6d1}\u{1f6d1}", 4, "ab…"],
     ["is not cut within an escape of Slack", "abc&amp;&amp;", 7, "abc…"],
     ["is not cut within an escape of Teams", "abc\\_def", 5, "abc…"],
-    ["can have nothing of it", "abc", 0, ""],
+    ["has no room at all", "abc", 0, ""],
   ])("%s", (_, text, most, expected) => {
     expect(fitText(text, (one) => one.length <= most)).toBe(expected);
   });

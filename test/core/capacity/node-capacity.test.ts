@@ -37,24 +37,24 @@ describe("a leaving pod", () => {
   const zoneA = { "topology.kubernetes.io/zone": "a" };
 
   it.each<[string, PodFacts, Partial<NodeFacts>, string | undefined]>([
-    ["asks nothing", asking("p", {}), {}, undefined],
-    ["asks exactly what is free", asking("p", { requests: { cpu: 4 } }), {}, undefined],
-    ["asks more cpu", asking("p", { requests: { cpu: 4.1 } }), {}, "1 short of cpu"],
-    ["asks more memory", asking("p", { requests: { memory: 17e9 } }), {}, "1 short of memory"],
+    ["requests nothing", asking("p", {}), {}, undefined],
+    ["requests exactly what is free", asking("p", { requests: { cpu: 4 } }), {}, undefined],
+    ["requests more CPU", asking("p", { requests: { cpu: 4.1 } }), {}, "1 short of cpu"],
+    ["requests more memory", asking("p", { requests: { memory: 17e9 } }), {}, "1 short of memory"],
     [
-      "asks for a device",
+      "requests a device",
       asking("p", { requests: { "nvidia.com/gpu": 1 } }),
       {},
       "1 short of nvidia.com/gpu",
     ],
     [
-      "asks for none of a device",
+      "requests zero of a device",
       asking("p", { requests: { "nvidia.com/gpu": 0 } }),
       {},
       undefined,
     ],
     [
-      "asks memory of a node that does not say how much it has",
+      "requests memory of a node that does not report any",
       asking("p", { requests: { memory: 1 } }),
       { allocatable: { cpu: 4 } },
       undefined,
@@ -87,12 +87,12 @@ describe("a leaving pod", () => {
       undefined,
     ],
     [
-      "meets a taint that is a wish",
+      "meets a PreferNoSchedule taint",
       asking("p", {}),
       { taints: [{ key: "gpu", effect: "PreferNoSchedule" }] },
       undefined,
     ],
-    ["of which nobody knows what it asks", pod("p"), {}, undefined],
+    ["has unknown requests", pod("p"), {}, undefined],
   ])("that %s", (_, leaving, other, lacks) => {
     const expected = lacks === undefined ? [] : [`p 0 of 1 nodes: ${lacks}`];
     expect(unplaced([leaving], [machine("n2", other)])).toEqual(expected);
@@ -102,8 +102,8 @@ describe("a leaving pod", () => {
     ["is not ready", { ready: false }],
     ["is cordoned", { unschedulable: true }],
     ["is being deleted", { deletionAt: startAt }],
-    ["is the one that leaves", { name: "n1" }],
-    ["does not say its size", { allocatable: undefined }],
+    ["is the leaving node", { name: "n1" }],
+    ["does not report its size", { allocatable: undefined }],
   ])("does not fit on a node that %s", (_, changes) => {
     expect(unplaced([asking("p", {})], [machine("n2", changes)])).toEqual(["p 0 of 0 nodes"]);
   });
@@ -172,10 +172,10 @@ describe("a drain plan that knows the other nodes", () => {
   });
 
   it.each<[string, Partial<PodFacts>]>([
-    ["has no controller, so that it comes back nowhere", { controller: undefined }],
-    ["is of a DaemonSet", { controller: { kind: "DaemonSet", name: "d", uid: "d" } }],
-    ["is terminating, so that it has come back already", { deletionAt: startAt }],
-    ["stays, by its own mark", { annotations: { "lastcall.dev/do-not-disturb": "true" } }],
+    ["has no controller, so it is not recreated", { controller: undefined }],
+    ["belongs to a DaemonSet", { controller: { kind: "DaemonSet", name: "d", uid: "d" } }],
+    ["is terminating, so it has been recreated", { deletionAt: startAt }],
+    ["stays because of its annotation", { annotations: { "lastcall.dev/do-not-disturb": "true" } }],
   ])("does not warn about a pod that %s", (_, changes) => {
     expect(warned([asking("big", big, changes)])).toEqual([]);
   });

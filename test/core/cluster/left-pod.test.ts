@@ -15,22 +15,27 @@ const left: FailedPod = {
 };
 
 it.each<readonly [what: string, change: Partial<FailedPod>, node: Partial<NodeFacts>, boolean]>([
-  ["that was shut down with the machine before", {}, {}, true],
-  ["that it refused because it was shutting down", { reason: "NodeShutdown" }, {}, true],
-  ["that a kubelet of old shut down", { reason: "Shutdown" }, {}, true],
+  ["that was shut down with the previous machine", {}, {}, true],
+  [
+    "that the previous kubelet rejected while it was shutting down",
+    { reason: "NodeShutdown" },
+    {},
+    true,
+  ],
+  ["that an older version of the kubelet shut down", { reason: "Shutdown" }, {}, true],
   ["of another node", { nodeName: "n2" }, {}, false],
   ["that was bound to no node", { nodeName: undefined }, {}, false],
-  ["that was evicted for want of memory", { reason: "Evicted" }, {}, false],
-  ["that failed by itself", { reason: undefined }, {}, false],
-  ["that nobody has replaced", { controller: undefined }, {}, false],
+  ["that was evicted for lack of memory", { reason: "Evicted" }, {}, false],
+  ["that failed on its own", { reason: undefined }, {}, false],
+  ["that was not replaced", { controller: undefined }, {}, false],
   ["of a static pod", { controller: { kind: "Node", name: "n1", uid: "old" } }, {}, false],
-  ["made in the second of the Node", { createdAt: at }, {}, false],
-  ["made after the Node", { createdAt: plus(at, seconds(1)) }, {}, false],
+  ["created in the same second as the Node", { createdAt: at }, {}, false],
+  ["created after the Node", { createdAt: plus(at, seconds(1)) }, {}, false],
   // It was pending until this machine had room for it.
-  ["made before the Node and begun on it", { startedAt: plus(at, seconds(30)) }, {}, false],
-  ["that no kubelet has begun", { startedAt: undefined }, {}, false],
-  ["of whose age nothing is known", { createdAt: undefined }, {}, false],
-  ["where nothing is known of the Node's age", {}, { createdAt: undefined }, false],
+  ["created before the Node and started on it", { startedAt: plus(at, seconds(30)) }, {}, false],
+  ["that no kubelet has started", { startedAt: undefined }, {}, false],
+  ["of unknown age", { createdAt: undefined }, {}, false],
+  ["if the Node's age is unknown", {}, { createdAt: undefined }, false],
 ])("recognizes the failed pods of the machine before: one %s", (_, change, also, wanted) => {
   expect(isOfEarlierMachine({ ...left, ...change }, { ...node, ...also })).toBe(wanted);
 });

@@ -34,9 +34,9 @@ describe("the tool that is already removing a node", () => {
   });
 
   it.each([
-    ["our own", "lastcall.dev/departing"],
-    ["a pool's", "dedicated"],
-    ["one that only begins alike", "karpenter.sh/disrupted-not"],
+    ["Lastcall's own", "lastcall.dev/departing"],
+    ["a node pool's", "dedicated"],
+    ["one with only the same prefix", "karpenter.sh/disrupted-not"],
     ["the kubelet's", "node.kubernetes.io/not-ready"],
   ])("is none for a taint that is %s", (_, key) => {
     expect(rivalOf(tainted(key))).toBeUndefined();

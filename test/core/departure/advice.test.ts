@@ -60,7 +60,7 @@ describe("advice", () => {
     ["a recommendation", { cause: "RebalanceRecommendation" }, true],
     ["maintenance in 61 minutes", { cause: "ScheduledMaintenance", lead: minutes(61) }, true],
     ["maintenance in an hour", { cause: "ScheduledMaintenance", lead: minutes(60) }, false],
-    ["maintenance that names no time", { cause: "ScheduledMaintenance" }, false],
+    ["maintenance without a time", { cause: "ScheduledMaintenance" }, false],
     ["a recommendation with an end", { cause: "RebalanceRecommendation", lead: minutes(9) }, false],
     ["an interruption", { cause: "SpotInterruption", lead: hours(9) }, false],
     ["a lifecycle hook", { cause: "LifecycleHook" }, false],
@@ -128,7 +128,7 @@ describe("a rebalance recommendation", () => {
     ["a freeze", { gates: { blockingPods: [], freezeUntil: plus(now, hours(1)) } }, "Frozen"],
     ["a closed window", { windows: [daily("22:00-06:00")] }, "OutsideWindow"],
     ["a paused policy", { paused: true }, "PolicyPaused"],
-    ["alerts that are not known", { gates: { blockingPods: [], alerts: {} } }, "AlertsUnknown"],
+    ["unknown alerts", { gates: { blockingPods: [], alerts: {} } }, "AlertsUnknown"],
   ])("is held by %s, for the same reason as a planned departure", (_, over, reason) => {
     const policies = [spot(over as Partial<Policy>)];
     expect(said(scene({ policies, departures: [told(0)] }))).toEqual([`n1 Note Blocked ${reason}`]);

@@ -49,8 +49,8 @@ describe("a person's request for a departure", () => {
   it.each([
     ["is draining", { status: { phase: "Draining" } }],
     ["has a notice", { noticedAt: now }],
-    ["is taken by the cloud", { cause: "SpotInterruption" }],
-    ["was asked for just so", { cause: "Manual", ...request }],
+    ["the cloud is taking", { cause: "SpotInterruption" }],
+    ["already has the same request", { cause: "Manual", ...request }],
   ] as const)("changes nothing for a node that %s", (_, over) => {
     const leaving = aDeparture(n1, over as Parameters<typeof aDeparture>[1]);
     expect(departStep(n1, request, [leaving])).toEqual({ kind: "Leave", departure: leaving });

@@ -24,30 +24,30 @@ function running(...drains: readonly string[]): readonly RunningDrain[] {
 it.each<[string, readonly RunningDrain[], Demanding, string | undefined]>([
   ["two that share two budgets", running("a b"), asking("a b"), "d1 over a and b"],
   ["two that share one budget: they take turns", running("a b"), asking("b c"), undefined],
-  ["two whose budgets let both go at once", running("a b"), asking("a b", 2), undefined],
+  ["two whose budgets allow both at once", running("a b"), asking("a b", 2), undefined],
   [
-    "two of which one needs more than is left",
+    "two, one of which needs more than is left",
     running("a b"),
     asking("a*2 b*2", 2),
     "d1 over a and b",
   ],
-  ["three in a ring", running("a b", "b c"), asking("a c"), "d1 and d2 over a and c"],
+  ["three in a cycle", running("a b", "b c"), asking("a c"), "d1 and d2 over a and c"],
   ["three in a row", running("a b", "b c"), asking("c d"), undefined],
-  ["four in a ring", running("a b", "c d", "b c"), asking("d a"), "d2 and d3 and d1 over d and a"],
+  ["four in a cycle", running("a b", "c d", "b c"), asking("d a"), "d2 and d3 and d1 over d and a"],
   [
-    "a ring with a budget that lets all go",
+    "a cycle with a budget that allows all",
     [...running("a b"), { name: "d2", ...asking("b c", 9) }],
     asking("a c"),
     undefined,
   ],
-  ["a budget that allows nothing", running("a b"), asking("a b", 0), "d1 over a and b"],
+  ["a budget that allows no disruption", running("a b"), asking("a b", 0), "d1 over a and b"],
   [
-    "budgets that allow nobody anything",
+    "budgets that allow no disruption at all",
     [{ name: "d1", ...asking("a b", 0) }],
     asking("a b", 0),
     undefined,
   ],
-  ["nobody under way", [], asking("a*9 b*9"), undefined],
+  ["no drain in progress", [], asking("a*9 b*9"), undefined],
 ])("finds the drains that could block each other: %s", (_, under, next, expected) => {
   const found = conflictWith(under, next);
   expect(found && `${found.drains.join(" and ")} over ${found.budgets.join(" and ")}`).toBe(

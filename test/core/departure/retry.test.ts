@@ -40,14 +40,17 @@ describe("the pause after a node was drained but its machine stayed", () => {
 
   it.each<[string, Parameters<typeof restsUntil>]>([
     ["was never drained", [n1, []]],
-    ["was not empty in time", [n1, former({ reason: "DrainTimeout" })]],
-    ["was taken back by a person", [n1, former({ outcome: "Cancelled", reason: undefined })]],
+    ["was not emptied in time", [n1, former({ reason: "DrainTimeout" })]],
+    [
+      "had its departure cancelled by a user",
+      [n1, former({ outcome: "Cancelled", reason: undefined })],
+    ],
     ["has left", [n1, former({ outcome: "Planned", reason: "Released" })]],
     [
-      "has another boot behind it",
+      "has rebooted since",
       [n1, former().map((one) => ({ ...one, node: { ...one.node, bootID: "boot-0" } }))],
     ],
-    ["was the cloud's to take", [n1, former().map((one) => ({ ...one, cause: "Preempted" }))]],
+    ["had a notice from the cloud", [n1, former().map((one) => ({ ...one, cause: "Preempted" }))]],
   ])("is none if the node %s", (_, [node, departures]) => {
     expect(restsUntil(node, departures)).toBeUndefined();
   });

@@ -24,7 +24,7 @@ it.each<[string, How, string]>([
     "Skip ComesBack",
   ],
   [
-    "tolerates what is unschedulable alone",
+    "tolerates only unschedulable nodes",
     { tolerations: [{ key: unschedulable, operator: "Exists" }] },
     "Evict Evictable",
   ],
@@ -35,7 +35,7 @@ it.each<[string, How, string]>([
   ],
   ["tolerates nothing", { tolerations: [] }, "Evict Evictable"],
   [
-    "was put there past the scheduler",
+    "was placed there without the scheduler",
     { tolerations: [], bypassesScheduler: true },
     "Skip ComesBack",
   ],

@@ -20,10 +20,10 @@ function fate(one: PodFacts, daemonSets: ReadonlySet<string> | undefined): strin
 
 it.each<[string, readonly string[] | undefined, Partial<PodFacts>, string]>([
   ["is not known to be gone", undefined, {}, "Skip DaemonSet"],
-  ["is there", ["default/logs"], {}, "Skip DaemonSet"],
+  ["exists", ["default/logs"], {}, "Skip DaemonSet"],
   ["is gone", ["default/other"], {}, "Evict DaemonSetGone"],
-  ["is gone, and none is left", [], {}, "Evict DaemonSetGone"],
-  ["is another namespace's", ["kube-system/logs"], {}, "Evict DaemonSetGone"],
+  ["is gone, like all others", [], {}, "Evict DaemonSetGone"],
+  ["is in another namespace", ["kube-system/logs"], {}, "Evict DaemonSetGone"],
   ["is gone, and the pod has finished", [], { phase: "Failed" }, "Skip Finished"],
   [
     "is gone, and the pod is terminating",

@@ -17,22 +17,22 @@ function waves(pods: string, leftSeconds: number | undefined): string {
 
 it.each<[string, string, number | undefined, string]>([
   [
-    "planned: each tier after all the grace of the one before",
+    "planned: each tier after the full grace of the previous one",
     "0:30 0:60 1:30 3:10",
     undefined,
     "0+30 0+60 60+30 90+10",
   ],
-  ["planned: a tier without pods costs nothing", "1:30", undefined, "0+30"],
+  ["planned: a tier without pods takes no time", "1:30", undefined, "0+30"],
   ["planned: long graces are never cut", "0:3600 1:30", undefined, "0+3600 3600+30"],
-  ["time enough: as planned, no later than needed", "0:30 1:30", 120, "0+30 30+30"],
+  ["enough time: as planned, no later than needed", "0:30 1:30", 120, "0+30 30+30"],
   [
     "short: the critical pod starts 2 s before its last moment, and tiers overlap",
     "0:60 1:30",
     60,
     "0+60 28+30",
   ],
-  ["short: critical pods overlap with ours", "0:60 1:30 3:20", 60, "0+60 28+30 38+20"],
-  ["too short for either: everyone starts at once with what is left", "0:60 1:60", 30, "0+30 0+30"],
+  ["short: critical pods overlap with the controller", "0:60 1:30 3:20", 60, "0+60 28+30 38+20"],
+  ["too short for either: all start at once with the time left", "0:60 1:60", 30, "0+30 0+30"],
   [
     "too short for one critical pod only: the other keeps the order",
     "0:10 1:600 1:10",
@@ -40,13 +40,13 @@ it.each<[string, string, number | undefined, string]>([
     "0+10 0+60 10+10",
   ],
   [
-    "a higher tier that must start at once takes the lower ones with it",
+    "a higher tier that must start at once starts the lower ones too",
     "0:10 1:10 3:600",
     60,
     "0+10 0+10 0+60",
   ],
-  ["fits to the second: not cut", "0:30", 30, "0+30"],
-  ["nothing left: one second, since less would be no grace at all", "0:30 1:5", 0, "0+1 0+1"],
+  ["fits exactly: not cut", "0:30", 30, "0+30"],
+  ["nothing left: one second, the shortest grace", "0:30 1:5", 0, "0+1 0+1"],
 ])("lays out waves: %s", (_, pods, left, expected) => {
   expect(waves(pods, left)).toBe(expected);
 });

@@ -37,7 +37,7 @@ const stuck = { deletionAt: instant(startAt - 61_000) };
 it.each<[string, Partial<PodFacts>, string]>([
   ["of a ReplicaSet", {}, "Evict Evictable"],
   [
-    "of any controller at all",
+    "of any other controller",
     { controller: { kind: "Rollout", name: "r", uid: "r" } },
     "Evict Evictable",
   ],
@@ -46,8 +46,8 @@ it.each<[string, Partial<PodFacts>, string]>([
   ["of a DaemonSet", { controller: daemon }, "Skip DaemonSet"],
   ["of a DaemonSet, terminating", { controller: daemon, ...leavingSoon }, "Skip DaemonSet"],
   ["of a DaemonSet, finished", { controller: daemon, phase: "Failed" }, "Skip Finished"],
-  ["that is a mirror", { mirror: true, controller: undefined }, "Skip Mirror"],
-  ["that is a finished mirror", { mirror: true, phase: "Failed" }, "Skip Mirror"],
+  ["that is a mirror pod", { mirror: true, controller: undefined }, "Skip Mirror"],
+  ["that is a finished mirror pod", { mirror: true, phase: "Failed" }, "Skip Mirror"],
   ["that succeeded", { phase: "Succeeded" }, "Skip Finished"],
   [
     "that failed, bare, with an emptyDir",
@@ -55,7 +55,7 @@ it.each<[string, Partial<PodFacts>, string]>([
     "Skip Finished",
   ],
   ["that is terminating", leavingSoon, "Wait Terminating"],
-  ["that is stuck past its deadline", stuck, "Skip StuckTerminating"],
+  ["that is stuck past its deletion deadline", stuck, "Skip StuckTerminating"],
   ["without a controller", { controller: undefined }, "Evict NoController"],
   ["with an emptyDir", { emptyDir: true }, "Evict EmptyDir"],
   ["with a hostPath", { hostPath: true }, "Evict HostPath"],
@@ -164,7 +164,7 @@ it.each<[string, Record<string, string>, string]>([
     "Evict Evictable",
   ],
   [
-    "do-not-disturb with a spelling mistake",
+    "do-not-disturb with an invalid value",
     { "lastcall.dev/do-not-disturb": "ture" },
     "Block DoNotDisturb",
   ],
@@ -203,8 +203,8 @@ const alone = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, exp
 const spent = { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 };
 
 it.each<[string, Partial<BudgetFacts>, Partial<PodFacts>, string]>([
-  ["lets one go", {}, {}, "Evict Evictable"],
-  ["is spent for now", spent, {}, "Block BudgetExhausted"],
+  ["allows one disruption", {}, {}, "Evict Evictable"],
+  ["is exhausted for now", spent, {}, "Block BudgetExhausted"],
   [
     "has maxUnavailable 0",
     { ...spent, minAvailable: undefined, maxUnavailable: 0 },
@@ -223,51 +223,51 @@ it.each<[string, Partial<BudgetFacts>, Partial<PodFacts>, string]>([
     {},
     "Block BudgetExhausted",
   ],
-  ["wants as many as there are", { ...spent, minAvailable: 3 }, {}, "Block BudgetImpossible"],
+  ["needs all replicas", { ...spent, minAvailable: 3 }, {}, "Block BudgetImpossible"],
   [
-    "wants 90% of 5, which rounds up to 5",
+    "needs 90% of 5, which rounds up to 5",
     { ...spent, minAvailable: "90%", expectedPods: 5 },
     {},
     "Block BudgetImpossible",
   ],
   [
-    "wants 80% of 5, which is 4",
+    "needs 80% of 5, which is 4",
     { ...spent, minAvailable: "80%", expectedPods: 5 },
     {},
     "Block BudgetExhausted",
   ],
-  ["keeps a single replica", { ...alone, minAvailable: 1 }, {}, "Block SingleReplica"],
-  ["keeps half of a single replica", { ...alone, minAvailable: "50%" }, {}, "Block SingleReplica"],
-  ["is spent, for a pending pod", spent, { phase: "Pending", ready: false }, "Evict Evictable"],
+  ["needs the single replica", { ...alone, minAvailable: 1 }, {}, "Block SingleReplica"],
+  ["needs half of a single replica", { ...alone, minAvailable: "50%" }, {}, "Block SingleReplica"],
+  ["is exhausted, for a pending pod", spent, { phase: "Pending", ready: false }, "Evict Evictable"],
   [
-    "is spent, for a pod in an unknown phase",
+    "is exhausted, for a pod in an unknown phase",
     { ...spent, currentHealthy: 1 },
     { phase: "Unknown", ready: false },
     "Block BudgetExhausted",
   ],
   [
-    "is spent, for an unready pod",
+    "is exhausted, for an unready pod",
     { ...spent, currentHealthy: 1 },
     { ready: false },
     "Block BudgetExhausted",
   ],
-  ["is spent but healthy, for an unready pod", spent, { ready: false }, "Evict Evictable"],
+  ["is exhausted but healthy, for an unready pod", spent, { ready: false }, "Evict Evictable"],
   [
-    "is spent with AlwaysAllow, for an unready pod",
+    "is exhausted with AlwaysAllow, for an unready pod",
     { ...spent, currentHealthy: 1, unhealthyPodEvictionPolicy: "AlwaysAllow" },
     { ready: false },
     "Evict Evictable",
   ],
-  ["has a status behind its spec", { ...spent, observed: false }, {}, "Evict Evictable"],
+  ["has a stale status", { ...spent, observed: false }, {}, "Evict Evictable"],
   [
-    "allows none, its status behind its spec",
+    "allows none, with a stale status",
     { observed: false, minAvailable: undefined, maxUnavailable: 0 },
     {},
     "Block BudgetImpossible",
   ],
-  ["selects everything, and is spent", { ...spent, selector: {} }, {}, "Block BudgetExhausted"],
-  ["is of another namespace", { ...spent, namespace: "other" }, {}, "Evict Evictable"],
-  ["is spent, for a terminating pod", spent, leavingSoon, "Wait Terminating"],
+  ["selects everything, and is exhausted", { ...spent, selector: {} }, {}, "Block BudgetExhausted"],
+  ["is in another namespace", { ...spent, namespace: "other" }, {}, "Evict Evictable"],
+  ["is exhausted, for a terminating pod", spent, leavingSoon, "Wait Terminating"],
 ])("a pod whose budget %s", (_, budgetChanges, podChanges, expected) => {
   const budgets = [budget("web", budgetChanges)];
   const made = plan([pod("a", podChanges)], { budgets });
@@ -312,12 +312,12 @@ it.each<[string, Partial<DrainRule>, Partial<PodFacts>, string]>([
   ["Wait", { onSingleReplica: "Wait" }, {}, "Block SingleReplica"],
   ["RestartOwner", { onSingleReplica: "RestartOwner" }, {}, "Wait RestartOwner"],
   [
-    "RestartOwner, bare",
+    "RestartOwner, without an owner",
     { onSingleReplica: "RestartOwner" },
     { controller: undefined },
     "Block SingleReplica",
   ],
-  ["Wait, going on after a timeout", { onTimeout: "Proceed" }, {}, "Evict SingleReplica"],
+  ["Wait, proceeding after a timeout", { onTimeout: "Proceed" }, {}, "Evict SingleReplica"],
 ])(
   "a single replica that its budget protects, with onSingleReplica %s",
   (_, changes, podChanges, expected) => {

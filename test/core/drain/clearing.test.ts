@@ -14,9 +14,9 @@ describe("the deadline of a drain", () => {
   });
 
   it.each([
-    ["over for long as it begins", plus(beganAt, seconds(-200)), { beganAt }, 30],
-    ["over in the moment in which it begins", beganAt, { beganAt }, 30],
-    ["over as it becomes known, in mid-drain", noticedAt, { beganAt, noticedAt }, 90],
+    ["long over when the drain starts", plus(beganAt, seconds(-200)), { beganAt }, 30],
+    ["over just when the drain starts", beganAt, { beganAt }, 30],
+    ["over when it becomes known, during the drain", noticedAt, { beganAt, noticedAt }, 90],
   ])("leaves half a minute if the notice's is %s", (_, deadlineAt, since, fromBeginning) => {
     expect(drainDeadline(deadlineAt, since)).toBe(plus(beganAt, seconds(fromBeginning)));
   });

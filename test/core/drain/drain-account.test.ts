@@ -35,12 +35,12 @@ it.each<[string, string, string]>([
   ["one pod", account([pod("a")], { total: 1 }), "1 pod in 8 s, planned within 30 s"],
   ["nobody", account([], {}), "no pods to evict"],
   [
-    "one that was to stay",
+    "one that was planned to stay",
     account([pod("a"), pod("b", marked)], { total: 2 }),
     "2 pods in 8 s, planned within 30 s",
   ],
   [
-    "one cut as planned, and one deleted past its budget",
+    "one cut as planned, and one deleted regardless of its budget",
     account(
       [pod("a", { graceSeconds: 60 }), pod("b")],
       { total: 2, cut: 1, forced: 1 },
@@ -49,7 +49,7 @@ it.each<[string, string, string]>([
     "2 pods in 8 s, planned within 40 s, 1 with a truncated grace period, as planned, 1 forced",
   ],
   [
-    "two that were cut where the plan had said one",
+    "two cut, one of them planned",
     account(
       [pod("a", { graceSeconds: 60 }), pod("b")],
       { total: 2, cut: 2 },
@@ -58,7 +58,7 @@ it.each<[string, string, string]>([
     "2 pods in 8 s, planned within 40 s, 2 with a truncated grace period (planned: 1)",
   ],
   [
-    "one that was to be cut and ended in time",
+    "one that was planned to be cut and exited in time",
     account([pod("a", { graceSeconds: 60 })], { total: 1 }, { notice: seconds(40) }),
     "1 pod in 8 s, planned within 40 s, none with a truncated grace period (planned: 1)",
   ],

@@ -88,18 +88,18 @@ it.each<[string, EvictionAnswer, string, string | undefined]>([
     "EvictionRefused",
   ],
   [
-    "500 that may pass",
+    "transient 500",
     { kind: "Failed", retryable: true, message: "internal" },
     "Waiting",
     "EvictionFailed",
   ],
   [
-    "400 that will not",
+    "permanent 400",
     { kind: "Failed", retryable: false, message: "bad" },
     "Blocked",
     "EvictionFailed",
   ],
-  ["no answer", { kind: "NoAnswer", message: "reset" }, "Waiting", "AnswerLost"],
+  ["no response", { kind: "NoAnswer", message: "reset" }, "Waiting", "AnswerLost"],
 ])("the response %s sets the pod's progress", (_, answer, kind, reason) => {
   const state = answered(answer);
   expect(state.kind).toBe(kind);
@@ -192,7 +192,7 @@ it("under a notice a hanging eviction does not delay the deletion", () => {
 
 it.each([
   ["Overloaded", { kind: "Overloaded", retryAfterMs: undefined }, "Evict"],
-  ["a spent budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
+  ["an exhausted budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
 ] as const)(
   "past the budget's share of a notice, the last response decides the next request: %s",
   (_, answer, kind) => {
@@ -214,10 +214,10 @@ it("under a notice an eviction that has not been sent yet is no reason to delete
 });
 
 it.each([
-  ["at once: the pod's own grace", 0, undefined, false],
+  ["at once: the pod's full grace", 0, undefined, false],
   ["while its grace still fits", 10, undefined, false],
-  ["later: what is left then", 25, 15, true],
-  ["past the deadline: a second", 50, 1, true],
+  ["later: the time that is left", 25, 15, true],
+  ["past the deadline: one second", 50, 1, true],
 ])("a request sent late gets less grace: %s", (_, afterSeconds, graceSeconds, cut) => {
   const first = step([pod("a")], { notice: seconds(40) });
   const act = first.acts[0] as DrainAct;

@@ -56,8 +56,11 @@ it("the records of earlier drains count from the start", () => {
 it.each<[string, ModelPod]>([
   ["was killed", model("first", undefined, { graceSeconds: 3 })],
   ["was not ready", model("first", seconds(1), { ready: false })],
-  ["did not run yet", model("first", seconds(1), { phase: "Pending" })],
-  ["was leaving already", model("first", seconds(1), { deletionAt: plus(startAt, seconds(9)) })],
+  ["was not running yet", model("first", seconds(1), { phase: "Pending" })],
+  [
+    "was already terminating",
+    model("first", seconds(1), { deletionAt: plus(startAt, seconds(9)) }),
+  ],
   ["has no controller", model("first", seconds(1), { controller: undefined })],
 ])("nothing is learned from a pod that %s", (_, first) => {
   const held = model("held", seconds(1), shop);

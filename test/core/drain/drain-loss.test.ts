@@ -25,7 +25,7 @@ const cases: readonly {
   { what: "cut, and killed at the end of it", state: leaving(true), rule: "grace-cut" },
   { what: "uncut, and killed at the end of it", state: leaving(false), rule: "exec-sigterm-lost" },
   { what: "cut, and still there", state: leaving(true), how: "LeftBehind", rule: "grace-cut" },
-  { what: "uncut, and begun too late", state: leaving(false), how: "LeftBehind" },
+  { what: "uncut, and evicted too late", state: leaving(false), how: "LeftBehind" },
   {
     what: "selected by two budgets",
     state: troubled("MultipleBudgets"),
@@ -36,7 +36,7 @@ const cases: readonly {
     state: troubled("BudgetHolds"),
     ...{ how: "LeftBehind", rule: "pdb-blocks-forever" },
   },
-  { what: "never asked to go", state: { ...tried, kind: "Waiting" }, how: "LeftBehind" },
+  { what: "never evicted", state: { ...tried, kind: "Waiting" }, how: "LeftBehind" },
 ];
 
 describe("a pod that did not leave cleanly", () => {

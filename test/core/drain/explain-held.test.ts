@@ -15,19 +15,19 @@ describe("what holds up a drain", () => {
   });
 
   it.each<[string, readonly HeldPod[], string]>([
-    ["one pod by its name and its budget's words", [held("web-0", web)], `shop/web-0: ${web}`],
+    ["one pod by its name and its budget's message", [held("web-0", web)], `shop/web-0: ${web}`],
     [
-      "the pods of one budget as one, with how many more there are",
+      "the pods of one budget together, with how many more there are",
       [held("web-0", web), held("web-1", web), held("web-2", web)],
       `shop/web-0: ${web}; and 2 more pods`,
     ],
     [
-      "two budgets with the words of each",
+      "two budgets with the message of each",
       [held("web-0", web), held("web-1", web), held("db-0", db)],
       `shop/web-0: ${web}; shop/db-0: ${db}; and 1 more pod`,
     ],
     [
-      "budgets of one name in two namespaces as two",
+      "budgets with the same name in two namespaces separately",
       [held("web-0", web), held("web-0", web, "test")],
       `shop/web-0: ${web}; test/web-0: ${web}`,
     ],
@@ -37,7 +37,7 @@ describe("what holds up a drain", () => {
       `shop/web-0: ${web}; shop/db-0: ${db}; and 2 more pods`,
     ],
     [
-      "a sentence of the server without its full stop",
+      "a message of the server without its full stop",
       [held("web-0", "It is still being processed by the server.")],
       "shop/web-0: It is still being processed by the server",
     ],

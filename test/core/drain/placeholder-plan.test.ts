@@ -70,11 +70,11 @@ describe("the capacity for the pods of a node", () => {
   });
 
   it.each<[string, readonly PlaceholderFacts[], string, string]>([
-    ["nothing is there yet", [], "Waiting", "0 of 2 pods have room"],
+    ["none exists yet", [], "Waiting", "0 of 2 pods have room"],
     ["one runs", [keeper(a)], "Waiting", "1 of 2 pods have room"],
     ["both run", [keeper(a), keeper(b)], "Ready", "2 of 2 pods have room"],
     [
-      "one has no place",
+      "one cannot be scheduled",
       [keeper(a), keeper(b, { phase: "Pending", ready: false, trouble: "0/3 nodes" })],
       "Waiting",
       "1 of 2 pods have room; default/b: 0/3 nodes",
@@ -197,11 +197,11 @@ describe("a placeholder", () => {
 
 it.each<[string, readonly Departure[], number]>([
   ["is gone", [], 1],
-  ["was made again under its name", [departure("Preparing", "other")], 1],
+  ["was recreated under its name", [departure("Preparing", "other")], 1],
   ["has ended", [departure("Ended")], 1],
-  ["is being undone", [departure("RollingBack")], 1],
-  ["has come past its drain", [departure("Releasing")], 1],
-  ["makes room", [departure("Preparing")], 0],
+  ["is being rolled back", [departure("RollingBack")], 1],
+  ["is past its drain", [departure("Releasing")], 1],
+  ["is reserving capacity", [departure("Preparing")], 0],
   ["drains", [departure("Draining")], 0],
 ])("recognizes an orphan, or not: a placeholder whose departure %s", (_, departures, orphans) => {
   expect(orphanPlaceholders([keeper(a)], departures)).toHaveLength(orphans);

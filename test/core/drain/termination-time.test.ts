@@ -16,12 +16,12 @@ function recordOf(...took: readonly (number | "Killed")[]): TerminationRecord | 
 
 describe("the time that a pod is expected to need", () => {
   it.each<[string, readonly (number | "Killed")[], number | undefined]>([
-    ["nothing was seen", [], undefined],
+    ["nothing was observed", [], undefined],
     ["one pod: four times as long", [3], 12],
     ["three pods: twice the longest", [1, 3, 2], 6],
     ["many pods: the longest and 3 s", Array(30).fill(3), 6],
-    ["quick pods: 3 s at least", [0, 0, 0.5], 3.5],
-    ["one that was killed: nobody knows", [3, "Killed", 3], undefined],
+    ["quick pods: at least 3 s", [0, 0, 0.5], 3.5],
+    ["one that was killed: unknown", [3, "Killed", 3], undefined],
     ["one that was killed first", ["Killed", 3, 3, 3], undefined],
   ])("after %s", (_, took, needed) => {
     expect(neededTime(recordOf(...took))).toBe(needed && seconds(needed));

@@ -9,7 +9,7 @@ it.each([
     record,
     { undo: { targets: [{ port: 80, id: "i-1" }] }, name: "mute" },
   ],
-  ["what is undefined and what is absent", record, { ...record, detail: undefined }],
+  ["undefined and absent fields", record, { ...record, detail: undefined }],
   ["two lists without items", [], []],
   ["null", { a: null }, { a: null }],
 ])("isSameJson holds for %s", (_, one, other) => {
@@ -17,14 +17,14 @@ it.each([
 });
 
 it.each([
-  ["a field more", record, { ...record, detail: "" }],
+  ["an extra field", record, { ...record, detail: "" }],
   ["another value in a list", record, { ...record, undo: { targets: [{ id: "i-1", port: 81 }] } }],
-  ["an item more", [1], [1, 2]],
-  ["another order of items", [1, 2], [2, 1]],
+  ["an extra item", [1], [1, 2]],
+  ["items in another order", [1, 2], [2, 1]],
   ["a list and an object", [], {}],
   ["null and an object", { a: null }, { a: {} }],
   ["null and nothing", { a: null }, {}],
-  ["a number and its text", 1, "1"],
+  ["a number and its string", 1, "1"],
 ])("isSameJson does not hold for %s", (_, one, other) => {
   expect([isSameJson(one, other), isSameJson(other, one)]).toEqual([false, false]);
 });

@@ -53,7 +53,7 @@ describe("an amount", () => {
     ["10 % of 40", { percent: 10 }, 40, 4],
     ["10 % of 39 is rounded down", { percent: 10 }, 39, 3],
     ["10 % of 5 is at least 1", { percent: 10 }, 5, 1],
-    ["a count is what it says", { count: 3 }, 2, 3],
+    ["a count is used as given", { count: 3 }, 2, 3],
   ])("%s", (_, amount, matched, expected) => {
     expect(amountOf(amount, matched)).toBe(expected);
   });
@@ -67,16 +67,16 @@ describe("a budget of nodes", () => {
   const spent = "1 node of the policy spot is out, and at most 1 may be";
 
   it.each<[string, Partial<NodeFacts>, readonly Departure[], string]>([
-    ["nobody else is out", {}, [], "Allowed"],
+    ["no other node is out", {}, [], "Allowed"],
     ["another is not ready", { ready: false }, [], spent],
     ["another is cordoned", { unschedulable: true }, [], spent],
     ["another is being deleted", { deletionAt: now }, [], spent],
     ["another is under notice", {}, [noticed], spent],
-    ["another is on its way out", {}, [draining], spent],
+    ["another is departing", {}, [draining], spent],
     ["another is only scheduled", {}, [scheduled], "Allowed"],
-    ["another falls under no policy", { labels: {}, ready: false }, [], "Allowed"],
+    ["another matches no policy", { labels: {}, ready: false }, [], "Allowed"],
     [
-      "a rival takes another",
+      "another tool drains a node",
       { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
       [],
       spent,
@@ -137,10 +137,10 @@ describe("an hourly budget", () => {
       hours(1) - 1,
       "1 departure has started within the last hour, and at most 1 may",
     ],
-    ["an hour ago counts no more", hours(1), "Allowed"],
+    ["an hour ago no longer counts", hours(1), "Allowed"],
     ["now counts", 0, "1 departure has started within the last hour, and at most 1 may"],
     [
-      "ahead of our clock, by the one of the leader before, counts",
+      "in the future, by the clock of the previous leader, counts",
       -5000,
       "1 departure has started within the last hour, and at most 1 may",
     ],

@@ -27,7 +27,7 @@ function ask({ policy = {}, node = {}, answer = quiet }: Question): string {
 
 describe("a gate", () => {
   it.each<[string, Question, string]>([
-    ["lets a node go when nothing speaks against it", {}, "Allowed"],
+    ["is open if nothing holds the node", {}, "Allowed"],
     ["is shut while the policy is paused", { policy: { paused: true } }, "PolicyPaused"],
     [
       "is shut until the freeze is over",
@@ -35,7 +35,7 @@ describe("a gate", () => {
       "Frozen 2026-12-01T00:00:00.000Z",
     ],
     [
-      "is open at the very instant at which the freeze ends",
+      "is open from the instant at which the freeze ends",
       { policy: { gates: { blockingPods: [], freezeUntil: now } } },
       "Allowed",
     ],
@@ -59,7 +59,7 @@ describe("a gate", () => {
       "AlertsFiring",
     ],
     [
-      "is shut while nobody knows about alerts",
+      "is shut while alerts are unknown",
       {
         policy: { gates: { blockingPods: [], alerts } },
         answer: { alerts: "Unknown", blockingPods: new Map() },
@@ -91,21 +91,21 @@ describe("a gate", () => {
       "BlockingPodsUnknown",
     ],
     [
-      "is shut by a hold for good",
+      "is shut by an indefinite hold",
       { node: { annotations: { "lastcall.dev/hold": "true" } } },
       "OnHold",
     ],
     [
-      "is shut by a hold until its instant",
+      "is shut by a hold until it ends",
       { node: { annotations: { "lastcall.dev/hold": "2026-11-20T13:00:00Z" } } },
       "OnHold 2026-11-20T13:00:00.000Z",
     ],
     [
-      "leaves a node to a rival",
+      "is shut for a node that another tool drains",
       { node: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] } },
       "LeftToOthers",
     ],
-    ["leaves a node that is being deleted", { node: { deletionAt: now } }, "NodeTerminating"],
+    ["is shut for a node that is being deleted", { node: { deletionAt: now } }, "NodeTerminating"],
   ])("%s", (_, question, expected) => {
     expect(ask(question)).toBe(expected);
   });

@@ -33,15 +33,19 @@ function stand(departures: readonly Departure[], waves: Partial<Waves> = {}): st
 
 describe("the waves of a policy", () => {
   it.each<[string, readonly Departure[], string]>([
-    ["begin with the canary", [], "UnderWay 1 0/1: Allowed"],
-    ["let nobody follow while the canary is leaving", [underWay], "UnderWay 1 0/1: WaveWait"],
-    ["widen when the canary has left well", well(1), "UnderWay 2 0/3: Allowed"],
-    ["count those under way", [...well(3), underWay], "UnderWay 2 2/3: WaveWait"],
-    ["widen to a share of the nodes, 10 % of 50", well(4), "UnderWay 3 0/5: Allowed"],
-    ["are over after the last of them", [...well(9), underWay], "Passed 3 5/5: Allowed"],
+    ["start with the canary", [], "UnderWay 1 0/1: Allowed"],
+    [
+      "start no other departure while the canary is leaving",
+      [underWay],
+      "UnderWay 1 0/1: WaveWait",
+    ],
+    ["widen when the canary has succeeded", well(1), "UnderWay 2 0/3: Allowed"],
+    ["count departures in progress", [...well(3), underWay], "UnderWay 2 2/3: WaveWait"],
+    ["widen to a percentage of the nodes, 10 % of 50", well(4), "UnderWay 3 0/5: Allowed"],
+    ["are over after the last wave", [...well(9), underWay], "Passed 3 5/5: Allowed"],
     ["halt at one that was rolled back", [ended("RolledBack")], "Halted 1 0/1: WaveHalted"],
     [
-      "halt at one that failed, whatever went well",
+      "halt at one that failed, whatever succeeded",
       [...well(9), ended("Failed", {}, "x")],
       "Halted 3 5/5: WaveHalted",
     ],
@@ -51,28 +55,28 @@ describe("the waves of a policy", () => {
       "Halted 1 0/1: WaveHalted",
     ],
     [
-      "take pods deleted by a rule for no fault",
+      "do not count pods deleted by a rule as failures",
       [ended("Forced", { drain: { ...counts, left: 0, forced: 1 } })],
       "UnderWay 2 0/3: Allowed",
     ],
     [
-      "learn nothing from what the cloud took",
+      "ignore nodes that the cloud took",
       [ended("Preempted"), ended("Expired")],
       "UnderWay 1 0/1: Allowed",
     ],
-    ["learn nothing from what a person took back", [ended("Cancelled")], "UnderWay 1 0/1: Allowed"],
+    ["ignore departures that a user cancelled", [ended("Cancelled")], "UnderWay 1 0/1: Allowed"],
     [
-      "learn nothing from one that never began",
+      "ignore departures that never started",
       [ended("Failed", { startedAt: undefined })],
       "UnderWay 1 0/1: Allowed",
     ],
     [
-      "learn from one asked for by hand",
+      "count departures requested by a user",
       [{ ...ended("Planned"), cause: "Manual" }],
       "UnderWay 2 0/3: Allowed",
     ],
     [
-      "learn nothing from another policy",
+      "ignore departures of other policies",
       [{ ...ended("Failed"), policy: "other" }],
       "UnderWay 1 0/1: Allowed",
     ],

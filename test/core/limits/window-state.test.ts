@@ -14,7 +14,7 @@ const never = {
 
 describe("the windows of a policy at noon", () => {
   it.each<[string, readonly Window[], string]>([
-    ["are open at any time where there are none", [], "Open"],
+    ["are open at any time if there are none", [], "Open"],
     [
       "are open until the next Deny window, which is named",
       [deny("18:00-19:00")],
@@ -33,7 +33,7 @@ describe("the windows of a policy at noon", () => {
       "Open 20T13:00 12:00-13:00",
     ],
     ["are shut from the last instant of a window on", [daily("11:00-12:00")], "Shut 21T11:00"],
-    ["are shut for good where nothing ever opens", [never], "Shut"],
+    ["are shut forever if nothing ever opens", [never], "Shut"],
   ])("%s", (_, windows, expected) => {
     const { state, until, window } = windowState(windows, at("2026-11-20T12:00:00Z"));
     const words = [state, until && formatInstant(until).slice(8, 16), window];

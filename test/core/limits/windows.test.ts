@@ -104,8 +104,8 @@ describe("windows", () => {
     ["a skipped end moves to the change", "01:00", "02:30", "2026-03-08", "06:00", "07:00"],
     ["a whole day has 23 hours", "00:00", "24:00", "2026-03-08", "05:00", "04:00"],
     // New York, 1 November 2026: 02:00 becomes 01:00; 01:30 comes at 05:30 and at 06:30 UTC.
-    ["a doubled start is the first", "01:30", "02:30", "2026-11-01", "05:30", "07:30"],
-    ["a doubled end is the first", "00:30", "01:30", "2026-11-01", "04:30", "05:30"],
+    ["a repeated start is the first", "01:30", "02:30", "2026-11-01", "05:30", "07:30"],
+    ["a repeated end is the first", "00:30", "01:30", "2026-11-01", "04:30", "05:30"],
     ["a whole day has 25 hours", "00:00", "24:00", "2026-11-01", "04:00", "05:00"],
   ])("across a clock change: %s", (_, start, end, day, opens, closes) => {
     const sunday = weekly({ zone: "America/New_York", start, end, days: ["Sun"] });

@@ -107,7 +107,7 @@ describe("a cloud notice about a machine", () => {
   it.each([
     ["with a deadline, five minutes after it", gone, 330, "Make", "Stale"],
     [
-      "of maintenance, two hours after its beginning, as long as EC2's windows are",
+      "of maintenance, two hours after its start, the longest window on EC2",
       { ...gone, cause: "ScheduledMaintenance" },
       7230,
       "Make",
@@ -121,7 +121,7 @@ describe("a cloud notice about a machine", () => {
       "Stale",
     ],
     [
-      "of a hook, two days after the event, as long as one can be extended",
+      "of a hook, two days after the event, the longest that it can be extended",
       { ...gone, cause: "LifecycleHook", deadlineAt: undefined },
       172_800,
       "Make",
@@ -150,16 +150,16 @@ describe("a cloud notice about a machine", () => {
   });
 
   it.each([
-    ["no node is the machine", node({ providerID: "gce://p/z/n2" }), "NoNode"],
-    ["a node without a providerID bears the name", node({ providerID: undefined }), "NoNode"],
-    ["the Node was made after the event", node({ createdAt: nowAt }), "NoNode"],
-    ["the machine was born after the event", node({ instanceBornAt: nowAt }), "NoNode"],
+    ["no node belongs to the machine", node({ providerID: "gce://p/z/n2" }), "NoNode"],
+    ["a node without a providerID has the name", node({ providerID: undefined }), "NoNode"],
+    ["the Node was created after the event", node({ createdAt: nowAt }), "NoNode"],
+    ["the machine was launched after the event", node({ instanceBornAt: nowAt }), "NoNode"],
     [
-      "an old machine stands behind a new Node",
+      "an old machine belongs to a new Node",
       node({ createdAt: nowAt, instanceBornAt: eventAt }),
       "Make",
     ],
-    ["no policy owns the node", node({ labels: {} }), "NotOwned"],
+    ["no policy selects the node", node({ labels: {} }), "NotOwned"],
   ])("if %s: %s", (_, one, kind) => {
     expect(meaning({ node: one }).kind).toBe(kind);
   });
@@ -277,9 +277,12 @@ describe("a cloud notice about a machine", () => {
     });
 
     it.each([
-      ["is taken back already", departure({ ...told, withdrawnAt: eventAt })],
+      ["is already withdrawn", departure({ ...told, withdrawnAt: eventAt })],
       ["has ended", ended("Cancelled", nowAt, told)],
-      ["has to be sooner by now", departure({ ...told, deadlineAt: plus(eventAt, minutes(2)) })],
+      [
+        "now has an earlier deadline",
+        departure({ ...told, deadlineAt: plus(eventAt, minutes(2)) }),
+      ],
     ])("changes nothing for a departure that %s", (_, made) => {
       expect(meaning({ notice: off, departures: [made] }).kind).toBe("Known");
     });
@@ -304,11 +307,11 @@ describe("a cloud notice about a machine", () => {
     });
 
     it.each([
-      ["no node is the machine", { machine: "gce://p/z/n2" }, "NoNode"],
-      ["no policy owns the node", { node: node({ labels: {} }) }, "NotOwned"],
+      ["no node belongs to the machine", { machine: "gce://p/z/n2" }, "NoNode"],
+      ["no policy selects the node", { node: node({ labels: {} }) }, "NotOwned"],
       ["it was an hour ago", { at: plus(eventAt, minutes(71)) }, "Known"],
       [
-        "it was an hour ago, of a machine that is none of ours",
+        "it was an hour ago, of a machine of another cluster",
         { at: plus(eventAt, minutes(71)), machine: "gce://p/z/n2" },
         "Known",
       ],
@@ -319,14 +322,14 @@ describe("a cloud notice about a machine", () => {
 
   it.each([
     [
-      "had its departure, in whatever way that ended",
+      "had its departure, however that ended",
       ended("Cancelled", nowAt, { source: "gcp/operations/operation-1" }),
       "Known",
     ],
     ["took a machine that left by another departure", ended("Preempted", nowAt), "Known"],
     ["came after a departure that left the machine in place", ended("Cancelled", nowAt), "Make"],
     [
-      "came after the machine before it had left",
+      "came after the previous machine had left",
       ended("Planned", plus(eventAt, minutes(-9))),
       "Make",
     ],

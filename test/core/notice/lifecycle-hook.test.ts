@@ -76,7 +76,7 @@ describe("a launch hook", () => {
     ["NoNode", "has not joined", undefined],
     ["Waiting", "has joined and is not ready", node({ ready: false })],
     ["MayGoOn", "is ready", node()],
-    ["MayGoOn", "is ready and falls under no policy", node({ labels: {} })],
+    ["MayGoOn", "is ready and matches no policy", node({ labels: {} })],
   ])("is %s if the instance %s", (expected, _, joined) => {
     expect(standing("Launching", joined === undefined ? {} : { node: joined })).toBe(expected);
   });
@@ -84,19 +84,23 @@ describe("a launch hook", () => {
 
 describe("a termination hook", () => {
   it.each([
-    ["Waiting", "has yet to begin", [departure("Scheduled")]],
+    ["Waiting", "has not started", [departure("Scheduled")]],
     ["Waiting", "is being marked", [departure("Preparing")]],
     ["Waiting", "is under way", [departure("Draining", "DrainBlocked")]],
     ["MayGoOn", "is over", [departure("Releasing")]],
     ["MayGoOn", "is over, and a later one is planned", [departure("Releasing"), planned]],
-    ["MayGoOn", "was a planned one, whose machine we let go", [releasing]],
+    ["MayGoOn", "was a planned one, whose machine was released", [releasing]],
     ["LeftAlone", "is only planned", [planned]],
     // What was only cordoned is drained now, and its status does not say so yet.
-    ["Waiting", "has just become one", [departure("Draining", "AwaitingMachine")]],
+    ["Waiting", "has just become a drain", [departure("Draining", "AwaitingMachine")]],
     ["MayGoOn", "is over, after one that ended", [departure("Ended"), departure("Releasing")]],
-    ["Waiting", "is over by one of two", [departure("Draining"), departure("Releasing")]],
-    ["LeftAlone", "was called off", [departure("Ended")]],
-    ["LeftAlone", "was never ordered", []],
+    [
+      "Waiting",
+      "is over for one of two departures",
+      [departure("Draining"), departure("Releasing")],
+    ],
+    ["LeftAlone", "was cancelled", [departure("Ended")]],
+    ["LeftAlone", "was never requested", []],
   ])("is %s if the drain %s", (expected, _, departures) => {
     expect(standing("Terminating", { node: node(), departures })).toBe(expected);
   });
@@ -126,7 +130,7 @@ const whole = { node: node({ ready: false }), departures: [departure("Draining")
 
 it.each([
   ["Launching", "two hours", {}, hours(2)],
-  ["Terminating", "two days, by our words", {}, hours(48)],
+  ["Terminating", "two days, by default", {}, hours(48)],
   ["Terminating", "its own limit", { longestMs: hours(3) }, hours(3)],
 ] as const)("a hook waits for a limited time: %s, %s", (transition, _, limit, longestMs) => {
   expect(standing(transition, { ...whole, ...limit, after: longestMs })).toBe("Waiting");
@@ -141,7 +145,7 @@ describe("a launch hook with a limit of ten minutes for joining", () => {
     ["NeverJoined", "has not joined", undefined, millis(minutes(10) + 1)],
     ["NeverJoined", "is not ready", node({ ready: false }), millis(minutes(10) + 1)],
     ["MayGoOn", "is ready after all", node(), minutes(11)],
-    ["Over", "is the group's own no more", undefined, millis(hours(2) + 1)],
+    ["Over", "no longer belongs to the group", undefined, millis(hours(2) + 1)],
   ])("is %s if the instance %s", (expected, _, joined, after) => {
     const world = { joinWithinMs, after, ...(joined && { node: joined }) };
     expect(standing("Launching", world)).toBe(expected);
@@ -171,31 +175,37 @@ describe("a hook that may complete", () => {
   const byOther: Departure = { ...departure("Releasing"), policy: "other" };
 
   it.each([
-    ["Abandon", "its policy says so", node(), [departure("Releasing")], [abandoning]],
+    ["Abandon", "its policy abandons it", node(), [departure("Releasing")], [abandoning]],
     ["Continue", "its policy does not", node(), [departure("Releasing")], [defaultPolicy]],
-    ["Continue", "another policy has it leave", node(), [byOther], [abandoning, other]],
-    ["Abandon", "its node is gone, which left by it", undefined, [gone()], [abandoning]],
+    ["Continue", "another policy makes it leave", node(), [byOther], [abandoning, other]],
+    ["Abandon", "its node is gone, and left under it", undefined, [gone()], [abandoning]],
     ["Abandon", "its node goes before its departure has ended", undefined, [going], [abandoning]],
     [
       "Continue",
-      "its node is gone, whose departure names no policy",
+      "its node is gone, and its departure names no policy",
       undefined,
       [unnamed],
       [abandoning],
     ],
     ["Continue", "its node is gone, and the policy with it", undefined, [gone()], [defaultPolicy]],
-    ["Continue", "its node is gone, whose departure was undone", undefined, [undone], [abandoning]],
+    [
+      "Continue",
+      "its node is gone, and its departure was undone",
+      undefined,
+      [undone],
+      [abandoning],
+    ],
     ["Continue", "the node of another is gone", undefined, [anothers], [abandoning]],
     [
       "Continue",
-      "its node left by another policy at last",
+      "its node left under another policy in the end",
       undefined,
       [gone(), last],
       [abandoning, other],
     ],
     [
       "Continue",
-      "only a departure that has ended was by it",
+      "only an ended departure was under it",
       node(),
       [departure("Ended")],
       [abandoning],

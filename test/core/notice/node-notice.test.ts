@@ -201,9 +201,12 @@ describe("a departure for a node's mark", () => {
   const toldByAgent = { cause: "SpotInterruption", noticedAt: nowAt, source: "azure/e1" } as const;
 
   it.each([
-    ["an agent told of it", { ...toldByAgent, phase: "Scheduled", deadlineAt: evictedAt }],
-    ["an agent told of less", { ...toldByAgent, phase: "Draining", deadlineAt: nowAt }],
-    ["its machine is released by plan", { phase: "Releasing" }],
+    ["an agent has reported it", { ...toldByAgent, phase: "Scheduled", deadlineAt: evictedAt }],
+    [
+      "an agent has reported something less severe",
+      { ...toldByAgent, phase: "Draining", deadlineAt: nowAt },
+    ],
+    ["its machine is released as planned", { phase: "Releasing" }],
   ] as const)("is not made if the node is leaving no later: %s", (_, fields) => {
     expect(calls(node(evicted), [departure(fields)])).toEqual([]);
   });
@@ -326,8 +329,8 @@ describe("a departure for a node's mark", () => {
   });
 
   it.each([
-    ["does not know", { isUnknown: true }],
-    ["could not ask", { message: "IMDS query failed, exit code: 28" }],
+    ["does not report", { isUnknown: true }],
+    ["could not query", { message: "IMDS query failed, exit code: 28" }],
   ])("continues while the node %s whether the mark is still true", (_, fields) => {
     const source = "node/PreemptionScheduled/e1";
     const said = { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message: "" };

@@ -31,7 +31,7 @@ describe("a notice for a departure that already has one", () => {
   it.each([
     ["a later deadline", { deadlineAt: plus(farAt, seconds(60)) }],
     ["no deadline", {}],
-    ["a lighter cause", { cause: "RebalanceRecommendation" }],
+    ["a less severe cause", { cause: "RebalanceRecommendation" }],
   ] as const)("changes nothing with %s", (_, fields) => {
     const again = { ...told, cause: "SpotInterruption", ...fields } as const;
     expect(noticeUpdate(known, again)).toBeUndefined();

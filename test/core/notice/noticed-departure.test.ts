@@ -30,10 +30,10 @@ function rollingBack(cause: Cause, reason: "CancelledByPerson" | "NoticeWithdraw
 describe("the cause of a departure after a LifecycleHook notice", () => {
   it.each([
     ["a planned one", { cause: "Planned", deadlineAt: later }, {}, "LifecycleHook"],
-    ["a person's", { cause: "Manual" }, {}, "LifecycleHook"],
-    ["a person's by an instant", { cause: "Manual", deadlineAt: later }, {}, undefined],
+    ["a requested one", { cause: "Manual" }, {}, "LifecycleHook"],
+    ["a requested one with a deadline", { cause: "Manual", deadlineAt: later }, {}, undefined],
     [
-      "a person's by an instant, where the cloud names one too",
+      "a requested one with a deadline, where the cloud names one too",
       { cause: "Manual", deadlineAt: later },
       { deadlineAt: soon },
       "LifecycleHook",
@@ -90,14 +90,10 @@ describe("a notice that is passed on to the departure under way for the node", (
 
 describe("a notice for a departure that is being rolled back", () => {
   it.each([
-    ["begins it anew", rollingBack("SpotInterruption", "CancelledByPerson"), "Noticed"],
+    ["starts it again", rollingBack("SpotInterruption", "CancelledByPerson"), "Noticed"],
+    ["is over if it was given up", rollingBack("SpotInterruption", "NoticeWithdrawn"), undefined],
     [
-      "is over where it was given up",
-      rollingBack("SpotInterruption", "NoticeWithdrawn"),
-      undefined,
-    ],
-    [
-      "begins no advice anew",
+      "starts no advice again",
       rollingBack("RebalanceRecommendation", "CancelledByPerson"),
       undefined,
     ],

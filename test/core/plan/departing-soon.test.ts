@@ -77,7 +77,7 @@ describe("the departing-soon taint", () => {
 
   it.each<[string, Partial<Policy>]>([
     ["is paused", { paused: true }],
-    ["only says what it would do", { dryRun: true }],
+    ["is a dry run", { dryRun: true }],
   ])("is not used for a policy that %s", (_, policy) => {
     const plan = planOf({ n1: 20 }, policy);
     expect(changes({ nodes: [nodeOf("n1")], plan }).changes).toEqual([]);
@@ -101,7 +101,7 @@ describe("the departing-soon taint", () => {
 
   it.each<[string, Partial<NodeFacts>, Partial<Departure> | undefined]>([
     ["departs", {}, { status: { phase: "Draining" } as Departure["status"] }],
-    ["the cloud has spoken of", {}, { noticedAt: at }],
+    ["has a notice", {}, { noticedAt: at }],
     [
       "has the marks of a departure",
       { annotations: { "lastcall.dev/departure": "n1-1" } },

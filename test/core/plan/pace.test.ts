@@ -19,12 +19,12 @@ function started(plannedAgo: number, lateBy: number): NewestStart {
 describe("the time by which a start may lag", () => {
   it.each([
     ["is a minute between departures a quarter of an hour apart", [-10, 890], 60],
-    ["is a minute at most", [-10, 7190], 60],
-    ["is four seconds where they are a minute apart", [-10, 50], 4],
-    ["is a second at the least", [-10, -4, 2], 1],
-    ["goes by the smallest distance around now, ties aside", [-130, -10, -10, 890], 8],
-    ["does not go by what is far ahead", [-10, 890, 891], 60],
-    ["is a minute where nothing is planned", [], 60],
+    ["is at most a minute", [-10, 7190], 60],
+    ["is four seconds if they are a minute apart", [-10, 50], 4],
+    ["is at least a second", [-10, -4, 2], 1],
+    ["depends on the smallest gap around now, except ties", [-130, -10, -10, 890], 8],
+    ["does not depend on departures far ahead", [-10, 890, 891], 60],
+    ["is a minute if nothing is planned", [], 60],
   ])("%s", (_, ahead, expected) => {
     const { lagMs } = paceOf(jobsAt(...ahead), { at: now, newestStart: undefined });
     expect(lagMs).toBe(expected * 1000);
@@ -48,7 +48,7 @@ describe("the newest start", () => {
 
   it.each([
     ["before its time", started(4, -3)],
-    ["that nobody had planned", { at: instant(now - 4000), plannedAt: undefined }],
+    ["that was not planned", { at: instant(now - 4000), plannedAt: undefined }],
   ])("%s counts at its actual time, and is not late", (_, newestStart) => {
     const { leftAt, isOnTime, late } = pace(newestStart);
     expect([leftAt, isOnTime, late]).toEqual([newestStart.at, false, undefined]);

@@ -53,8 +53,8 @@ describe("a plan in Late mode", () => {
 
   it.each([
     // The last slot is the youngest node's deadline, when the older ones are past theirs.
-    ["alternates zones among nodes born in the same minute", 10, ["n1", "n3", "n2", "n4"]],
-    ["lets the older go first where minutes lie between", 120, ["n1", "n2", "n3", "n4"]],
+    ["alternates zones among nodes launched in the same minute", 10, ["n1", "n3", "n2", "n4"]],
+    ["lets the older leave first if they are minutes apart", 120, ["n1", "n2", "n3", "n4"]],
   ])("%s", (_, secondsApart, expected) => {
     const nodes = ["a", "a", "b", "b"].map((zone, at) =>
       aNode(`n${at + 1}`, {
@@ -143,7 +143,7 @@ describe("windows in a plan", () => {
 
 describe("holds in a plan", () => {
   it.each([
-    ["an instant moves the earliest", "2026-11-20T20:00:00Z", "2026-11-20T20:00:00.000Z"],
+    ["an instant moves the earliest time", "2026-11-20T20:00:00Z", "2026-11-20T20:00:00.000Z"],
     ["a duration counts from the launch time", "4h", "2026-11-20T02:00:00.000Z"],
   ])("%s", (_, hold, earliest) => {
     const nodes = [bornHours("n1", 2, { annotations: { "lastcall.dev/hold": hold } })];
@@ -206,12 +206,12 @@ describe("nodes without a planned departure", () => {
     ["no policy selects it", { labels: {} }, {}, "NoPolicy"],
     ["its policy is paused", {}, { paused: true }, "PolicyPaused"],
     [
-      "its policy names no limit",
+      "its policy has no lifetime.max",
       {},
       { lifetime: { minMs: millis(0), reserveMs: millis(0) } },
       "NoLifetimeLimit",
     ],
-    ["it is on hold for good", note("lastcall.dev/hold"), {}, "OnHold"],
+    ["it is on hold indefinitely", note("lastcall.dev/hold"), {}, "OnHold"],
     ["its hold cannot be read", note("lastcall.dev/hold", "for ever"), {}, "OnHold"],
     [
       "scale-down is disabled",

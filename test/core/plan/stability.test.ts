@@ -353,8 +353,8 @@ describe("a node whose departure was rolled back", () => {
 
   it.each([
     // Four share 40 minutes, 13:20 apart. The oldest would be first, but it rests until 00:07.
-    ["rests for ten minutes, and another takes its place", [38, 40, 40, 40], "00:13:20"],
-    ["rests for as long as its deadline lets it", [4, 40, 40, 40], "00:04:00"],
+    ["rests for ten minutes, and another leaves instead", [38, 40, 40, 40], "00:13:20"],
+    ["rests for as long as its deadline allows", [4, 40, 40, 40], "00:04:00"],
     ["rests past its deadline too", [-1], "00:07:00"],
   ])("%s", (_, left, expected) => {
     const nodes = left.map((count, at) => leftMinutes(`n${at}`, count));

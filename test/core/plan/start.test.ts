@@ -63,14 +63,18 @@ describe("the deadline of a departure", () => {
 
   it.each<[string, Question, string]>([
     ["a paused policy", { policy: { paused: true } }, "Held PolicyPaused"],
-    ["a person's hold", { departure: { hold: true } }, "Held HeldByPerson"],
-    ["a hold for good", { node: { annotations: { "lastcall.dev/hold": "true" } } }, "Held OnHold"],
+    ["a user's hold", { departure: { hold: true } }, "Held HeldByPerson"],
     [
-      "others who take the node",
+      "an indefinite hold",
+      { node: { annotations: { "lastcall.dev/hold": "true" } } },
+      "Held OnHold",
+    ],
+    [
+      "other tools that drain the node",
       { node: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] } },
       "Held LeftToOthers",
     ],
-    ["the node's own end", { node: { deletionAt: now } }, "Held NodeTerminating"],
+    ["the deletion of the node", { node: { deletionAt: now } }, "Held NodeTerminating"],
   ])("does not override %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });
@@ -91,14 +95,14 @@ describe("a used-up budget", () => {
 
   it.each<[string, Question["planned"], string]>([
     ["holds a departure past its deadline, into the reserve", {}, "Held BudgetSpent"],
-    ["lets it go at the end of its lifetime", { endsAt: now }, "Allowed DeadlineForces"],
+    ["lets it start at the end of its lifetime", { endsAt: now }, "Allowed DeadlineForces"],
     [
-      "holds one that missed its time as long",
+      "holds one that missed its time for as long",
       { reason: "Missed", deadlineAt: plus(now, minutes(-9)) },
       "Held BudgetSpent",
     ],
     [
-      "holds a node that was overdue from the first for good",
+      "holds a node that was overdue from the start indefinitely",
       { reason: "Overdue", endsAt: plus(now, minutes(-9)) },
       "Held BudgetSpent",
     ],

@@ -48,18 +48,18 @@ describe("a departure that is due", () => {
   it.each<[string, ReleaseAnswer | undefined, readonly string[]]>([
     ["begins where its machine can be released", possible, ["Begin Spaced"]],
     ["is held where it cannot", refused, ["Note ReleaseImpossible"]],
-    ["is held while its cloud cannot be asked", away, ["Note CloudUnreachable"]],
+    ["is held while its cloud is unreachable", away, ["Note CloudUnreachable"]],
     ["waits until its cloud has been asked", undefined, []],
-    ["waits where another mode was asked about", { ...possible, mode: "Delete" }, []],
-    ["waits where the answer is old", { ...possible, untilAt: deadlineAt }, []],
+    ["waits if another release mode was checked", { ...possible, mode: "Delete" }, []],
+    ["waits if the check is old", { ...possible, untilAt: deadlineAt }, []],
   ])("%s", (_, answer, decisions) => {
     expect(inShort(world(answer), deadlineAt)).toEqual(decisions);
   });
 
   it.each<[string, ReleaseAnswer | undefined, readonly string[]]>([
-    ["not by a machine that cannot be released", refused, ["Note ReleaseImpossible"]],
-    ["not by a cloud that cannot be asked", away, ["Note CloudUnreachable"]],
-    ["not while the cloud was not asked", undefined, []],
+    ["not if its machine cannot be released", refused, ["Note ReleaseImpossible"]],
+    ["not if its cloud is unreachable", away, ["Note CloudUnreachable"]],
+    ["not before its cloud was checked", undefined, []],
   ])("is forced at its deadline, but %s", (_, answer, decisions) => {
     const gates = { blockingPods: [], freezeUntil: plus(deadlineAt, hours(1)) };
     const frozen = { policies: [aPolicy({ gates })] };

@@ -48,9 +48,9 @@ describe("a label requirement", () => {
     ["Exists holds with the label", requirement("pool", "Exists"), true],
     ["DoesNotExist fails with the label", requirement("pool", "DoesNotExist"), false],
     ["Gt compares numbers, not text", requirement("cores", "Gt", "9"), true],
-    ["Gt fails on equals", requirement("cores", "Gt", "16"), false],
+    ["Gt fails for equal numbers", requirement("cores", "Gt", "16"), false],
     ["Lt holds for a smaller number", requirement("cores", "Lt", "17"), true],
-    ["Lt fails on what is no number", requirement("pool", "Lt", "17"), false],
+    ["Lt fails for text that is not a number", requirement("pool", "Lt", "17"), false],
     ["Gt fails without the label", requirement("none", "Gt", "1"), false],
   ])("%s", (_, wanted, expected) => {
     const node = labelled({ pool: "a", cores: "16" });
@@ -93,8 +93,13 @@ describe("the policy of a node", () => {
 
   it.each([
     ["the highest weight wins over the name", [policy("a"), policy("z", 10)], "z", []],
-    ["of one weight the first name wins", [policy("b"), policy("a"), policy("c")], "a", ["b", "c"]],
-    ["lighter ones are no tie", [policy("b", 1), policy("a", 1), policy("c")], "a", ["b"]],
+    [
+      "with equal weights the first name wins",
+      [policy("b"), policy("a"), policy("c")],
+      "a",
+      ["b", "c"],
+    ],
+    ["lower weights are not a tie", [policy("b", 1), policy("a", 1), policy("c")], "a", ["b"]],
   ])("%s", (_, policies, name, tiedWith) => {
     const choice = selectPolicy(labelled({ pool: "x" }), policies);
     expect([choice?.policy.name, choice?.tiedWith]).toEqual([name, tiedWith]);

@@ -21,34 +21,38 @@ function ranges(...pairs: [number, number][]): readonly StartRange[] {
 
 describe("the best gap", () => {
   it.each<[string, SpacingProblem, number | null]>([
-    ["is null under two departures", { jobs: ranges([0, 9]), open: always, fixed: [] }, null],
+    [
+      "is null with fewer than two departures",
+      { jobs: ranges([0, 9]), open: always, fixed: [] },
+      null,
+    ],
     [
       "divides a shared range evenly: 100 by 4 gaps",
       { jobs: ranges([0, 100], [0, 100], [0, 100], [0, 100], [0, 100]), open: always, fixed: [] },
       25,
     ],
     [
-      "is cut to whole milliseconds: 100 by 3 gaps",
+      "is truncated to whole milliseconds: 100 by 3 gaps",
       { jobs: ranges([0, 100], [0, 100], [0, 100], [0, 100]), open: always, fixed: [] },
       33,
     ],
     [
-      "reaches over a closed time: from the end of one window to the start of the next",
+      "spans closed times: from the end of one window to the start of the next",
       { jobs: ranges([0, 50], [0, 50]), open: { lows: [0, 40], highs: [5, 45] }, fixed: [] },
       45,
     ],
     [
-      "counts a departure that is fixed: one free node may be 60 away from it",
+      "counts a fixed departure: a free node can be 60 away from it",
       { jobs: ranges([0, 90]), open: always, fixed: [30] },
       60,
     ],
     [
-      "is 0 where two must leave at one instant",
+      "is 0 if two must leave at the same instant",
       { jobs: ranges([0, 90]), open: always, fixed: [30, 30] },
       0,
     ],
     [
-      "lets an urgent late-comer in before a patient node: [0, 100] waits for [10, 12]",
+      "places an urgent node before a patient one: [0, 100] waits for [10, 12]",
       { jobs: ranges([0, 100], [10, 12]), open: always, fixed: [] },
       90,
     ],
