@@ -245,7 +245,7 @@ describe("a policy whose action cannot work", () => {
       { cloudEvents: { url: "WEBHOOK", secretRef: { name: "others", key: "k" } } },
     ],
     [
-      "a key that is not there",
+      "a missing key",
       { cloudEvents: { url: "WEBHOOK", secretRef: { name: "lastcall-actions", key: "no" } } },
     ],
   ])("is reported as not ready before any notice: %s", async (_, action) => {

@@ -115,7 +115,7 @@ describe("the admission policy without flags", () => {
 
   test.each([
     ["that fits the budget", { ...onSpot, terminationGracePeriodSeconds: 15 }],
-    ["whose grace nobody chose", onSpot],
+    ["with the default grace period", onSpot],
     [
       "that cannot land on Spot nodes",
       {
@@ -123,7 +123,7 @@ describe("the admission policy without flags", () => {
         nodeSelector: { "cloud.google.com/gke-provisioning": "standard" },
       },
     ],
-    ["that names no Spot node", { terminationGracePeriodSeconds: 60 }],
+    ["that does not name Spot nodes", { terminationGracePeriodSeconds: 60 }],
   ])("does not warn about a workload %s", async (_, pod) => {
     expect(await apply(deployment("silent", pod), dryRun)).toMatchObject({ code: 0, stderr: "" });
   });
@@ -190,7 +190,7 @@ describe("the admission policy without flags", () => {
 
     test.each([
       ["of this rule, with a reason", "grace-cut: it can be killed at any time"],
-      ["of this rule behind another", "no-spread: one is enough; grace-cut: it can be killed"],
+      ["of this rule after another", "no-spread: one is enough; grace-cut: it can be killed"],
       [
         "of this rule on a line of its own",
         "no-spread: one is enough\n  grace-cut: it can be killed",
@@ -204,8 +204,8 @@ describe("the admission policy without flags", () => {
     test.each([
       ["of another rule", "no-spread: one is enough"],
       ["without a reason", "grace-cut"],
-      ["with nothing behind the colon", "grace-cut:\nno-spread: one is enough"],
-      ["of a rule that only ends alike", "not-grace-cut: it can be killed"],
+      ["with nothing after the colon", "grace-cut:\nno-spread: one is enough"],
+      ["of a rule with only the same ending", "not-grace-cut: it can be killed"],
     ])("warns despite an exemption %s", async (_, text) => {
       const asked = deployment("asked", slow, annotated(text));
 

@@ -21,16 +21,12 @@ describe("the name of a Departure that an agent creates", () => {
   const uid8 = (node: string) => world.uids.get(node)?.slice(0, 8);
 
   test.each([
-    ["the pinned one", own, () => `${own}-${uid8(own)}`],
-    ["the pinned one with a number", own, () => `${own}-${uid8(own)}-2`],
-    ["the pinned one with the highest number", own, () => `${own}-${uid8(own)}-999`],
-    ["one with dots", dotted, () => `${dotted}-${uid8(dotted)}`],
-    [
-      "its uid's, where its own is as long as a name can be",
-      long,
-      () => `node-${world.uids.get(long)}`,
-    ],
-    ["its uid's with a number", long, () => `node-${world.uids.get(long)}-12`],
+    ["the standard name", own, () => `${own}-${uid8(own)}`],
+    ["the standard name with a number", own, () => `${own}-${uid8(own)}-2`],
+    ["the standard name with the highest number", own, () => `${own}-${uid8(own)}-999`],
+    ["a name with dots", dotted, () => `${dotted}-${uid8(dotted)}`],
+    ["the uid, if the node's name is too long", long, () => `node-${world.uids.get(long)}`],
+    ["the uid with a number", long, () => `node-${world.uids.get(long)}-12`],
   ])("may be %s", async (_, node, name) => {
     const made = world.departure(node, { name: name() });
     expect((await world.create(node, made)).status).toBe(201);
@@ -39,19 +35,19 @@ describe("the name of a Departure that an agent creates", () => {
   test.each([
     ["another node's", () => `${other}-${uid8(other)}`],
     ["another node's with a number", () => `${other}-${uid8(other)}-2`],
-    ["another node's by that one's uid", () => `node-${world.uids.get(long)}`],
+    ["another node's uid", () => `node-${world.uids.get(long)}`],
     ["its own name with another node's uid", () => `${own}-${uid8(other)}`],
     ["another node's name with its own uid", () => `${other}-${uid8(own)}`],
-    ["its own name alone", () => own],
-    ["by its uid, where the pinned one fits", () => `node-${world.uids.get(own)}`],
-    ["one that only begins as its own", () => `${own}-${uid8(own)}x`],
-    ["its own with a word behind it", () => `${own}-${uid8(own)}-x`],
+    ["its own name without a uid", () => own],
+    ["its uid, if the standard name fits", () => `node-${world.uids.get(own)}`],
+    ["one that only starts like its own", () => `${own}-${uid8(own)}x`],
+    ["its own with a suffix", () => `${own}-${uid8(own)}-x`],
     ["its own with the number 1", () => `${own}-${uid8(own)}-1`],
     ["its own with the number 0", () => `${own}-${uid8(own)}-0`],
-    ["its own with a number that begins with a zero", () => `${own}-${uid8(own)}-02`],
+    ["its own with a number that starts with a zero", () => `${own}-${uid8(own)}-02`],
     ["its own with a fourth digit", () => `${own}-${uid8(own)}-1000`],
     ["its own with two numbers", () => `${own}-${uid8(own)}-2-2`],
-    ["a free one", () => "anything"],
+    ["an arbitrary name", () => "anything"],
   ])("may not be %s", async (_, name) => {
     const refused = await world.create(own, world.departure(own, { name: name() }));
     expect(refused.status).toBe(403);
@@ -90,18 +86,18 @@ describe("a Departure that an agent creates for its own node", () => {
     ["a queue's source", { spec: { source: "aws/queue/spot-interruption/event-1" } }],
     ["a source that only contains an agent's", { spec: { source: "x agent/aws/rebalance" } }],
     ["no source", { spec: { source: undefined } }],
-    ["an instant to depart", { spec: { departAt: "2026-11-20T00:00:00Z" } }],
+    ["a departure time", { spec: { departAt: "2026-11-20T00:00:00Z" } }],
     ["a hold", { spec: { hold: true } }],
     ["a policy", { spec: { policy: "other" } }],
-    ["a withdrawal from the first", { spec: { withdrawnAt: "2026-11-20T00:00:00Z" } }],
+    ["a withdrawal from the start", { spec: { withdrawnAt: "2026-11-20T00:00:00Z" } }],
     ["a label", { metadata: { labels: { a: "b" } } }],
     ["a finalizer", { metadata: { finalizers: ["example.com/stay"] } }],
     [
       "an owner",
       { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }] } },
     ],
-    ["an annotation of others", { metadata: { annotations: { a: "b" } } }],
-    ["a notice without an end", { metadata: { annotations: { [notice]: "x".repeat(16_385) } } }],
+    ["another annotation", { metadata: { annotations: { a: "b" } } }],
+    ["an endless notice", { metadata: { annotations: { [notice]: "x".repeat(16_385) } } }],
   ])("is rejected with %s", async (_, change: Change) => {
     const refused = await world.create(own, world.departure(own, change));
     expect(refused.status).toBe(403);
@@ -145,12 +141,12 @@ describe("changes by an agent to a Departure of its own node", () => {
   }
 
   test.each([
-    ["a nearer deadline", { spec: { deadlineAt: "2026-11-20T00:02:00Z" } }],
+    ["an earlier deadline", { spec: { deadlineAt: "2026-11-20T00:02:00Z" } }],
     [
-      "a graver cause with its source",
+      "a more severe cause with its source",
       { spec: { cause: "LifecycleHook", source: "agent/aws/target-lifecycle-state" } },
     ],
-    ["that the notice is off", { spec: { withdrawnAt: "2026-11-20T00:01:00Z" } }],
+    ["the withdrawal of the notice", { spec: { withdrawnAt: "2026-11-20T00:01:00Z" } }],
     // Also for a Departure that a queue created, whose source stays unchanged.
     ["one more event", { metadata: { annotations: { [notice]: "event-1" } } }],
   ])("may include %s", async (_, body) => {
@@ -159,18 +155,18 @@ describe("changes by an agent to a Departure of its own node", () => {
 
   test.each([
     ["a hold", { spec: { hold: true } }],
-    ["its instant", { spec: { departAt: "2026-11-21T00:00:00Z" } }],
-    ["its instant away", { spec: { departAt: null } }],
-    ["its policy", { spec: { policy: "other" } }],
-    ["its policy away", { spec: { policy: null } }],
-    ["its cause to a plan's", { spec: { cause: "Planned" } }],
-    ["its source to another's", { spec: { source: "aws/queue/health" } }],
-    ["its source away", { spec: { source: null } }],
-    ["when it was noticed", { spec: { noticedAt: "2026-11-20T05:00:00Z" } }],
+    ["a departure time", { spec: { departAt: "2026-11-21T00:00:00Z" } }],
+    ["the removal of the departure time", { spec: { departAt: null } }],
+    ["another policy", { spec: { policy: "other" } }],
+    ["the removal of the policy", { spec: { policy: null } }],
+    ["the cause of a planned departure", { spec: { cause: "Planned" } }],
+    ["the source of another program", { spec: { source: "aws/queue/health" } }],
+    ["the removal of the source", { spec: { source: null } }],
+    ["another notice time", { spec: { noticedAt: "2026-11-20T05:00:00Z" } }],
     ["a label", { metadata: { labels: { team: "b" } } }],
-    ["the labels away", { metadata: { labels: null } }],
-    ["another's annotation", { metadata: { annotations: { seen: "no" } } }],
-    ["another's annotation away", { metadata: { annotations: { seen: null } } }],
+    ["the removal of the labels", { metadata: { labels: null } }],
+    ["another program's annotation", { metadata: { annotations: { seen: "no" } } }],
+    ["the removal of another program's annotation", { metadata: { annotations: { seen: null } } }],
     ["a finalizer", { metadata: { finalizers: ["example.com/stay"] } }],
   ])("may not include %s", async (_, body) => {
     const refused = await change(body);

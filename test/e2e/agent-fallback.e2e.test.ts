@@ -261,15 +261,20 @@ describe("an agent with --azure-acknowledge", () => {
 describe("the permissions of the fallback", () => {
   test.each([
     ["cordon another node", "other", { spec: { unschedulable: true } }, ""],
-    ["label its node as it likes", "rights", { metadata: { labels: { a: "b" } } }, ""],
-    ["annotate its node as it likes", "rights", { metadata: { annotations: { a: "b" } } }, ""],
-    ["taint its node as it likes", "rights", taints("NoSchedule", "mine"), ""],
-    ["drive pods away by its taint", "rights", taints("NoExecute", "lastcall.dev/departing"), ""],
-    ["say that its node is ready", "rights", condition("Ready"), "/status"],
+    ["set arbitrary labels on its node", "rights", { metadata: { labels: { a: "b" } } }, ""],
+    [
+      "set arbitrary annotations on its node",
+      "rights",
+      { metadata: { annotations: { a: "b" } } },
+      "",
+    ],
+    ["set arbitrary taints on its node", "rights", taints("NoSchedule", "mine"), ""],
+    ["evict pods with its taint", "rights", taints("NoExecute", "lastcall.dev/departing"), ""],
+    ["report its node as ready", "rights", condition("Ready"), "/status"],
     ["write another node's condition", "other", condition("Departing"), "/status"],
     ["change its node's capacity", "rights", { status: { capacity: { cpu: "99" } } }, "/status"],
-    ["change what no mark needs", "rights", { status: { phase: "Terminated" } }, "/status"],
-    ["keep its node's object for ever", "rights", { metadata: { finalizers: ["a.b/c"] } }, ""],
+    ["change fields that no mark needs", "rights", { status: { phase: "Terminated" } }, "/status"],
+    ["add a finalizer to its node", "rights", { metadata: { finalizers: ["a.b/c"] } }, ""],
   ])("do not let the agent %s", async (_, name, body, sub) => {
     const token = await agentTokenOn(plane, "rights");
     const refused = await patchNode(token, name, body, sub);

@@ -37,11 +37,11 @@ afterAll(async () => {
 
 describe("run exits with a clear error for a kubeconfig", () => {
   test.each([
-    ["that is not there", undefined, "no such file"],
+    ["that does not exist", undefined, "no such file"],
     ["that is not YAML", "{{{", "expected a readable kubeconfig"],
-    ["that is something else", "hello\n", "current-context is not set"],
+    ["of another kind", "hello\n", "current-context is not set"],
     ["without a server", config({ server: "" }), "clusters[0].cluster.server is missing"],
-    ["with a CA that is not there", config({ ca: "/nowhere/ca.crt" }), "/nowhere/ca.crt"],
+    ["with a missing CA file", config({ ca: "/nowhere/ca.crt" }), "/nowhere/ca.crt"],
   ])("%s", async (_what, text, wanted) => {
     const file = text === undefined ? join(folder, "none") : write("kubeconfig", text);
     const { code, stdout, sentence } = await run(["--kubeconfig", file]);
@@ -201,8 +201,8 @@ describe("with the definitions installed", () => {
 describe("an invalid snapshot", () => {
   test.each([
     ["a list of numbers", "[1, 2, 3]", "expected a Kubernetes object"],
-    ["an object of no kind", "hello: world\n", "no kind"],
-    ["half a file", "{", "expected YAML"],
+    ["an object without a kind", "hello: world\n", "no kind"],
+    ["a truncated file", "{", "expected YAML"],
   ])("is rejected by plan: %s", async (_what, text, wanted) => {
     const file = write("snapshot.json", text);
     const { code, stdout, sentence } = await lastcall(["plan", "--from", file]);

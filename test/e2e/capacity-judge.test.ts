@@ -60,21 +60,21 @@ describe("judgeCapacity", () => {
   });
 
   it.each<[string, readonly Change[], string]>([
-    ["that nobody left", changed([4, 6]), "nobody left a"],
-    ["a pod without room", changed([2, 3, 5]), "p left without room elsewhere"],
+    ["a run without departures", changed([4, 6]), "nobody left a"],
+    ["a pod without reserved capacity", changed([2, 3, 5]), "p left without room elsewhere"],
     [
-      "room that was ready too late",
+      "capacity that was ready too late",
       changed([3], [podAt(4.5, { ...capacity, ready: true })]),
       "the room of p was not ready before the first pod had to leave",
     ],
-    ["room that was kept", changed([5]), "the room of p was never given up"],
+    ["capacity that was kept", changed([5]), "the room of p was never given up"],
     [
-      "room that was given up too early",
+      "capacity that was released too early",
       changed([5], [goneAt(3.5, capacity)]),
       "the room of p was given up before it had to leave",
     ],
     [
-      "room on the leaving node",
+      "capacity on the leaving node",
       changed(
         [2, 3, 5],
         [podAt(2, { name: capacity.name, ready: true }), goneAt(5, { name: capacity.name })],

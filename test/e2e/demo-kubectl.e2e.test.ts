@@ -73,23 +73,23 @@ it("A hold set with the real kubectl holds the departure of its node", async () 
 
 it.each<[string, string, RegExp]>([
   [
-    "explains a field of ours",
+    "explains a Lastcall field",
     "explain departure.spec.cause",
     /KIND: +Departure\n[\s\S]*FIELD: cause/,
   ],
-  ["explains a list of ours", "explain departurepolicy.spec.windows", /FIELD: windows/],
-  ["explains all of a policy", "explain dpol --recursive", /budgets\s+<\[\]Object>/],
+  ["explains a Lastcall list", "explain departurepolicy.spec.windows", /FIELD: windows/],
+  ["explains a whole policy", "explain dpol --recursive", /budgets\s+<\[\]Object>/],
   [
-    "says that it has no schema of a kind of Kubernetes",
+    "says that it has no schema of a Kubernetes kind",
     "explain pod",
     /The model cluster has no schema of Pod/,
   ],
-  ["says who may do what", "auth can-i get nodes", /^yes\n$/],
-  ["lists who may do what", "auth can-i --list", /\*\.\* +\[\] +\[\] +\[\*\]/],
-  ["makes a namespace", "create namespace x", /^namespace\/x created\n$/],
-  ["makes a config map", "create configmap c --from-literal=a=b", /^configmap\/c created\n$/],
+  ["checks a permission", "auth can-i get nodes", /^yes\n$/],
+  ["lists permissions", "auth can-i --list", /\*\.\* +\[\] +\[\] +\[\*\]/],
+  ["creates a namespace", "create namespace x", /^namespace\/x created\n$/],
+  ["creates a ConfigMap", "create configmap c --from-literal=a=b", /^configmap\/c created\n$/],
   [
-    "makes a deployment",
+    "creates a Deployment",
     "create deployment d --image=nginx --replicas=2 --port=80",
     /^deployment.apps\/d created\n$/,
   ],

@@ -78,17 +78,17 @@ describe("judge", () => {
     ],
     ["a pod that stayed", without(good, [9]), /p1 is still on a/],
     [
-      "a pod that nobody evicted",
+      "a pod that was not evicted",
       without(good, [7, 8, 9], [{ ...podAt(9, { name: "p1", node: "a" }), type: "Gone" }]),
       /p1 left a without a mark of the eviction API/,
     ],
     [
-      "an eviction by somebody else",
+      "an eviction by another user",
       withAudit(({ subresource }) => subresource === "eviction", { user: "other" }),
       /p1 left a, but not by an eviction of controller/,
     ],
     [
-      "a plain delete",
+      "a direct deletion",
       {
         ...good,
         audit: [
@@ -99,7 +99,7 @@ describe("judge", () => {
       /default\/p1 was deleted past the eviction API/,
     ],
     [
-      "a budget overdrawn",
+      "an exceeded budget",
       without(good, [4], [podAt(4, { name: "p2", node: "b", ready: false })]),
       /at 8 budget had 0 healthy pods of 1/,
     ],
@@ -113,7 +113,7 @@ describe("judge", () => {
     ],
     ["no release", { ...good, releases: [] }, /a was never released/],
     [
-      "a release of a stranger",
+      "a release of another machine",
       { ...good, releases: [...good.releases, { machine: "z", at: 16_000, podsThen: [] }] },
       /z was released, too/,
     ],
@@ -134,7 +134,7 @@ describe("judge", () => {
     ],
     ["no replacement", without(good, [11]), /nothing has replaced a/],
     [
-      "a replacement that went, too",
+      "a replacement that left, too",
       without(good, [], [{ ...nodeAt(12, { uid: "uid-a2", boot: "boot-2" }), type: "Gone" }]),
       /the replacement of a did not last/,
     ],

@@ -135,28 +135,31 @@ describe("the controller's permission to create pods", () => {
   const env = (source: object) => ({ env: [{ name: "E", valueFrom: source }] });
 
   test.each<[string, Parameters<typeof create>[1]]>([
-    ["no placeholder", { labels: { "app.kubernetes.io/name": "lastcall" } }],
-    ["of a class that others give way to", { spec: { priorityClassName: "system-node-critical" } }],
-    ["of no class", { spec: { priorityClassName: undefined } }],
-    ["with the rights of the agents", { spec: { serviceAccountName: "lastcall-agent" } }],
-    ["with its own rights", { spec: { serviceAccountName: "lastcall" } }],
-    ["with any token", { spec: { automountServiceAccountToken: true } }],
-    ["on its node's network", { spec: { hostNetwork: true } }],
-    ["among its node's processes", { spec: { hostPID: true } }],
-    ["with its node's memory", { spec: { hostIPC: true } }],
-    ["on a port of its node", { container: { ports: [{ containerPort: 80, hostPort: 80 }] } }],
-    ["with a folder of its node", { spec: volume({ hostPath: { path: "/" } }) }],
+    ["without the placeholder label", { labels: { "app.kubernetes.io/name": "lastcall" } }],
+    ["with a higher priority class", { spec: { priorityClassName: "system-node-critical" } }],
+    ["without a priority class", { spec: { priorityClassName: undefined } }],
+    ["with the agents' ServiceAccount", { spec: { serviceAccountName: "lastcall-agent" } }],
+    ["with the controller's ServiceAccount", { spec: { serviceAccountName: "lastcall" } }],
+    ["with a token", { spec: { automountServiceAccountToken: true } }],
+    ["on the host network", { spec: { hostNetwork: true } }],
+    ["with the host's processes", { spec: { hostPID: true } }],
+    ["with the host's IPC", { spec: { hostIPC: true } }],
+    ["on a host port", { container: { ports: [{ containerPort: 80, hostPort: 80 }] } }],
+    ["with a host directory", { spec: volume({ hostPath: { path: "/" } }) }],
     ["with a Secret", { spec: volume({ secret: { secretName: "s" } }) }],
     [
       "with a projected Secret",
       { spec: volume({ projected: { sources: [{ secret: { name: "s" } }] } }) },
     ],
-    ["with a claim", { spec: volume({ persistentVolumeClaim: { claimName: "c" } }) }],
-    ["with a Secret in a variable", { container: env({ secretKeyRef: { name: "s", key: "k" } }) }],
-    ["with all of a Secret", { container: { envFrom: [{ secretRef: { name: "s" } }] } }],
+    ["with a volume claim", { spec: volume({ persistentVolumeClaim: { claimName: "c" } }) }],
+    [
+      "with a Secret in an environment variable",
+      { container: env({ secretKeyRef: { name: "s", key: "k" } }) },
+    ],
+    ["with envFrom a Secret", { container: { envFrom: [{ secretRef: { name: "s" } }] } }],
     ["that is privileged", { container: { securityContext: { privileged: true } } }],
     [
-      "that may gain privileges",
+      "that may escalate privileges",
       { container: { securityContext: { ...secure, allowPrivilegeEscalation: true } } },
     ],
     [
@@ -171,8 +174,8 @@ describe("the controller's permission to create pods", () => {
       "that keeps its capabilities",
       { container: { securityContext: { allowPrivilegeEscalation: false } } },
     ],
-    ["that is root", { container: { securityContext: { ...secure, runAsUser: 0 } } }],
-    ["that may be root", { spec: { securityContext: {} } }],
+    ["that runs as root", { container: { securityContext: { ...secure, runAsUser: 0 } } }],
+    ["that may run as root", { spec: { securityContext: {} } }],
     [
       "whose init container is privileged",
       {
