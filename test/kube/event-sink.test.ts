@@ -46,7 +46,7 @@ describe("an Event", () => {
 
   it.each<[string, KubeAnswer | Error]>([
     ["was refused", { status: 503, body: "" }],
-    ["had no answer", new LastcallError("API_UNREACHABLE", "it broke")],
+    ["had no response", new LastcallError("API_UNREACHABLE", "it broke")],
   ])("is written at its repetition if the first write %s", async (_, first) => {
     const { emit, sent, lost } = sinkWith(first, made);
     await emit(held);

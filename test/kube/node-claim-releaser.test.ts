@@ -83,7 +83,7 @@ describe("a release", () => {
   it.each([
     ["is already being deleted", (one: NodeClaimWorld, id: string) => one.take(claimOf(one, id))],
     [
-      "was chosen by Karpenter's own disruption",
+      "is being disrupted by Karpenter",
       (one: NodeClaimWorld, id: string) => {
         const claim = claimOf(one, id);
         claim.conditions = [{ type: "DisruptionReason", status: "True", reason: "Empty" }];

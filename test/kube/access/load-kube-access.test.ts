@@ -143,14 +143,14 @@ describe("an unusable kubeconfig", () => {
   it.each([
     ["is not YAML", "clusters: [}", /unexpected|flow/i],
     ["is empty", "", /empty/],
-    ["is a null", "null", /it is not a kubeconfig/],
+    ["is null", "null", /it is not a kubeconfig/],
     [
       "has no current context",
       kubeconfig({ name: "x" }).replace(/current.*/, ""),
       /current-context is not set/,
     ],
     [
-      "has a context of another name",
+      "has no context of that name",
       kubeconfig({ name: "x" }).replace("current-context: x", "current-context: y"),
       /it has no context y, expected one of its contexts \(x\)/,
     ],
@@ -160,22 +160,22 @@ describe("an unusable kubeconfig", () => {
       /clusters\[0\].cluster.server is missing/,
     ],
     [
-      "has a context of a cluster that is not there",
+      "has a context with a missing cluster",
       kubeconfig({ name: "x" }).replace("cluster: x", "cluster: z"),
       /context x names the cluster z/,
     ],
     [
-      "has a context of a user that is not there",
+      "has a context with a missing user",
       kubeconfig({ name: "x" }).replace("user: x", "user: z"),
       /context x names the user z/,
     ],
     [
-      "has a server that is no URL",
+      "has a server that is not a URL",
       kubeconfig({ name: "x", server: "example:6443" }),
       /clusters x: server is example:6443, expected an http\(s\) URL/,
     ],
     [
-      "names a certificate that is not there",
+      "names a missing certificate file",
       kubeconfig({ name: "x", user: "{client-certificate: me.crt}" }),
       /users x: client-certificate names .*me\.crt, which cannot be read/,
     ],

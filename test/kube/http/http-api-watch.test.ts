@@ -195,9 +195,9 @@ describe("a watch", () => {
 
 describe("a silent watch", () => {
   it.each([
-    ["70 seconds where bookmarks were asked for", query, 70],
-    ["its own time and 30 s where not", { timeoutSeconds: "300" }, 330],
-    ["an hour and 30 s where it has no time", undefined, 3630],
+    ["70 seconds if bookmarks were requested", query, 70],
+    ["its own timeout and 30 s otherwise", { timeoutSeconds: "300" }, 330],
+    ["an hour and 30 s without a timeout", undefined, 3630],
   ])("ends after %s", async (_, asked, limitSeconds) => {
     const { api, caller, clock } = await setUp((_request, response) => {
       begin(response).write(line(added("a")));

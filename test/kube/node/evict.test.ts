@@ -61,12 +61,12 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   ],
   ["200 with the pod (a delete)", { status: 200, body: { kind: "Pod" } }, { kind: "Accepted" }],
   [
-    "429 of a spent budget",
+    "429 of an exhausted budget",
     failure(429, budgetCause(needsTwo)),
     { kind: "Blocked", budget: "web", message: needsTwo, stale: false },
   ],
   [
-    "429 of a budget whose status is behind",
+    "429 of a budget with a stale status",
     failure(429, budgetCause(stale), 10),
     { kind: "Blocked", budget: "web", message: stale, stale: true, retryAfterMs: seconds(10) },
   ],
@@ -76,7 +76,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     { kind: "Overloaded", retryAfterMs: seconds(1) },
   ],
   [
-    "429 of a storage that begins",
+    "429 of a storage that is initializing",
     failure(429, {
       message: "storage is (re)initializing",
       reason: "TooManyRequests",
@@ -98,7 +98,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     },
   ],
   [
-    "201 with the failure of two budgets inside",
+    "201 with a Failure body (two budgets)",
     { status: 201, body: { kind: "Status", status: "Failure", code: 500, message: twoBudgets } },
     { kind: "MultipleBudgets", message: twoBudgets },
   ],
@@ -108,7 +108,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     { kind: "MultipleBudgets", message: twoBudgets },
   ],
   [
-    "201 with any other failure inside",
+    "201 with any other Failure body",
     { status: 201, body: { kind: "Status", status: "Failure", code: 403, message: "no" } },
     { kind: "Refused", status: 403, message: "no" },
   ],
@@ -141,12 +141,12 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     { kind: "Replaced" },
   ],
   [
-    "409 of a pod that changed meanwhile",
+    "409 of a pod that has changed",
     failure(409, { reason: "Conflict", message: changed }),
     { kind: "Failed", retryable: true, message: changed },
   ],
   [
-    "403 of a namespace that ends",
+    "403 of a terminating namespace",
     failure(403, {
       message: terminating,
       details: { causes: [{ reason: "NamespaceTerminating", message: "…" }] },
@@ -174,7 +174,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     { kind: "Failed", retryable: true, message: "failed calling webhook" },
   ],
   [
-    "504 of a budget that many update",
+    "504 of a contended budget",
     failure(504, {
       reason: "Timeout",
       message: "couldn't update PDB",
@@ -183,7 +183,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     { kind: "Failed", retryable: true, message: "couldn't update PDB" },
   ],
   [
-    "503 without a word",
+    "503 with an empty body",
     { status: 503, body: "" },
     { kind: "Failed", retryable: true, message: "the API server answered 503" },
   ],

@@ -74,15 +74,15 @@ describe("the restart of a pod's owner", () => {
   const missing = { kind: "Status", message: 'deployments.apps "web" not found' };
 
   it.each<[string, OwnerFacts, KubeAnswer, string]>([
-    ["it is gone, and its pod is not", replicaSet, { status: 404, body: missing }, "not found"],
+    ["it is gone, but its pod is not", replicaSet, { status: 404, body: missing }, "not found"],
     [
-      "another has its name",
+      "another object has its name",
       replicaSet,
       { status: 409, body: conflict },
       "another one of that name",
     ],
     [
-      "another has its name, to an older server",
+      "another object has its name, on an older server",
       replicaSet,
       { status: 422, body: immutable },
       "uid",

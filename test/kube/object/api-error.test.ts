@@ -54,28 +54,33 @@ describe("an error response", () => {
   });
 
   it.each<[what: string, call: ApiCall, body: unknown, code: string]>([
-    ["our collection", { method: "GET", path: departures }, statusBody(), "CRD_MISSING"],
-    ["a creation of ours", { method: "POST", path: departures }, statusBody(), "CRD_MISSING"],
+    ["a Lastcall collection", { method: "GET", path: departures }, statusBody(), "CRD_MISSING"],
     [
-      "one of ours whose path nobody serves",
+      "a created Lastcall object",
+      { method: "POST", path: departures },
+      statusBody(),
+      "CRD_MISSING",
+    ],
+    [
+      "a Lastcall object whose path is not served",
       { method: "GET", path: `${departures}/d` },
       "404 page not found\n",
       "CRD_MISSING",
     ],
     [
-      "one of ours whose kind is not served",
+      "a Lastcall object whose kind is not served",
       { method: "PATCH", path: `${departures}/d` },
       statusBody({ message: "the server could not find the requested resource" }),
       "CRD_MISSING",
     ],
     [
-      "one of ours that is gone",
+      "a Lastcall object that is gone",
       { method: "GET", path: `${departures}/d` },
       statusBody({ reason: "NotFound" }),
       "NOT_FOUND",
     ],
     [
-      "a kind of Kubernetes' own",
+      "a built-in kind",
       { method: "GET", path: "/apis/policy/v1/poddisruptionbudgets" },
       statusBody(),
       "NOT_FOUND",
@@ -178,7 +183,7 @@ describe("the wait before a retry", () => {
     ["the Status", { body: { details: { retryAfterSeconds: 2 } } }, 2000],
     ["neither", { body: {} }, undefined],
     ["a zero", { body: { details: { retryAfterSeconds: 0 } } }, undefined],
-    ["an hour, cut to a minute", { retryAfterSeconds: 3600, body: "" }, 60_000],
+    ["an hour, capped at a minute", { retryAfterSeconds: 3600, body: "" }, 60_000],
   ])("is that of %s", (_, answer, waitMs) => {
     expect(retryAfterMs({ status: 429, ...answer })).toBe(waitMs);
   });

@@ -101,12 +101,12 @@ describe("a malformed Node", () => {
 
   it.each([
     [
-      "that Azure takes it",
+      "that Azure evicts the node",
       evicted,
       { cause: "SpotInterruption", deadlineAt, source: "node/PreemptionScheduled", eventId },
     ],
     [
-      "that its kubelet shuts down",
+      "that the kubelet is shutting down",
       shuttingDown,
       { cause: "NodeShutdown", source: "node/Ready", eventId: "shutdown-boot-1" },
     ],

@@ -7,29 +7,29 @@ const sidecar = (cpu: string) => ({ ...asks(cpu), restartPolicy: "Always" });
 // Expected values by hand, from the rule in k8s.io/component-helpers resource/helpers.go.
 describe("a pod's requests", () => {
   it.each<[string, object, number]>([
-    ["its containers together", { containers: [asks("1"), asks("500m")] }, 1.5],
+    ["the sum of its containers", { containers: [asks("1"), asks("500m")] }, 1.5],
     [
-      "an init container that asks for more than they do",
+      "an init container that requests more",
       { containers: [asks("1")], initContainers: [asks("3"), asks("2")] },
       3,
     ],
-    ["a sidecar beside them", { containers: [asks("1")], initContainers: [sidecar("500m")] }, 1.5],
+    ["a sidecar in addition", { containers: [asks("1")], initContainers: [sidecar("500m")] }, 1.5],
     [
       "an init container with the sidecars before it, not after",
       { containers: [asks("1")], initContainers: [sidecar("1"), asks("4"), sidecar("2")] },
       5,
     ],
     [
-      "what the pod asks for as a whole, where that is more",
+      "the pod-level requests, if they are higher",
       { containers: [asks("1")], resources: { requests: { cpu: "2" } } },
       2,
     ],
     [
-      "the overhead of its runtime on top",
+      "the overhead of its runtime in addition",
       { containers: [asks("1")], overhead: { cpu: "250m" } },
       1.25,
     ],
-    ["nothing, where it asks for nothing", { containers: [{ name: "c" }] }, 0],
+    ["nothing, if it requests nothing", { containers: [{ name: "c" }] }, 0],
   ])("are %s", (_, spec, cpu) => {
     expect(podRequests(spec as Readonly<Record<string, unknown>>).cpu ?? 0).toBeCloseTo(cpu, 9);
   });

@@ -81,9 +81,14 @@ describe("the facts of a node", () => {
         [other, kubectl],
         { manager: "karpenter", at: at(5) },
       ],
-      ["nobody where nobody holds it", "some/other", [kubectl, other], undefined],
-      ["nobody where nothing is remembered", hold, undefined, undefined],
-      ["nobody by what is no record", hold, [7, { manager: 1 }, { fieldsV1: [] }], undefined],
+      ["nobody if there is no hold", "some/other", [kubectl, other], undefined],
+      ["nobody without managedFields", hold, undefined, undefined],
+      [
+        "nobody if managedFields are invalid",
+        hold,
+        [7, { manager: 1 }, { fieldsV1: [] }],
+        undefined,
+      ],
     ])("name %s", (_, mark, managedFields, expected) => {
       const annotations = { [mark]: "true" };
       const held = { ...node, metadata: { ...node.metadata, annotations, managedFields } };

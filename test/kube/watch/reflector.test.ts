@@ -189,8 +189,8 @@ describe("a reflector", () => {
 describe("an expired version", () => {
   const both = [
     ["as an ERROR event with 410", errorEvent(410, { reason: "Expired" })],
-    ["as an answer with 410 to the watch", errorEvent(410)],
-    ["as an ERROR event of the reason alone", { type: "ERROR", object: { reason: "Expired" } }],
+    ["as a 410 response to the watch", errorEvent(410)],
+    ["as an ERROR event with only the reason", { type: "ERROR", object: { reason: "Expired" } }],
   ] as const;
 
   it.each(both)(
