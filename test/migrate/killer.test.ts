@@ -85,9 +85,13 @@ describe("the killer's settings", () => {
   test.each<[string, object, string]>([
     ["hours without minutes", { WHITELIST_HOURS: "9-17" }, "extraEnv.WHITELIST_HOURS"],
     ["the hour 24", { WHITELIST_HOURS: "22:00-24:00" }, "extraEnv.WHITELIST_HOURS"],
-    ["minutes past the hour", { BLACKLIST_HOURS: "09:60-10:00" }, "extraEnv.BLACKLIST_HOURS"],
-    ["hours of no time", { BLACKLIST_HOURS: "09:00-09:00" }, "extraEnv.BLACKLIST_HOURS"],
-    ["a comma too many", { WHITELIST_HOURS: "09:00-12:00," }, "extraEnv.WHITELIST_HOURS"],
+    ["minutes above 59", { BLACKLIST_HOURS: "09:60-10:00" }, "extraEnv.BLACKLIST_HOURS"],
+    [
+      "hours that start and end at the same time",
+      { BLACKLIST_HOURS: "09:00-09:00" },
+      "extraEnv.BLACKLIST_HOURS",
+    ],
+    ["an extra comma", { WHITELIST_HOURS: "09:00-12:00," }, "extraEnv.WHITELIST_HOURS"],
     ["a filter that is a selector", { FILTERS: "pool=web" }, "extraEnv.FILTERS"],
     ["a filter without a value", { FILTERS: "pool:" }, "extraEnv.FILTERS"],
     ["a filter with two colons", { FILTERS: "pool:a:b" }, "extraEnv.FILTERS"],
@@ -139,23 +143,19 @@ describe("the killer's settings", () => {
   });
 
   test.each<[string, object, string]>([
-    ["arguments that are no list", { args: "-w 01:00-02:00" }, 'args: found "-w 01:00-02:00"'],
-    ["variables that are no list", { env: { FILTERS: "a:b" } }, "env: found"],
+    ["arguments that are not a list", { args: "-w 01:00-02:00" }, 'args: found "-w 01:00-02:00"'],
+    ["variables that are not a list", { env: { FILTERS: "a:b" } }, "env: found"],
     [
-      "variables of a ConfigMap",
+      "variables from a ConfigMap",
       { envFrom: [{ configMapRef: { name: "c" } }, { secretRef: { name: "s" } }] },
       'envFrom: found "configMapRef c, secretRef s", expected its variables under env',
     ],
     [
-      "a shell's script",
+      "a shell script",
       { command: ["/bin/sh", "-c", "exec /killer --blacklist-hours=01:00-02:00"] },
       "command: found",
     ],
-    [
-      "a flag without its value",
-      { args: ["--blacklist-hours"] },
-      "--blacklist-hours: found nothing",
-    ],
+    ["a flag without a value", { args: ["--blacklist-hours"] }, "--blacklist-hours: found nothing"],
     ["a script in the arguments", { args: ["bash", "-c", "/killer -w 1"] }, "command: found"],
   ])("are refused if a limit may be hidden in %s", (_, container, found) => {
     const translate = () => ofContainer(container);
@@ -284,9 +284,9 @@ describe("the killer's manifest", () => {
   });
 
   test.each([
-    ["no killer", [["a", "nginx"]], "found none"],
+    ["no killer in it", [["a", "nginx"]], "found none"],
     [
-      "two of them",
+      "two killers",
       [
         ["a", image],
         ["b", image],

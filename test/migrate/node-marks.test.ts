@@ -35,11 +35,11 @@ const running = { runs: true, busyMs: minutes(25) };
 
 describe("the killer's cordon", () => {
   test.each([
-    ["past, and the killer is gone, is taken off", stamp("11:59"), gone, "Leftover"],
-    ["long past, and the killer runs elsewhere, is taken off", stamp("11:35"), running, "Leftover"],
-    ["just past, and the killer runs elsewhere, stays", stamp("11:36"), running, "Left"],
-    ["still to come stays", stamp("13:00"), gone, "Left"],
-    ["none stays", "soon", gone, "Left"],
+    ["past, if the killer is gone, is removed", stamp("11:59"), gone, "Leftover"],
+    ["long past, if the killer runs elsewhere, is removed", stamp("11:35"), running, "Leftover"],
+    ["just past, if the killer runs elsewhere, stays", stamp("11:36"), running, "Left"],
+    ["in the future stays", stamp("13:00"), gone, "Left"],
+    ["invalid stays", "soon", gone, "Left"],
   ] as const)("at an instant that is %s", (_, text, tool, kind) => {
     const found = killerMarks(node({ annotations: state(text), unschedulable: true }), tool, now);
     expect(found).toMatchObject([
@@ -95,8 +95,11 @@ describe("NTH's marks", () => {
   });
 
   test.each([
-    ["where its pod runs", { taintKeys, hasToolPod: true }],
-    ["where Lastcall is at work", { taintKeys, annotations: { "lastcall.dev/departure": "n1" } }],
+    ["if its pod runs on the node", { taintKeys, hasToolPod: true }],
+    [
+      "if Lastcall has marked the node",
+      { taintKeys, annotations: { "lastcall.dev/departure": "n1" } },
+    ],
   ])("stay %s", (_, marks) => {
     expect(handlerMarks(node(marks))).toMatchObject([{ kind: "Left" }]);
   });
@@ -118,11 +121,11 @@ describe("the killer's planned instant", () => {
 
   // Created at midnight, so allowed from 12:00 to 23:30; it is 12:00.
   test.each([
-    ["is taken over where it is allowed", "15:00", ""],
-    ["is taken over at the earliest", "12:00", ""],
+    ["is taken over if it is allowed", "15:00", ""],
+    ["is taken over at the earliest time", "12:00", ""],
     ["is taken over at the deadline", "23:30", ""],
     ["is taken over in an open window", "22:30", "22:00-23:00"],
-    ["is taken over in a window of the day before", "12:30", "20:00-13:00"],
+    ["is taken over in a window of the previous day", "12:30", "20:00-13:00"],
   ])("%s", (_, time, hours) => {
     const found = takeOver(node({ annotations: state(stamp(time)) }), policyOf(hours), now);
     expect(found).toEqual({ kind: "Taken", departAt: at(time) });
@@ -130,10 +133,10 @@ describe("the killer's planned instant", () => {
 
   test.each([
     ["past the deadline", stamp("23:31"), "", "past its deadline"],
-    ["where it is over", stamp("11:59"), "", "has passed"],
-    ["outside of every window", stamp("21:59"), "22:00-23:00", "in no Allow window"],
+    ["if it has passed", stamp("11:59"), "", "has passed"],
+    ["outside of all windows", stamp("21:59"), "22:00-23:00", "in no Allow window"],
     ["when the window has closed", stamp("23:00"), "22:00-23:00", "in no Allow window"],
-    ["where it is none", "0001", "", '"0001", which is not an instant'],
+    ["if it is invalid", "0001", "", '"0001", which is not an instant'],
   ])("is replaced by the plan %s", (_, text, hours, said) => {
     const found = takeOver(node({ annotations: state(text) }), policyOf(hours), now);
     expect(found).toMatchObject({ kind: "Planned", sentence: expect.stringContaining(said) });

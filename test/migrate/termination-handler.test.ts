@@ -21,10 +21,10 @@ describe("NTH's reactions", () => {
   // In this order: interruptions, rebalance recommendations, maintenance.
   test.each([
     ["by default", {}, "Drain Ignore Drain"],
-    ["when it cordons only", { cordonOnly: true }, "Cordon Ignore Cordon"],
-    ["to recommendations", { enableRebalanceMonitoring: true }, "Drain Cordon Drain"],
+    ["with cordonOnly", { cordonOnly: true }, "Cordon Ignore Cordon"],
+    ["with rebalance monitoring", { enableRebalanceMonitoring: true }, "Drain Cordon Drain"],
     [
-      "draining at them",
+      "with rebalance draining",
       { enableRebalanceMonitoring: true, enableRebalanceDraining: "true" },
       "Drain Drain Drain",
     ],
@@ -34,7 +34,7 @@ describe("NTH's reactions", () => {
       "Ignore Ignore Ignore",
     ],
     [
-      "by the queue, which has no such switches",
+      "in queue mode, which has no such switches",
       { ...queue, enableSpotInterruptionDraining: false },
       "Drain Drain Drain",
     ],
@@ -118,7 +118,7 @@ describe("NTH's values", () => {
     ["its tag by default", {}, "aws-node-termination-handler/managed"],
     ["its older name", { managedAsgTag: "old" }, "old"],
     ["none", { checkTagBeforeDraining: false }, undefined],
-    ["none by its older name", { checkASGTagBeforeDraining: false }, undefined],
+    ["none, under its older name", { checkASGTagBeforeDraining: false }, undefined],
   ])("restrict instances by tag: %s", (_, values, wanted) => {
     const { controller } = ofValues({ ...queue, ...values }).values as {
       controller: { options: Record<string, unknown> };
@@ -183,11 +183,11 @@ describe("NTH's flags", () => {
   const cordons = { spotInterruption: "Cordon", rebalance: "Ignore", maintenance: "Cordon" };
 
   test.each<[string, object]>([
-    ["a switch by itself", { args: ["--cordon-only", "--dry-run"] }],
-    ["with one dash, as Go reads them", { args: ["-cordon-only", "-dry-run=true"] }],
-    ["before a word that is none of its value", { args: ["--cordon-only", "--dry-run", "x"] }],
+    ["a switch without a value", { args: ["--cordon-only", "--dry-run"] }],
+    ["with a single dash, as Go accepts them", { args: ["-cordon-only", "-dry-run=true"] }],
+    ["before an argument that is not its value", { args: ["--cordon-only", "--dry-run", "x"] }],
     [
-      "behind the program's path",
+      "after the program's path",
       { command: ["/node-termination-handler", "--cordon-only=true", "--dry-run"] },
     ],
   ])("are read: %s", (_, container) => {
