@@ -83,7 +83,7 @@ describe("the pace of the heap", () => {
 
   it.each([
     ["has settled", seconds(2)],
-    ["is thrifty", seconds(30)],
+    ["is at rest", seconds(30)],
     ["is over", seconds(200)],
   ])("is hasty again in a rush that starts when it %s", async (_, passed) => {
     const { clock, did, pace } = paced();

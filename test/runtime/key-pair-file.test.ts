@@ -23,13 +23,9 @@ describe("a certificate and its key", () => {
   });
 
   it.each([
-    ["is not there", () => ({ certFile: join(folder, "none"), keyFile: key }), "none"],
-    [
-      "does not belong to the other",
-      () => ({ certFile: cert, keyFile: otherKey }),
-      "other-name.key",
-    ],
-    ["is no PEM", () => ({ certFile: cert, keyFile: write("junk") }), "junk"],
+    ["is missing", () => ({ certFile: join(folder, "none"), keyFile: key }), "none"],
+    ["does not match the other", () => ({ certFile: cert, keyFile: otherKey }), "other-name.key"],
+    ["is not PEM", () => ({ certFile: cert, keyFile: write("junk") }), "junk"],
   ])("are refused with the names of the files if one %s", async (_, files, named) => {
     const reading = readKeyPair(files());
     await expect(reading).rejects.toMatchObject({ code: "CONFIG_INVALID" });

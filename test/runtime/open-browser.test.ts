@@ -41,7 +41,7 @@ describe.runIf(process.platform === "linux")("opening a browser", () => {
   });
 
   it.each([
-    ["is not there", undefined, "xdg-open was not found"],
+    ["does not exist", undefined, "xdg-open was not found"],
     ["finds no browser", "exit 3", "xdg-open ended with exit code 3"],
   ])("with an opener that %s returns the problem", async (_, script, problem) => {
     vi.stubEnv("PATH", script === undefined ? folder : `${folder}:/usr/bin:/bin`);

@@ -50,7 +50,7 @@ describe("a sleep of the real clock until an instant", () => {
   });
 
   it.each([
-    ["to before it", 60_000, 60_000],
+    ["back to before it", 60_000, 60_000],
     ["past it", 600_000, 11_001],
   ])("ends at most a second late if the wall clock steps %s", async (_, stepMs, endsMs) => {
     const seen = slept();
