@@ -94,9 +94,9 @@ describe("the kubelet", () => {
   });
 
   it.each([
-    ["exits in its own time when that is within its grace", "3", 3],
-    ["is killed at its deadline when it takes longer", "90", 20],
-    ["is killed at its deadline when it ignores SIGTERM", "never", 20],
+    ["exits on its own within its grace period", "3", 3],
+    ["is killed at its deadline if it takes longer", "90", 20],
+    ["is killed at its deadline if it ignores SIGTERM", "never", 20],
   ])("a pod that is terminated %s", async (_what, exitSeconds, goneAfterSeconds) => {
     cluster.node("n1");
     cluster.deployment("app", 1, {

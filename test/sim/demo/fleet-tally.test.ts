@@ -72,8 +72,8 @@ it.each([
 );
 
 it.each([
-  { what: "with all it asks for", grace: 60, given: undefined, exits: "20", cut: 0, lost: 0 },
-  { what: "with less than it asks for", grace: 60, given: 30, exits: "20", cut: 1, lost: 0 },
+  { what: "with its full grace", grace: 60, given: undefined, exits: "20", cut: 0, lost: 0 },
+  { what: "with less than it requests", grace: 60, given: 30, exits: "20", cut: 1, lost: 0 },
   { what: "with less than it needs", grace: 60, given: 10, exits: "20", cut: 1, lost: 1 },
 ])("A pod that is evicted $what: cut $cut, lost $lost", async (row) => {
   const fleet = startFleet(1);

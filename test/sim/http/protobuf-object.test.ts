@@ -65,11 +65,11 @@ describe("an object in protobuf", () => {
   });
 
   it.each([
-    ["a kind that is not known", wrapped({ apiVersion: "v1", kind: "Node" }, [])],
-    ["a field that is not known and says something", wrapped(namespace, field(9, "x"))],
+    ["an unknown kind", wrapped({ apiVersion: "v1", kind: "Node" }, [])],
+    ["an unknown field with a value", wrapped(namespace, field(9, "x"))],
     ["a length past its end", wrapped(namespace, [1 * 8 + 2, 99])],
-    ["another beginning", Uint8Array.from([1, 2, 3, 4, 5])],
-    ["nothing in it", new Uint8Array()],
+    ["another prefix", Uint8Array.from([1, 2, 3, 4, 5])],
+    ["no content", new Uint8Array()],
   ])("is not read if it has %s", (_, bytes) => {
     expect(readProtobufObject(bytes)).toBeUndefined();
   });

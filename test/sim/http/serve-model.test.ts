@@ -129,7 +129,7 @@ describe("the HTTP server of the model", () => {
 
   it.each([
     ["a web page", { origin: "https://example.com" }],
-    ["a name that was pointed at loopback", { host: "rebound.example.com" }],
+    ["a host name that resolves to loopback", { host: "rebound.example.com" }],
   ])("rejects requests from %s", async (_what, headers) => {
     const status = await new Promise((resolve, reject) => {
       request(`${server.url}/api/v1/nodes`, { headers }, (answer) => {
@@ -143,9 +143,9 @@ describe("the HTTP server of the model", () => {
   });
 
   it.each([
-    ["no JSON", "{", "application/json", 400],
+    ["not JSON", "{", "application/json", 400],
     ["more than 3 MiB", "x".repeat(3 * 1024 * 1024 + 1), "application/json", 413],
-    ["protobuf of a kind it does not know", "k8s", "application/vnd.kubernetes.protobuf", 415],
+    ["protobuf of an unknown kind", "k8s", "application/vnd.kubernetes.protobuf", 415],
   ])("rejects a body that is %s", async (_what, body, contentType, status) => {
     const answer = await fetch(`${server.url}/api/v1/nodes`, {
       method: "POST",
