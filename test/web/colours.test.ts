@@ -160,7 +160,7 @@ describe("adjacent marks differ in shape, or enough in colour for everybody", ()
       "the pods of a drain plan",
       [".lane .given", ".lane .given.held", ".lane .given.cut", ".lane .given.going"],
     ],
-    ["the pods of a drain that was", [".lane .took", ".lane .took.going", ".lane .took.lost"]],
+    ["the pods of a past drain", [".lane .took", ".lane .took.going", ".lane .took.lost"]],
     [
       "the departures of the timeline",
       [

@@ -36,9 +36,9 @@ const names = (of: readonly BoardRow[]) => of.map(({ node }) => node);
 
 describe("each node is listed once", () => {
   it.each([
-    ["on hold: those that are held for good", heldRows, ["held-a", "held-b", "held-c"]],
-    ["not planned: those that nobody holds", stayingRows, ["marked", "plain"]],
-    ["next: those with an instant, or whose time has come", nextRows, ["held-until", "waits"]],
+    ["on hold: nodes on hold indefinitely", heldRows, ["held-a", "held-b", "held-c"]],
+    ["not planned: nodes without a hold", stayingRows, ["marked", "plain"]],
+    ["next: nodes with a planned time, or that are due", nextRows, ["held-until", "waits"]],
   ])("%s", (_, of, expected) => {
     expect(names(of(rows))).toEqual(expected);
   });
