@@ -10,8 +10,8 @@ const karpenter = "karpenter.sh/capacity-type";
 
 describe("whether a workload may run on Spot nodes, according to its own spec", () => {
   it.each([
-    { why: "nothing is asked of the node", pod: "restartPolicy: Always", spot: "May" },
-    { why: "something else is asked", pod: selector("disktype", "ssd"), spot: "May" },
+    { why: "no requirement for the node", pod: "restartPolicy: Always", spot: "May" },
+    { why: "another requirement", pod: selector("disktype", "ssd"), spot: "May" },
     { why: "GKE Spot", pod: selector("cloud.google.com/gke-spot", "true"), spot: "Only" },
     { why: "Karpenter spot", pod: selector(karpenter, "spot"), spot: "Only" },
     { why: "Karpenter on demand", pod: selector(karpenter, "on-demand"), spot: "Never" },
@@ -26,7 +26,7 @@ describe("whether a workload may run on Spot nodes, according to its own spec", 
       spot: "Never",
     },
     {
-      why: "no GKE Spot node",
+      why: "not a GKE Spot node",
       pod: affinity("{key: cloud.google.com/gke-spot, operator: DoesNotExist}"),
       spot: "Never",
     },
@@ -56,12 +56,12 @@ describe("whether a workload may run on Spot nodes, according to its own spec", 
       spot: "May",
     },
     {
-      why: "both labels that GKE puts on a Spot node",
+      why: "both labels that GKE sets on a Spot node",
       pod: 'nodeSelector: {cloud.google.com/gke-spot: "true", cloud.google.com/gke-provisioning: spot}',
       spot: "Only",
     },
     {
-      why: "EKS Spot by its own label, and by the one that people add",
+      why: "EKS Spot by its own label, and by the one that users add",
       pod: `nodeSelector: {node.kubernetes.io/lifecycle: spot}, ${affinity("{key: eks.amazonaws.com/capacityType, operator: In, values: [SPOT]}")}`,
       spot: "Only",
     },
@@ -88,7 +88,7 @@ describe("whether a workload may run on Spot nodes, according to its own spec", 
       spot: "Never",
     },
     {
-      why: "anywhere but on the control plane's nodes",
+      why: "any node except the control plane's",
       pod: affinity("{key: node-role.kubernetes.io/control-plane, operator: DoesNotExist}"),
       spot: "May",
     },
@@ -173,7 +173,7 @@ describe("with nodes in the input", () => {
       yaml: node("n", { spec: 'providerID: "azure:///subscriptions/s"' }),
       platform: "aks",
     },
-    { why: "a machine of one's own", yaml: node("n", {}), platform: "unknown" },
+    { why: "a self-managed machine", yaml: node("n", {}), platform: "unknown" },
   ])("the platform follows from provider, version and image: $why", async ({ yaml, platform }) => {
     const report = await auditYaml(yaml + deployment({}).replace(/^/, "---\n"));
 

@@ -66,7 +66,7 @@ describe("a KubeletConfiguration", () => {
       config: { shutdownGracePeriod: "1m", shutdownGracePeriodCriticalPods: "20s" },
       seconds: [40, 20],
     },
-    { why: "the total alone", config: { shutdownGracePeriod: "45s" }, seconds: [45, 0] },
+    { why: "only the total", config: { shutdownGracePeriod: "45s" }, seconds: [45, 0] },
     { why: "neither", config: {}, seconds: [] },
     {
       why: "the feature gate off",
@@ -79,7 +79,7 @@ describe("a KubeletConfiguration", () => {
       seconds: [],
     },
     {
-      why: "every beta feature off but this one",
+      why: "every beta feature off except this one",
       config: { ...pair, featureGates: { AllBeta: false, GracefulNodeShutdown: true } },
       seconds: [15, 15],
     },
@@ -144,9 +144,9 @@ describe("a KubeletConfiguration", () => {
       json: { ...head, shutdownGracePeriod: 30 },
       says: "shutdownGracePeriod is 30",
     },
-    { why: "a word", json: { ...head, shutdownGracePeriod: "long" }, says: 'the text "long"' },
+    { why: "text", json: { ...head, shutdownGracePeriod: "long" }, says: 'the text "long"' },
     {
-      why: "both ways at once",
+      why: "both forms at once",
       json: {
         ...head,
         shutdownGracePeriod: "5s",

@@ -90,15 +90,19 @@ describe("a single replica that a budget counts together with others", () => {
     "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {maxUnavailable: 1, selector: {matchLabels: {group: g}}}}\n---\n";
 
   it.each([
-    { other: zone("zone-b"), says: "info", why: "they run the same" },
-    { other: zone("db", "db"), says: "warning", why: "the other is something else" },
-    { other: zone("web", "ingester", "Deployment"), says: "warning", why: "so it is" },
+    { other: zone("zone-b"), says: "info", why: "they run the same containers" },
+    { other: zone("db", "db"), says: "warning", why: "the other has other containers" },
+    {
+      other: zone("web", "ingester", "Deployment"),
+      says: "warning",
+      why: "the other is a Deployment",
+    },
     {
       other: zone("idle").replace("replicas: 1", "replicas: 0"),
       says: "warning",
-      why: "it is off",
+      why: "the other is scaled to zero",
     },
-    { other: "", says: "warning", why: "there is no other" },
+    { other: "", says: "warning", why: "there is no other workload" },
   ])("is reported as $says, because $why", async ({ other, says }) => {
     const found = await remarks("single-replica", zone("zone-a") + other + budget);
 
@@ -120,7 +124,7 @@ describe("a single replica that a budget counts together with others", () => {
 it.each([
   { templates: "gateway", says: 0, why: "gets its probe from Istio's injection" },
   { templates: '"grpc-agent, gateway"', says: 0, why: "too, with another template" },
-  { templates: "sidecar", says: 1, why: "is an application with a proxy beside it" },
+  { templates: "sidecar", says: 1, why: "is an application with a proxy next to it" },
 ])("a served pod with the injection $templates $why", async ({ templates, says }) => {
   const yaml = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: g}, spec: {template: {metadata: {annotations: {inject.istio.io/templates: ${templates}}}, spec: {containers: [{name: istio-proxy, image: auto, ports: [{containerPort: 80}]}]}}}}\n`;
 
@@ -130,7 +134,12 @@ it.each([
 it.each([
   { api: "policy/v1", selector: "selector: {}", says: 1, why: "selects all" },
   { api: "policy/v1", selector: "paused: false", says: 0, why: "selects none" },
-  { api: "policy/v1beta1", selector: "selector: {}", says: 0, why: "selected none then" },
+  {
+    api: "policy/v1beta1",
+    selector: "selector: {}",
+    says: 0,
+    why: "selected none in that version",
+  },
   {
     api: "policy/v1beta1",
     selector: "selector: {matchLabels: {app: web}}",
@@ -196,8 +205,8 @@ describe("local data", () => {
   });
 
   it.each([
-    { claim: "data", says: undefined, why: "its controller puts the claim in its place" },
-    { claim: "other", says: "warning", why: "nothing takes its place" },
+    { claim: "data", says: undefined, why: "its controller replaces it with the claim" },
+    { claim: "other", says: "warning", why: "nothing replaces it" },
   ])(
     "a volume beside the claim template $claim is $says, because $why",
     async ({ claim, says }) => {

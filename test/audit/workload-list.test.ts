@@ -97,7 +97,7 @@ describe("the grace that a workload wants", () => {
   it.each([
     { why: "a number", pod: "terminationGracePeriodSeconds: 45", wanted: 45, source: "Set" },
     { why: "zero", pod: "terminationGracePeriodSeconds: 0", wanted: 0, source: "Set" },
-    { why: "30 on purpose", pod: "terminationGracePeriodSeconds: 30", wanted: 30, source: "Set" },
+    { why: "an explicit 30", pod: "terminationGracePeriodSeconds: 30", wanted: 30, source: "Set" },
     { why: "nothing", pod: "restartPolicy: Always", wanted: 30, source: "Default" },
     { why: "null", pod: "terminationGracePeriodSeconds: null", wanted: 30, source: "Default" },
   ])("for $why is $wanted s, $source", async ({ pod, wanted, source }) => {
@@ -163,8 +163,16 @@ value: 1000
   it.each([
     { why: "none", pod: "restartPolicy: Always", priority: 0 },
     { why: "a class of the input", pod: "priorityClassName: high", priority: 1000 },
-    { why: "built in", pod: "priorityClassName: system-cluster-critical", priority: 2_000_000_000 },
-    { why: "built in", pod: "priorityClassName: system-node-critical", priority: 2_000_001_000 },
+    {
+      why: "a built-in class",
+      pod: "priorityClassName: system-cluster-critical",
+      priority: 2_000_000_000,
+    },
+    {
+      why: "a built-in class",
+      pod: "priorityClassName: system-node-critical",
+      priority: 2_000_001_000,
+    },
     { why: "a number", pod: "priority: 7, priorityClassName: high", priority: 7 },
     { why: "an unknown class", pod: "priorityClassName: lost", priority: 0 },
   ])("with $why ($pod) is $priority", async ({ pod, priority }) => {
