@@ -19,31 +19,35 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
 
   it.each([
     { why: "a broken line", text: "kind: Pod\n  name: [\n", says: "Cannot read bad.yaml:" },
-    { why: "a key twice", text: duplicate, says: "bad.yaml:4: the key kind appears twice" },
-    { why: "a key twice in JSON", text: inJson, says: "bad.yaml:4: the key name appears twice" },
+    { why: "a duplicate key", text: duplicate, says: "bad.yaml:4: the key kind appears twice" },
+    {
+      why: "a duplicate key in JSON",
+      text: inJson,
+      says: "bad.yaml:4: the key name appears twice",
+    },
     { why: "an alias bomb", text: bomb, says: "bad.yaml:1: excessive alias count" },
     {
-      why: "a key twice that JSON would write alike",
+      why: "duplicate keys that JSON writes the same way",
       text: 'kind: Pod\nmetadata:\n  labels: {1: a, "1": b}\n',
       says: "bad.yaml:3: the key 1 appears twice",
     },
     {
-      why: "a merge key twice",
+      why: "a duplicate merge key",
       text: "x: &l {a: b}\ny: {<<: *l, <<: *l}\n",
       says: "bad.yaml:2: the key << appears twice",
     },
     {
-      why: "a template that is not rendered and parses all the same",
+      why: "an unrendered template that parses anyway",
       text: "kind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n",
       says: "bad.yaml:3: a key is an object, expected the output of helm template",
     },
     {
-      why: "a list for a key",
+      why: "a list as a key",
       text: "kind: Pod\n? [a, b]\n: c\n",
       says: "bad.yaml:2: a key is a list, expected text",
     },
     {
-      why: "an alias of an object for a key",
+      why: "an alias of an object as a key",
       text: "kind: Pod\na: &a {b: c}\nd: {*a : e}\n",
       says: "bad.yaml:3: a key is an object, expected text",
     },
@@ -53,12 +57,12 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
       says: "bad.yaml:3: items is an object, expected a list",
     },
     {
-      why: "nesting without end",
+      why: "endless nesting",
       text: `a: ${"[".repeat(50_000)}`,
       says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
     },
     {
-      why: "a key twice that would speak to a CI system",
+      why: "a duplicate key that a CI system would interpret",
       text: 'kind: Pod\n"x\\n::error::": 1\n"x\\n::error::": 1\n',
       says: "bad.yaml:3: the key x\ufffd::error:: appears twice",
     },
@@ -68,7 +72,7 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
       says: `${"x".repeat(60)}…", expected a Kubernetes object`,
     },
     {
-      why: "an alias of nothing",
+      why: "an undefined alias",
       text: "a: *b\n",
       says: "Cannot read bad.yaml:1: unresolved alias",
     },
@@ -84,11 +88,11 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
       says: 'bad.yaml:5: items[1] is the text "web", expected a Kubernetes object',
     },
     {
-      why: "a chart's template",
+      why: "a chart template",
       text: "kind: Deployment\nmetadata:\n  {{- include 'labels' . }}\n",
       says: "expected the output of helm template",
     },
-    { why: "half a JSON file", text: '{"kind": "Pod",\n', says: "Cannot read bad.yaml:" },
+    { why: "a truncated JSON file", text: '{"kind": "Pod",\n', says: "Cannot read bad.yaml:" },
   ])("$why", async ({ text, says }) => {
     const run = await auditRun({ files: ["bad.yaml"] }, { "bad.yaml": text });
 
@@ -179,7 +183,7 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
 describe("a note says", () => {
   it.each([
     {
-      why: "that a folder holds no manifest",
+      why: "that a folder contains no manifest",
       texts: { "dir/readme.md": "x" },
       says: "dir contains no .yaml, .yml or .json files",
     },
@@ -189,7 +193,7 @@ describe("a note says", () => {
       says: "dir is a Kustomize folder",
     },
     {
-      why: "that one below it is",
+      why: "that a subfolder is one",
       texts: { "dir/base/kustomization.yml": "", "dir/base/web.yaml": thirty },
       says: "dir/base is a Kustomize folder",
     },
@@ -247,7 +251,7 @@ items:
     { why: "documents", text: `${sixty}---\n${thirty}`, found: ["web:1", "web:6"] },
     { why: "a List, each item with its line", text: list, found: ["a:4", "b:7"] },
     { why: "a typed list in JSON", text: json, found: ["a:8", "b:13"] },
-    { why: "JSON values one after the other", text: values, found: ["a }{:1", "b:3"] },
+    { why: "consecutive JSON values", text: values, found: ["a }{:1", "b:3"] },
     { why: "a byte order mark", text: `\uFEFF${sixty}`, found: ["web:1"] },
     {
       why: "Windows line ends",

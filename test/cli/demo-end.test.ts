@@ -120,7 +120,7 @@ describe("The demo exits at once and says why", () => {
       said: /^lastcall: Cannot write the kubeconfig to \/dev\/null\/none: .*, set TMPDIR to a folder/,
     },
     {
-      where: "what it prints goes to a full disk",
+      where: "its output goes to a full disk",
       ...{ env: {}, to: "/dev/full", code: 1 },
       said: /^lastcall: Cannot write to standard output: ENOSPC: [^\n]*\n$/,
     },

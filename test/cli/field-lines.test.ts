@@ -52,7 +52,7 @@ describe("a bad field of a manifest is reported with its own line", () => {
   it.each([
     { form: "of a file with one object", text: deployment, line: 9 },
     { form: "of the second document, below comments", text: helmOutput, line: 16 },
-    { form: "with the line ends of Windows", text: helmOutput.replaceAll("\n", "\r\n"), line: 16 },
+    { form: "with Windows line ends", text: helmOutput.replaceAll("\n", "\r\n"), line: 16 },
     { form: "of the second item of a List", text: list, line: 12 },
     // {, apiVersion, kind, metadata {, name, annotations {, note, }, }, spec {, containers, grace.
     { form: "in JSON", text: json(pod("a", "long")), line: 12 },
@@ -68,7 +68,7 @@ describe("a bad field of a manifest is reported with its own line", () => {
       line: 14 + 12,
     },
     {
-      form: "in YAML of flow style that begins like JSON",
+      form: "in flow-style YAML that starts like JSON",
       text: "{apiVersion: v1, kind: Pod,\n metadata: {name: a},\n spec: {\n  terminationGracePeriodSeconds: x}}\n",
       line: 4,
     },

@@ -137,7 +137,7 @@ describe("the live cluster", () => {
     });
 
     it.each([
-      { why: "the group is not there", answers: {} },
+      { why: "the group does not exist", answers: {} },
       { why: "the kind is not in it", answers: { ...discovery, "/apis/example.com/v1": {} } },
     ])("is rejected if $why", async ({ answers }) => {
       const { api } = apiOf({ "/apis/example.com": { status: 404, body: {} }, ...answers });
