@@ -54,7 +54,7 @@ async function runWithDeath({
 
 describe.each([
   { who: "the next leader is quicker than the group", leaderlessMs: seconds(0) },
-  { who: "the group has made the new machine before anybody leads", leaderlessMs: minutes(2) },
+  { who: "the group has created the new machine before anybody leads", leaderlessMs: minutes(2) },
 ])("a controller that is killed before any of its writes, when $who", async ({ leaderlessMs }) => {
   const { writes: total } = await runWithDeath({
     dieAt: Number.POSITIVE_INFINITY,
