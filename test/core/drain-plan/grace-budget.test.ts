@@ -15,7 +15,7 @@ describe("the groups that the kubelet derives from its two shutdown periods", ()
     { total: 30_000, critical: 15_000, groups: [15, 15], why: "GKE today" },
     { total: 30_000, critical: 5_000, groups: [25, 5], why: "GKE to 1.22.8" },
     { total: 150_000, critical: 30_000, groups: [120, 30], why: "EKS on AL2023" },
-    { total: 30_000, critical: 0, groups: [30, 0], why: "nothing kept for critical pods" },
+    { total: 30_000, critical: 0, groups: [30, 0], why: "nothing reserved for critical pods" },
     { total: 30_000, critical: 30_000, groups: [0, 30], why: "all of it for critical pods" },
     { total: 30_700, critical: 15_900, groups: [14, 15], why: "each part loses its fraction" },
     { total: 0, critical: 0, groups: [], why: "the upstream default" },
@@ -68,11 +68,11 @@ describe("the granted grace", () => {
   const gke = groupsOfPair(seconds(30), seconds(15));
 
   it.each([
-    { wanted: 60, priority: 0, granted: 15, cut: true, why: "asked for more than there is" },
-    { wanted: 15, priority: 0, granted: 15, cut: false, why: "asked for exactly what there is" },
+    { wanted: 60, priority: 0, granted: 15, cut: true, why: "requests more than there is" },
+    { wanted: 15, priority: 0, granted: 15, cut: false, why: "requests exactly what there is" },
     { wanted: 16, priority: 0, granted: 15, cut: true, why: "one second too many" },
     { wanted: 5, priority: 0, granted: 5, cut: false, why: "the kubelet never lengthens" },
-    { wanted: 0, priority: 0, granted: 0, cut: false, why: "asked for nothing" },
+    { wanted: 0, priority: 0, granted: 0, cut: false, why: "requests nothing" },
     { wanted: 600, priority: 2_000_001_000, granted: 15, cut: true, why: "critical, and cut" },
   ])("for $wanted s at priority $priority is $granted s; $why", (row) => {
     const grant = grantGrace({
