@@ -131,7 +131,7 @@ describe("a real kubelet", () => {
   const readPlatform = [{ name: "kubelet:0=41s,10000=7s", groups, source: "Read" }];
 
   test.each([
-    { user: "configz-reader", way: "direct", right: "nodes/configz alone" },
+    { user: "configz-reader", way: "direct", right: "only nodes/configz" },
     { user: "proxy-user", way: "proxy", right: "nodes/proxy" },
     { user: "proxy-user", way: "direct", right: "nodes/proxy, as before Kubernetes 1.33" },
   ])("reports its shutdown budget, $way, to a user with $right", async ({ user, way }) => {
