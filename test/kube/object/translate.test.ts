@@ -186,14 +186,14 @@ describe("the facts of a pod", () => {
   });
 
   it.each([
-    { volume: { name: "v" }, emptyDir: true, why: "the API server fills it in" },
-    { volume: { name: "v", hostPath: null }, emptyDir: true, why: "null is no source" },
+    { volume: { name: "v" }, emptyDir: true, why: "the API server defaults to it" },
+    { volume: { name: "v", hostPath: null }, emptyDir: true, why: "null is not a source" },
     {
       volume: { name: "v", emptyDir: null, configMap: {} },
       emptyDir: false,
-      why: "it has another",
+      why: "it has another source",
     },
-    { volume: { name: "v", later: {} }, emptyDir: false, why: "later versions may know it" },
+    { volume: { name: "v", later: {} }, emptyDir: false, why: "later versions may support it" },
   ])("take $volume for an emptyDir: $emptyDir, because $why", ({ volume, emptyDir }) => {
     expect(translatePod({ spec: { volumes: [volume] } })).toMatchObject({ emptyDir });
   });
