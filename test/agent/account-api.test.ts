@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => server.stop());
 
 describe("the agent's API client", () => {
-  it("reads the token anew for each request, and sends a patch with its content type", async () => {
+  it("reads the token again for each request, and sends a patch with its content type", async () => {
     const api = await serve((_, response) => json(response, 200, { kind: "Departure" }));
     await api.send({ method: "GET", path: "/a" });
     const answer = await api.send({

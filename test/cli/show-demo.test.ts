@@ -92,7 +92,7 @@ function pathIn(lines: readonly string[]): string {
 }
 
 describe("The demo without a terminal on stdout", () => {
-  it("prints its kubeconfig first, then events, then totals, and exits by itself", async () => {
+  it("prints its kubeconfig first, then events, then totals, and exits on its own", async () => {
     let seen: string | undefined;
     const heard = listen((text) => {
       if (!text.startsWith("KUBECONFIG=")) return;

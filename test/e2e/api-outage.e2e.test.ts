@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe("an API server that is down for 30 s in mid-drain", () => {
+describe("an API server that is down for 30 s during a drain", () => {
   let controller: LastcallProcess;
 
   test("leaves the controller running", async () => {

@@ -57,7 +57,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("a node that is replaced by another of its name in mid-drain, while watches stall", () => {
+describe("a node that is replaced by another of its name during its drain, while watches stall", () => {
   test("is not drained further: no pod of the new machine is evicted", async () => {
     await depart();
     await until("its pods are held by their budget", async () => {

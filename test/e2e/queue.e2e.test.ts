@@ -157,7 +157,7 @@ describe("a stopped machine", () => {
   });
 });
 
-describe("a controller that is killed in mid-drain", () => {
+describe("a controller that is killed during a drain", () => {
   test("is succeeded by one that finishes the drain and handles newer messages", async () => {
     const first = nextNodes(1);
     await world.moto.send(...first.map((node) => warning(node)));
@@ -238,7 +238,7 @@ describe("an Auto Scaling group with a lifecycle hook", () => {
     ["killed", () => controller.kill()],
     ["asked to stop", () => controller.stop()],
   ] as const)(
-    "gets the hook completed by the next controller if the first is %s in mid-drain",
+    "gets the hook completed by the next controller if the first is %s during the drain",
     async (_, end) => {
       const nodes = nextNodes(1);
       const [{ instanceId }] = nodes as [QueueNode];

@@ -41,7 +41,7 @@ describe("of two controllers", () => {
     expect(standby.writes).toEqual([]);
   });
 
-  test("the other takes over when the leader is killed in mid-drain", async () => {
+  test("the other takes over when the leader is killed during a drain", async () => {
     await world.until("a node is drained", isDraining);
     await leader.process.kill();
     // What it sent before that was still sent as the leader.

@@ -36,7 +36,7 @@ it.each([
   { what: "asks for no more than is granted", grace: 15, exits: "10", cut: 0, lost: 0 },
   { what: "asks for more but is done in time", grace: 60, exits: "10", cut: 1, lost: 0 },
   { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
-  { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
+  { what: "never exits on its own", grace: 10, exits: "never", cut: 0, lost: 1 },
 ])("A pod on a taken machine that $what: cut $cut, lost $lost", async (row) => {
   const fleet = startFleet(1);
   const node = fleet.names[0] ?? "";
@@ -54,7 +54,7 @@ it.each([
   { what: "asks for no more than is granted", grace: 15, exits: "10", cut: 0, lost: 0 },
   { what: "asks for more but is done in time", grace: 60, exits: "10", cut: 1, lost: 0 },
   { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
-  { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
+  { what: "never exits on its own", grace: 10, exits: "never", cut: 0, lost: 1 },
 ])(
   "An eviction after the preemption does not help a pod that $what: cut $cut, lost $lost",
   async (row) => {
