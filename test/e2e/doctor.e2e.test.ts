@@ -111,7 +111,7 @@ describe("lastcall doctor on a cluster with deploy/ applied", () => {
       "queue Skip",
     ]);
     expect(of.get("machines")?.message).toMatch(/^3 machines found: spot-/);
-    expect(of.get("rights")?.message).toBe("the controller has its 38 rights");
+    expect(of.get("rights")?.message).toBe("the controller has its 38 permissions");
   });
 
   test("runs with the controller's account, and skips what that may not read", async () => {

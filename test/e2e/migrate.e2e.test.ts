@@ -178,7 +178,7 @@ describe("migrate estafette, from the running killer,", () => {
     await mustRun(plane, ["create", "-f", "-"], pod);
     const { stderr, code } = await migrate("estafette", "--apply");
     expect(code).toBe(0);
-    expect(stderr).toContain("estafette still runs");
+    expect(stderr).toContain("estafette is still running");
     const { stdout } = await plane.kubectl(["get", "dep", "-o", "json"]);
     const [departure, ...others] = JSON.parse(stdout).items;
     expect(others).toEqual([]);
