@@ -1,5 +1,9 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeFiles } from "../../src/cli/input/read-objects.ts";
 
 const files = nodeFiles(Readable.from([]));
@@ -22,5 +26,43 @@ describe("a file of the real file system", () => {
       kind: "Unreadable",
       why: "it does not exist",
     });
+  });
+});
+
+describe("a folder of the real file system", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "lastcall-files-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("lists files, links and folders, but no pipe, whose read would never end", async () => {
+    writeFileSync(join(folder, "a.yaml"), "");
+    symlinkSync("a.yaml", join(folder, "b.yaml"));
+    mkdirSync(join(folder, "c"));
+    execFileSync("mkfifo", [join(folder, "d.yaml")]);
+
+    const listed = await files.readDir(folder);
+
+    expect(listed?.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
+      { name: "a.yaml", kind: "File" },
+      { name: "b.yaml", kind: "File" },
+      { name: "c", kind: "Directory" },
+    ]);
+  });
+
+  it("that must not be read is reported in a sentence", async () => {
+    chmodSync(folder, 0o000);
+    // Permissions do not apply to root.
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      await expect(files.readDir(folder)).rejects.toMatchObject({
+        code: "INPUT_UNREADABLE",
+        message: `Cannot read ${folder}: permission denied, expected a readable folder`,
+      });
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
   });
 });

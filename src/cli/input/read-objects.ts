@@ -41,14 +41,22 @@ async function readLimited(path: string, limitBytes: number): Promise<FileConten
   }
 }
 
+/** Throws INPUT_UNREADABLE. */
 async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),
     () => false,
   );
   if (!isDirectory) return undefined;
-  const entries = await readdir(path, { withFileTypes: true });
-  return entries.map((entry) => ({
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+    const problem = `Cannot read ${path}: ${reasonOf(error)}, expected a readable folder`;
+    throw new LastcallError("INPUT_UNREADABLE", problem, { cause: error });
+  });
+  // A pipe, socket or device in a folder is not a manifest, and reading one may never end.
+  const mayBeRead = entries.filter(
+    (entry) => entry.isDirectory() || entry.isFile() || entry.isSymbolicLink(),
+  );
+  return mayBeRead.map((entry) => ({
     name: entry.name,
     kind: entry.isDirectory() ? "Directory" : "File",
   }));
