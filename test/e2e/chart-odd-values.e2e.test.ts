@@ -202,7 +202,9 @@ describe("a duplicate", () => {
       for (const name of names) {
         for (const extraEnv of [{ [name]: "x" }, [{ name, value: "x" }]]) {
           const values = part === "agent" ? { agent: { extraEnv } } : { extraEnv };
-          expect(() => withValues(values), name).toThrow(`extraEnv.${name}: the chart sets this variable`);
+          expect(() => withValues(values), name).toThrow(
+            `extraEnv.${name}: the chart sets this variable`,
+          );
         }
       }
     }
