@@ -1,6 +1,6 @@
 import type { StyledLine } from "../src/cli/command-line/terminal.ts";
-import { board } from "../src/cli/demo/board.ts";
 import { silentLog } from "../src/cli/demo/demo-run.ts";
+import { board } from "../src/cli/demo/demo-screen.ts";
 import { Director } from "../src/cli/demo/demo-stage.ts";
 import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";

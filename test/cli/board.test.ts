@@ -8,8 +8,8 @@ import {
   shareBar,
   widthOf,
 } from "../../src/cli/command-line/terminal.ts";
-import { type BoardState, board } from "../../src/cli/demo/board.ts";
 import { nodeRow, rowWidths } from "../../src/cli/demo/board-row.ts";
+import { type BoardState, board } from "../../src/cli/demo/demo-screen.ts";
 import type { WindowState } from "../../src/core/limits/windows.ts";
 import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { plainText } from "../../src/cli/command-line/terminal.ts";
-import { board } from "../../src/cli/demo/board.ts";
 import { demoStartAt, silentLog } from "../../src/cli/demo/demo-run.ts";
+import { board } from "../../src/cli/demo/demo-screen.ts";
 import { Director } from "../../src/cli/demo/demo-stage.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";

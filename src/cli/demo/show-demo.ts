@@ -18,10 +18,10 @@ import {
   openTerminalKeyboard,
   plainText,
 } from "../command-line/terminal.ts";
-import { type BoardState, board as boardLines, timeText } from "./board.ts";
 import { totalLines } from "./board-row.ts";
 import { keysIn } from "./controls.ts";
 import { demoStartAt } from "./demo-run.ts";
+import { type BoardState, board as boardLines, timeText } from "./demo-screen.ts";
 import { Director, serveDemoBoard } from "./demo-stage.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 
