@@ -60,14 +60,20 @@ export class QuerySender {
     const { version } = this.#options;
     const body = new URLSearchParams({ Action: action, Version: version, ...fields }).toString();
     try {
-      return await this.#send(this.#endpoint, body, signal);
+      const { status, text } = await this.#send(this.#endpoint, body, signal);
+      // A proxy's page is not AWS's acceptance, whatever its status.
+      return status === 200 && text.includes(`<${action}Response`);
     } catch {
       signal.throwIfAborted();
       return false;
     }
   }
 
-  async #send(endpoint: QueryEndpoint, body: string, abortSignal: AbortSignal): Promise<boolean> {
+  async #send(
+    endpoint: QueryEndpoint,
+    body: string,
+    abortSignal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly text: string }> {
     const { hostname, port } = endpoint;
     const signed = await this.#signer.sign({
       ...endpoint,
@@ -83,7 +89,8 @@ export class QuerySender {
     const { requestHandler } = this.#options;
     const { response } = await requestHandler.handle(signed as never, { abortSignal });
     // Read to its end, or its socket is not used again.
-    for await (const _ of response.body as AsyncIterable<unknown>);
-    return response.statusCode === 200;
+    const parts: Uint8Array[] = [];
+    for await (const part of response.body as AsyncIterable<Uint8Array>) parts.push(part);
+    return { status: response.statusCode, text: Buffer.concat(parts).toString("utf8") };
   }
 }

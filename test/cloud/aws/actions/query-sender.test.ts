@@ -14,16 +14,19 @@ const service = "elasticloadbalancing";
 const arn = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/web/0123456789abcdef";
 
 let status: number;
+/** What a proxy answers in AWS's place. */
+let page: string | undefined;
 let server: ScriptedServer;
 let client: ElasticLoadBalancingV2Client;
 let sender: QuerySender;
 
 beforeEach(async () => {
   status = 200;
+  page = undefined;
   server = await new ScriptedServer(({ body }, response) => {
     const action = new URLSearchParams(body).get("Action");
     response.writeHead(status, { "content-type": "text/xml" });
-    response.end(`<${action}Response><${action}Result/></${action}Response>`);
+    response.end(page ?? `<${action}Response><${action}Result/></${action}Response>`);
   }).start();
   client = new ElasticLoadBalancingV2Client({
     ...{ region: "eu-west-1", endpoint: server.url, maxAttempts: 1 },
@@ -97,6 +100,15 @@ describe("QuerySender", () => {
     async (refused) => {
       await client.send(new DescribeTargetGroupsCommand({}));
       status = refused;
+      expect(await sender.isAccepted(...deregistration)).toBe(false);
+    },
+  );
+
+  it.each(["", "<html><body>Sign in</body></html>", "<DescribeTagsResponse/>"])(
+    "reports a response with status 200 and another content as not accepted: %s",
+    async (content) => {
+      await client.send(new DescribeTargetGroupsCommand({}));
+      page = content;
       expect(await sender.isAccepted(...deregistration)).toBe(false);
     },
   );
