@@ -32,7 +32,7 @@ const build = await rolldown({
   input: {
     lastcall: join(root, "src/cli/main.ts"),
     // The audit starts it as a worker thread, by its file name.
-    "parse-worker": join(root, "src/cli/input/parse-worker.ts"),
+    "parse-worker": join(root, "src/audit/input/parse-worker.ts"),
     // The agent's image runs this one, on Bun, without the other commands.
     agent: join(root, "src/cli/agent-main.ts"),
     // Loaded first if Node has no Temporal of its own.

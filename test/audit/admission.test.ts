@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { admissionBudget, admissionManifests } from "../../src/audit/admission.ts";
+import { parseManifests } from "../../src/audit/input/parse-manifests.ts";
 import type { Platform } from "../../src/audit/platform.ts";
-import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 
 import { platform } from "./support/audit-yaml.ts";
 

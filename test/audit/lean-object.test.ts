@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
+import { parseManifests } from "../../src/audit/input/parse-manifests.ts";
 import { leanObject } from "../../src/audit/objects/manifest.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 import { fieldsOf } from "../../src/core/json/json-field.ts";
 import { platform } from "./support/audit-yaml.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
+import { parseManifests } from "../../src/audit/input/parse-manifests.ts";
 import { parsePlatform } from "../../src/audit/platform.ts";
 import type { Finding, RuleExample } from "../../src/audit/report.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 
 describe.each(ruleList)("the rule $id", (rule) => {
   it("flags its bad example with the declared severity", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fileLimitBytes } from "../../src/cli/input/read-manifests.ts";
+import { fileLimitBytes } from "../../src/audit/input/read-manifests.ts";
 import { auditRun } from "../audit/support/audit-run.ts";
 import { deployment } from "../audit/support/audit-yaml.ts";
 

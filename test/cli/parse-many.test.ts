@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
-import { cutAtDocuments, parseMany } from "../../src/cli/input/parse-many.ts";
+import { parseManifests } from "../../src/audit/input/parse-manifests.ts";
+import { cutAtDocuments, parseMany } from "../../src/audit/input/parse-many.ts";
 
 const onThreads = { threads: 2, threadedFromChars: 0 };
 

@@ -1,8 +1,8 @@
+import { parseManifests } from "../../audit/input/parse-manifests.ts";
+import { fieldLines, type ManifestFiles, readText } from "../../audit/input/read-manifests.ts";
 import { type PlaceOfField, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
 import { type Platform, parsePlatform } from "../../audit/platform.ts";
 import { LastcallError } from "../../errors.ts";
-import { parseManifests } from "../input/parse-manifests.ts";
-import { fieldLines, type ManifestFiles, readText } from "../input/read-manifests.ts";
 
 /**
  * A platform as typed; reads its file if it names one. Throws USAGE, INPUT_UNREADABLE,

@@ -1,6 +1,11 @@
 import { audit, problemsOf } from "../../audit/audit.ts";
 import { auditTable, githubAnnotations, sarifLog } from "../../audit/audit-output.ts";
 import {
+  type ManifestFiles,
+  type ReadManifests,
+  readManifests,
+} from "../../audit/input/read-manifests.ts";
+import {
   type ManifestSource,
   parseTemplatePath,
   type TemplatePath,
@@ -29,7 +34,6 @@ import {
   readCluster,
 } from "../cluster/read-cluster.ts";
 import type { CommandRun } from "../command-line/command.ts";
-import { type ManifestFiles, type ReadManifests, readManifests } from "../input/read-manifests.ts";
 import { nodeFiles } from "../input/read-objects.ts";
 import { version } from "./version.ts";
 

@@ -1,6 +1,12 @@
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  type FileContent,
+  type ManifestFiles,
+  type ReadManifests,
+  readManifests,
+} from "../../audit/input/read-manifests.ts";
 import { type PolicyReading, readPolicies } from "../../config/policy/read-policy.ts";
 import { describeValue } from "../../config/problem.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
@@ -10,12 +16,6 @@ import { parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { decodeText } from "../../runtime/process-io.ts";
 import type { CommandIo } from "../command-line/command.ts";
-import {
-  type FileContent,
-  type ManifestFiles,
-  type ReadManifests,
-  readManifests,
-} from "./read-manifests.ts";
 
 /** The real file system and standard input, for commands that read manifests. */
 export function nodeFiles(stdin: AsyncIterable<Uint8Array>): ManifestFiles {

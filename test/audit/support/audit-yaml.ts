@@ -1,7 +1,7 @@
 import { audit } from "../../../src/audit/audit.ts";
+import { type ManifestFiles, readManifests } from "../../../src/audit/input/read-manifests.ts";
 import { type Platform, parsePlatform } from "../../../src/audit/platform.ts";
 import type { AuditReport, Baseline } from "../../../src/audit/report.ts";
-import { type ManifestFiles, readManifests } from "../../../src/cli/input/read-manifests.ts";
 
 /** A platform by its argument; for those that need no file. */
 export function platform(name: string): Platform {

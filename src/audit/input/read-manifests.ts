@@ -1,7 +1,7 @@
 import { normalize } from "node:path";
-import type { FieldPointer, ManifestSource } from "../../audit/objects/manifest.ts";
 import { readYaml } from "../../config/yaml-text.ts";
 import { describeValue, type Fields, isFields, nameOf } from "../../core/json/json-field.ts";
+import type { FieldPointer, ManifestSource } from "../objects/manifest.ts";
 import {
   jsonFieldLines,
   type ParsedDocument,
