@@ -48,6 +48,8 @@ export interface DoctorFacts {
   readonly rights: Fact<readonly RightFacts[]>;
   readonly agentRights: Fact<readonly RightFacts[]>;
   readonly lease: Fact<LeaseFacts | undefined>;
+  /** Who leads by a Lease in another namespace. */
+  readonly otherLeaders: Fact<readonly LeaderFacts[]>;
   readonly controller: Fact<WorkloadFacts | undefined>;
   readonly agent: Fact<WorkloadFacts | undefined>;
   readonly ownPods: Fact<readonly OwnPod[]>;
@@ -88,6 +90,11 @@ export interface RightFacts {
   /** In the notation of kubectl auth can-i: `patch nodes/status`. */
   readonly name: string;
   readonly allowed: boolean;
+}
+
+export interface LeaderFacts {
+  readonly namespace: string;
+  readonly holder: string;
 }
 
 export interface LeaseFacts {

@@ -76,6 +76,7 @@ export const green: DoctorFacts = {
   ]),
   rights: known([{ name: "list nodes", allowed: true }]),
   agentRights: known([{ name: "create departures.lastcall.dev", allowed: true }]),
+  otherLeaders: known([]),
   lease: known({ holder: "c-1", renewedAt: minus(at, seconds(10)), durationMs: seconds(40) }),
   controller: known({ ...workload, name: "lastcall", priorityClass: "system-cluster-critical" }),
   agent: known({ ...workload, name: "lastcall-agent", priorityClass: "system-node-critical" }),

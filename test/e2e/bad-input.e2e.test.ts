@@ -128,6 +128,21 @@ describe("with the definitions installed", () => {
     );
   });
 
+  test("run refuses to lead beside the leader of another namespace", async () => {
+    const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    const renewTime = new Date().toISOString().replace("Z", "000Z");
+    const spec = { holderIdentity: "host-7", leaseDurationSeconds: 600, renewTime };
+    const lease = { metadata: { name: "lastcall" }, spec };
+    await plane.request({ method: "POST", path: leases, body: lease });
+    const { code, sentence } = await run(["--kubeconfig", plane.kubeconfig, "-n", "lastcall"]);
+    await plane.request({ method: "DELETE", path: `${leases}/lastcall` });
+    expect(code).toBe(1);
+    expect(sentence).toContain(
+      "Cannot lead in the namespace lastcall: host-7 leads in default and renewed its Lease",
+    );
+    expect(sentence).toContain("run with -n default to stand by");
+  });
+
   test("run rejects a bad policy file with file, line and field", async () => {
     const file = write("policy.yaml", policy("  lifetime: {max: 1 day}"));
     const { code, sentence } = await run([

@@ -4,8 +4,8 @@ import type { KubeApi, KubeRequest } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { AlwaysLeading, type Controller } from "../../controller/controller.ts";
-import { type Millis, minutes, seconds } from "../../core/time/time.ts";
-import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { between, type Millis, minutes, seconds } from "../../core/time/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-call.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
@@ -17,11 +17,13 @@ import { MetricsServer } from "../../server/metrics-server.ts";
 import { type AssemblyOptions, assembleController } from "../assemble/assemble-controller.ts";
 import { actionHosts, cloudPorts } from "../assemble/controller-ports.ts";
 import { healthRoutes, metricsKeyPair } from "../assemble/metrics-endpoint.ts";
-import { connect } from "../cluster/connect.ts";
+import { ClusterClock, connect } from "../cluster/connect.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { readPolicyFiles } from "../input/read-objects.ts";
 
 type Options = CommandInput<"run">["options"];
+
+const leaseName = "lastcall";
 
 /** The fleet, once there is one: the metrics are served earlier. */
 interface Watched {
@@ -53,6 +55,8 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     io,
   );
   await reach({ api, server: access.server, io, log });
+  const home = options.namespace ?? namespace;
+  if (!options.dryRun) await checkAlone({ options, io, api, home, log });
   const identity = processIdentity(io.env.POD_NAME);
   const { controller, fleet } = assembleController({
     api,
@@ -61,10 +65,10 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     fetch: io.fetch,
     log,
     metrics,
-    namespace: options.namespace ?? namespace,
+    namespace: home,
     placeholderImage: options.placeholderImage,
     identity,
-    leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
+    leadership: await leadershipOf({ options, io, api, home, identity, log }),
     ...clouds,
     actions: { allowed, env: io.env, follow: io.signal },
     joinWithinMs: options.sqsAbandonLaunchAfter,
@@ -78,7 +82,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   watched.fleet = fleet;
   const stopServing = await serveStatus(options, { controller, fleet, metricsServer });
   metricsServer.keep();
-  log.info("started", { identity, namespace, dryRun: options.dryRun });
+  log.info("started", { identity, namespace: home, dryRun: options.dryRun });
   try {
     await controller.run(io.signal);
     log.info("stopped");
@@ -113,15 +117,48 @@ async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<AssemblyO
   return { auditor: new ClusterAuditor(api, eventLoopTurn), everyMs: auditEvery };
 }
 
+/**
+ * Refuses to be a second leader: a Lease counts in its own namespace, and two controllers would
+ * each start as many departures as a budget allows. In a pod this is not checked, since its
+ * account may not read the Leases of other namespaces; `doctor` does, as the person who runs it.
+ */
+export async function checkAlone(tools: {
+  readonly options: Pick<Options, "leaderElect">;
+  readonly io: Pick<CommandIo, "clock" | "env" | "signal">;
+  readonly api: KubeApi;
+  /** The namespace of this controller's Lease. */
+  readonly home: string;
+  readonly log: Pick<Log, "warn">;
+}): Promise<void> {
+  const { options, io, api, home, log } = tools;
+  if (io.env.POD_NAMESPACE !== undefined) return;
+  const { liveLeases } = await import("../../kube/lease/lease-store.ts");
+  const clock = new ClusterClock(api, io.clock);
+  await clock.find(io.signal);
+  const leases = (await liveLeases(api, leaseName, clock.now())) ?? [];
+  if (!options.leaderElect) {
+    for (const { namespace, holder } of leases) log.warn("another-leader", { namespace, holder });
+    return;
+  }
+  const other = leases.find(({ namespace }) => namespace !== home);
+  if (other === undefined) return;
+  const { namespace, holder, renewedAt } = other;
+  const age = Math.max(0, Math.round(between(renewedAt, clock.now()) / 1000));
+  throw new LastcallError(
+    "CONFLICT",
+    `Cannot lead in the namespace ${home}: ${holder} leads in ${namespace} and renewed its Lease ${age} s ago, expected one leader in a cluster; run with -n ${namespace} to stand by, or stop the other first`,
+  );
+}
+
 async function leadershipOf(tools: {
   readonly options: Options;
   readonly io: CommandIo;
   readonly api: KubeApi;
-  readonly namespace: string;
+  readonly home: string;
   readonly identity: string;
   readonly log: Log;
 }): Promise<Leadership> {
-  const { options, io, api, namespace, identity, log } = tools;
+  const { options, io, api, home, identity, log } = tools;
   if (!options.leaderElect || options.dryRun) {
     return new AlwaysLeading();
   }
@@ -130,8 +167,8 @@ async function leadershipOf(tools: {
     api,
     clock: io.clock,
     rng: io.rng,
-    namespace: options.namespace ?? namespace,
-    name: "lastcall",
+    namespace: home,
+    name: leaseName,
     identity,
     holderIsDead,
     onError: (error) => log.warn("lease-error", { error: messageOf(error) }),

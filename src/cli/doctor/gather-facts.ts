@@ -20,6 +20,7 @@ import {
   unknown,
   type WorkloadFacts,
 } from "../../doctor/facts.ts";
+import { liveLeases } from "../../kube/lease/lease-store.ts";
 import {
   budgetsPath,
   daemonSetsPath,
@@ -195,28 +196,34 @@ async function installation(
     name: (one.kind === "Known" ? one.value?.serviceAccount : undefined) ?? otherwise,
   });
   const account = accountOf(found.controller, "lastcall");
-  const [rights, ofAgent, lease, at, ownPods, accountAnnotations, classes] = await Promise.all([
-    fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
-    fact(io, (signal) =>
-      rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
-    ),
-    // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
-    fact(io, (signal) => leaseFacts(api, namespace, signal)),
-    clusterTime(api, io),
-    fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
-    fact(io, async (signal) => {
-      const path = inNamespace(`serviceaccounts/${account.name}`);
-      return textMapOf((await objectAt(api, path, signal))?.metadata?.annotations);
-    }),
-    fact(io, async () => quotaClasses(await listAll(api, inNamespace("resourcequotas")))),
-  ]);
+  const [rights, ofAgent, lease, otherLeaders, at, ownPods, annotations, classes] =
+    await Promise.all([
+      fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
+      fact(io, (signal) =>
+        rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
+      ),
+      // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
+      fact(io, (signal) => leaseFacts(api, namespace, signal)),
+      fact(io, async () => {
+        const leases = await liveLeases(api, "lastcall", await clusterTime(api, io));
+        return (leases ?? []).filter((one) => one.namespace !== namespace);
+      }),
+      clusterTime(api, io),
+      fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
+      fact(io, async (signal) => {
+        const path = inNamespace(`serviceaccounts/${account.name}`);
+        return textMapOf((await objectAt(api, path, signal))?.metadata?.annotations);
+      }),
+      fact(io, async () => quotaClasses(await listAll(api, inNamespace("resourcequotas")))),
+    ]);
   return {
     rights,
     agentRights: ofAgent,
     at,
     lease,
+    otherLeaders,
     ownPods,
-    accountAnnotations,
+    accountAnnotations: annotations,
     quotaClasses: classes,
   };
 }
@@ -275,7 +282,8 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
   return {
     ...{ at: io.clock.now(), version, inPod: isInPod(io), api, alerts: [] },
     namespace: namespace ?? "lastcall",
-    ...{ clockAheadMs: none, definitions: none, rights: none, agentRights: none, lease: none },
+    ...{ clockAheadMs: none, definitions: none, rights: none, agentRights: none },
+    ...{ lease: none, otherLeaders: none },
     ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
     ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },

@@ -40,7 +40,7 @@ export const awsOptions = [
     default: "true",
     commands: ["run", "setup"],
     parts: ["aws"],
-    help: "Complete the lifecycle hooks that the queue reports: when a terminating node is drained, or a launched one is ready",
+    help: "Complete the lifecycle hooks that the queue reports: when a terminating node is drained, or a launched one is ready; setup grants the permission",
   },
   {
     name: "sqs-abandon-launch-after",
@@ -61,7 +61,7 @@ export const awsOptions = [
     longest: "10m",
     commands: ["run", "setup"],
     parts: ["aws"],
-    help: "How often to poll EC2 for scheduled events of instances, such as 1m; default: never",
+    help: "How often to poll EC2 for scheduled events of instances, such as 1m; setup grants the permission; default: never",
   },
   {
     name: "aws-actions",
@@ -102,6 +102,6 @@ export const azureOptions = [
     type: "switch",
     default: "false",
     commands: ["run", "doctor"],
-    help: "Let instance.release: DeleteInstance delete instances of scale sets directly, which AKS does not support",
+    help: "Let instance.release: DeleteInstance delete instances of scale sets directly, which AKS does not support; doctor checks the permission",
   },
 ] as const satisfies readonly Option[];

@@ -38,7 +38,7 @@ export const options = [
     type: "text",
     value: "NAME",
     commands: "all",
-    help: "Namespace, for commands that need one; default: that of the context, for audit all of them",
+    help: "Namespace, for commands that need one; default: that of the context, for audit and doctor all of them",
   },
   {
     name: "output",
@@ -238,7 +238,7 @@ export const options = [
     longest: "1m",
     commands: ["run", "setup"],
     parts: ["gcp"],
-    help: "How often to poll each zone of Compute Engine for preemptions, such as 10s; default: never",
+    help: "How often to poll each zone of Compute Engine for preemptions, such as 10s; setup grants the permission; default: never",
   },
   ...awsOptions,
   ...azureOptions,

@@ -22,6 +22,7 @@ import {
   type DoctorFacts,
   fail,
   judging,
+  type LeaderFacts,
   type LeaseFacts,
   namesOf,
   type PolicyFacts,
@@ -61,6 +62,14 @@ function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   if (ageMs < -5000)
     return warn(`${holder} leads, by a clock that is ${age} ahead of the API server's`);
   return pass(`${holder} leads, its Lease was renewed ${age} ago`);
+}
+
+const stopOne = "stop one of them: each starts as many departures as a budget allows";
+
+function secondLeader(other: LeaderFacts, own: string | undefined, here: string): CheckResult {
+  const elsewhere = `${other.holder} leads in the namespace ${other.namespace}`;
+  if (own !== undefined) return fail(`${own} leads in ${here}, and ${elsewhere}`, stopOne);
+  return fail(`nobody leads in ${here}, but ${elsewhere}`, `use -n ${other.namespace}`);
 }
 
 /** The version `1.2.3` of an image's tag or a chart's label; undefined if there is none. */
@@ -104,8 +113,10 @@ export const controllerChecks: readonly Check[] = [
     id: "lease",
     looksAt: "who leads, and how fresh the Lease is",
     fix: "check the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
-    run: ({ lease, at, controller }) =>
+    run: ({ lease, otherLeaders, at, controller, namespace }) =>
       judging(lease, (found) => {
+        const [other] = otherLeaders.kind === "Known" ? otherLeaders.value : [];
+        if (other !== undefined) return secondLeader(other, found?.holder, namespace);
         if (found !== undefined) return leaseVerdict(found, at);
         const options = controller.kind === "Known" ? controller.value?.options : undefined;
         if (options?.["leader-elect"] === "false")
@@ -278,13 +289,17 @@ export const policyChecks: readonly Check[] = [
   },
   {
     id: "paused",
-    looksAt: "whether a policy is paused, or only reports what it would do",
-    fix: "set spec.paused and spec.dryRun to false to make it act",
+    looksAt: "whether a policy is paused or frozen, or only reports what it would do",
+    fix: "set spec.paused and spec.dryRun to false, or remove gates.freezeUntil, to make it act",
     run: (facts) =>
       ofPolicies(facts, ({ policies }) => {
-        const idle = policies.filter(({ paused, dryRun }) => paused || dryRun);
-        if (idle.length === 0) return pass("no policy is paused");
-        return warn(`${namesOf(idle.map(({ name }) => name))} is paused or a dry run`);
+        const named = (which: (one: (typeof policies)[number]) => boolean) =>
+          namesOf(policies.filter(which).map(({ name }) => name));
+        const idle = named(({ paused, dryRun }) => paused || dryRun);
+        if (idle !== "") return warn(`${idle} is paused or a dry run`);
+        const frozen = named(({ gates }) => (gates.freezeUntil ?? facts.at) > facts.at);
+        if (frozen !== "") return warn(`${frozen} is frozen by gates.freezeUntil`);
+        return pass("no policy is paused or frozen");
       }),
   },
   {
@@ -333,8 +348,8 @@ export const policyChecks: readonly Check[] = [
     id: "alerts",
     looksAt: "whether Alertmanager responds to the alerts gate of each policy",
     fix: "check gates.alerts.url from where the controller runs; the gate holds everything until it responds",
-    run: ({ alerts }) => {
-      if (alerts.length === 0) return skip("no policy has an alerts gate");
+    run: ({ alerts, policies }) => {
+      if (alerts.length === 0) return judging(policies, () => skip("no policy has an alerts gate"));
       for (const { policy, firing } of alerts) {
         if (firing.kind === "Unknown")
           return fail(`the gate of ${policy} has no response: ${firing.why}`);

@@ -8,8 +8,22 @@ import type {
 } from "../../contracts/kube-api.ts";
 import type { ObservedLease } from "../../contracts/leadership.ts";
 import type { Rng } from "../../core/chance/chance.ts";
-import { fieldsOf, numberOf, textMapOf, textOf } from "../../core/json/json-field.ts";
-import { formatInstant, type Instant, type Millis, millis, seconds } from "../../core/time/time.ts";
+import {
+  fieldsOf,
+  instantOf,
+  listOf,
+  numberOf,
+  textMapOf,
+  textOf,
+} from "../../core/json/json-field.ts";
+import {
+  formatInstant,
+  type Instant,
+  type Millis,
+  millis,
+  plus,
+  seconds,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { apiError } from "../object/api-call.ts";
 
@@ -189,6 +203,41 @@ export async function readObservedLease(
   if (answer.status >= 300) throw apiError(request, answer);
   const { resourceVersion, holder, durationMs } = translateLease(answer.body as KubeObject);
   return { version: resourceVersion, held: holder !== undefined, durationMs };
+}
+
+/** A Lease that is held, with a renewal that has not expired. */
+export interface LiveLease {
+  readonly namespace: string;
+  readonly holder: string;
+  readonly renewedAt: Instant;
+}
+
+/**
+ * The live Leases of that name in all namespaces at an instant of the cluster's clock; undefined
+ * if the caller may not list them, as the controller's own account may not.
+ */
+export async function liveLeases(
+  api: KubeSender,
+  name: string,
+  at: Instant,
+): Promise<readonly LiveLease[] | undefined> {
+  const query = { fieldSelector: `metadata.name=${name}` };
+  const request: KubeRequest = {
+    method: "GET",
+    path: "/apis/coordination.k8s.io/v1/leases",
+    query,
+  };
+  const answer = await api.send(request);
+  if (answer.status === 403) return undefined;
+  if (answer.status >= 300) throw apiError(request, answer);
+  return listOf(fieldsOf(answer.body).items).flatMap((item) => {
+    const lease = fieldsOf(item) as KubeObject;
+    const { holder, durationMs } = translateLease(lease);
+    const renewedAt = instantOf(fieldsOf(lease.spec).renewTime);
+    if (lease.metadata?.name !== name || holder === undefined || renewedAt === undefined) return [];
+    if (plus(renewedAt, durationMs) <= at) return [];
+    return [{ namespace: lease.metadata.namespace ?? "", holder, renewedAt }];
+  });
 }
 
 export interface LeaseTermOptions {
