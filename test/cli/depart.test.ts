@@ -77,6 +77,23 @@ describe("lastcall depart", () => {
     ]);
   });
 
+  it.each([
+    ["true", "n0 is on hold by its annotation lastcall.dev/hold"],
+    [by, `n0 is on hold until ${by} by its annotation lastcall.dev/hold`],
+    [at, undefined],
+    ["false", undefined],
+  ])("warns of a node that is on hold: %s", async (hold, told) => {
+    world.patchNode("n0", { metadata: { annotations: { "lastcall.dev/hold": hold } } });
+    const { exit, stdout, stderr } = await lastcall("depart", "n0", "--at", at, "--dry-run");
+    expect(exit).toBe(0);
+    expect(stdout).toContain("n0 leaves at");
+    expect(stderr).toBe(
+      told === undefined
+        ? ""
+        : `lastcall: ${told}, which applies only to planned departures: it leaves anyway\n`,
+    );
+  });
+
   it("moves an earlier request, and says if nothing changes", async () => {
     await lastcall("depart", "n0", "--at", at);
     expect((await lastcall("depart", "n0", "--at", at)).stdout).toContain(

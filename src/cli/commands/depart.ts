@@ -1,6 +1,6 @@
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import type { NodeFacts } from "../../core/cluster/node.ts";
+import { holdMarkIn, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartRequest, type DepartStep, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
@@ -42,7 +42,8 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   const fleet = await readFleet(wholeCluster(options), {}, io);
   const request = requestOf(input, fleet.readAt);
   const steps = stepsFor(input.words, request, fleet);
-  if (!options.quiet) for (const text of lateWarnings(steps, request, fleet)) io.err(text);
+  const warnings = [...holdWarnings(steps, request), ...lateWarnings(steps, request, fleet)];
+  if (!options.quiet) for (const text of warnings) io.err(text);
   const { written, faults } = await carryOut(steps, input);
   await show(written, input);
   for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
@@ -91,6 +92,18 @@ function stepsFor(names: readonly string[], request: DepartRequest, fleet: Fleet
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
     return { node, step: departStep(node, { ...request, policy }, fleet.departures) };
+  });
+}
+
+/** A user's request takes precedence over a hold: the person who held the node may be another. */
+function holdWarnings(steps: Steps, { departAt }: DepartRequest): readonly string[] {
+  return steps.flatMap(({ node, step }) => {
+    const hold = holdOf(node);
+    if (step.kind === "Leave" || hold.kind === "None") return [];
+    if (hold.kind === "Until" && hold.until <= departAt) return [];
+    const until = hold.kind === "Until" ? ` until ${formatInstant(hold.until)}` : "";
+    const told = `${node.name} is on hold${until} by its annotation ${holdMarkIn(node.annotations)}`;
+    return [`lastcall: ${told}, which applies only to planned departures: it leaves anyway\n`];
   });
 }
 
