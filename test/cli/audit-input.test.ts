@@ -175,6 +175,20 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
     expect(run.error).toContain(says);
   });
 
+  it.each([
+    ["an empty file", { files: ["dir/a.yaml"] }, { "dir/a.yaml": "" }],
+    ["a file with only comments", { files: ["dir/a.yaml"] }, { "dir/a.yaml": "# nothing\n---\n" }],
+    ["a folder without manifests", { files: ["dir"] }, { "dir/readme.md": "x" }],
+    ["values instead of manifests", { files: ["dir/a.yaml"] }, { "dir/a.yaml": "replicas: 3\n" }],
+  ])("%s, so that a wrong path does not pass", async (_, { files }, texts) => {
+    const run = await auditRun({ files }, texts);
+
+    expect(run).toMatchObject({ exit: 2, stdout: "" });
+    expect(run.error).toContain(
+      `Cannot audit ${files[0]}: found no Kubernetes objects, expected manifests`,
+    );
+  });
+
   it("no input at all", async () => {
     expect((await auditRun({}, {})).error).toContain("there is nothing to read");
   });
@@ -182,11 +196,6 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
 
 describe("a note says", () => {
   it.each([
-    {
-      why: "that a folder contains no manifest",
-      texts: { "dir/readme.md": "x" },
-      says: "dir contains no .yaml, .yml or .json files",
-    },
     {
       why: "that a folder is a Kustomize folder",
       texts: { "dir/kustomization.yaml": "", "dir/web.yaml": thirty },
@@ -287,8 +296,15 @@ items:
     },
   );
 
-  it("a file with only comments, which it skips", async () => {
-    const run = await auditRun({ files: ["a.yaml"] }, { "a.yaml": "# nothing\n---\n# here\n" });
+  it("a file with only comments beside another, which it skips", async () => {
+    const texts = { "dir/a.yaml": "# nothing\n---\n# here\n", "dir/b.yaml": thirty };
+    const run = await auditRun({ files: ["dir"] }, texts);
+    expect(run).toMatchObject({ exit: 0, error: "" });
+  });
+
+  it("a list without items, as of a cluster without workloads", async () => {
+    const text = '{"apiVersion": "v1", "kind": "List", "items": []}';
+    const run = await auditRun({ from: ["a.json"] }, { "a.json": text });
     expect(run).toMatchObject({ exit: 0, error: "" });
   });
 
@@ -332,10 +348,11 @@ items:
   });
 
   it("an object without a kind, which it skips with a note", async () => {
-    const run = await auditRun({ files: ["values.yaml"] }, { "values.yaml": "replicas: 3\n" });
+    const texts = { "dir/values.yaml": "replicas: 3\n", "dir/web.yaml": thirty };
+    const run = await auditRun({ files: ["dir"], failOn: "never" }, texts);
 
     expect(run.exit).toBe(0);
-    expect(run.stderr).toContain("values.yaml:1 has no apiVersion and kind");
+    expect(run.stderr).toContain("dir/values.yaml:1 has no apiVersion and kind");
   });
 
   it("a live cluster, if no file is named", async () => {

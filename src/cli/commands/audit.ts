@@ -144,10 +144,15 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
     const { namespace, templatePaths } = command;
     refuse([...unread, ...problemsOf({ sources, namespace, templatePaths })]);
   }
-  return {
-    sources,
-    notes: [read, recorded].flatMap(notesOf),
-  };
+  const notes = [read, recorded].flatMap(notesOf);
+  // A check that passes because it saw nothing is worse than none: a wrong path would be green.
+  // An empty list is not nothing: a cluster may have no workloads.
+  const skipped = [read, recorded].flatMap(({ empty, others }) => [...empty, ...others]);
+  if (sources.length === 0 && skipped.length > 0) {
+    const where = [...command.files, ...command.from].join(", ");
+    refuse([`Cannot audit ${where}: found no Kubernetes objects, expected manifests`, ...notes]);
+  }
+  return { sources, notes };
 }
 
 /** An empty input may be the pipe of a helm or kubectl that failed: the pipeline must not pass. */
