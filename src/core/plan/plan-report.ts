@@ -83,7 +83,8 @@ function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant)
   if (forced.length > 0) {
     const which = firstNames(forced.map(({ node }) => node.name));
     const whose = `${count(forced.length, "departure")} (${which})`;
-    parts.push(`${freeze} is too long for the deadlines of ${whose}`);
+    const then = forced.length === 1 ? "leaves at its deadline" : "leave at their deadlines";
+    parts.push(`${freeze} ends after the deadlines of ${whose}, which ${then}`);
   }
   return parts;
 }

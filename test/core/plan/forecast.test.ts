@@ -67,8 +67,11 @@ describe("a forecast", () => {
     const until = "the freeze until 2026-11-20T02:00:00.000Z";
     expect(told(nodes)).toEqual([
       `${until} holds back 1 departure`,
-      `${until} is too long for the deadlines of 2 departures (n1, n2)`,
+      `${until} ends after the deadlines of 2 departures (n1, n2), which leave at their deadlines`,
     ]);
+    expect(told([dueIn("n1", 60)])).toContain(
+      `${until} ends after the deadlines of 1 departure (n1), which leaves at its deadline`,
+    );
     expect(told([born("n0", 3000)])).toContain(`${until} holds back 1 departure`);
   });
 
