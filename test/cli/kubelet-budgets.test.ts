@@ -187,7 +187,22 @@ describe("a kubelet queried through the API server", () => {
     const { read, notes } = await readKubeletBudgets(nodes, proxiedKubelet(api));
 
     expect(read.size).toBe(39);
-    expect(notes).toHaveLength(1);
+    expect(notes).toEqual([
+      "Cannot read /configz of the kubelet of n1: no response through the API server, check the kubelet; node n1 is audited with the defaults of its platform",
+    ]);
     expect(api.sent[0]?.path).toBe("/api/v1/nodes/n0/proxy/configz");
+  });
+
+  it("are named up to three if many are unreachable, and counted beyond", async () => {
+    const nodes = Array.from({ length: 18 }, (_, at) => node(`n${at + 10}`));
+    const { notes } = await readKubeletBudgets(
+      nodes,
+      proxiedKubelet(new ScriptedApi(() => unreachable())),
+    );
+
+    expect(notes.map((note) => /kubelet of (\w+)/.exec(note)?.[1] ?? note)).toEqual([
+      ...["n10", "n11", "n12"],
+      "15 more nodes are audited with the defaults of their platform",
+    ]);
   });
 });

@@ -100,19 +100,34 @@ export type AskKubelet = (node: Fields, signal?: AbortSignal) => Promise<KubeAns
 export interface KubeletBudgets {
   /** By node name. Nodes without an entry keep the default of their platform. */
   readonly read: ReadonlyMap<string, readonly ShutdownGroup[]>;
-  /** One sentence for each node without an entry. */
+  /** One sentence for each node without an entry; of many, for the first, and their number. */
   readonly notes: readonly string[];
 }
 
 const nodesAtOnce = 16;
+
+const namedNodes = 3;
 
 /**
  * Asks the kubelet through the API server. Needs `get` on nodes/proxy, which amounts to running
  * commands in every pod of every node.
  */
 export function proxiedKubelet(api: KubeApi): AskKubelet {
-  return (node, signal) =>
-    api.send({ method: "GET", path: `/api/v1/nodes/${nodeNameOf(node)}/proxy/configz`, signal });
+  return async (node, signal) => {
+    const name = nodeNameOf(node);
+    const path = `/api/v1/nodes/${name}/proxy/configz`;
+    try {
+      return await api.send({ method: "GET", path, signal });
+    } catch (error) {
+      if (!isLastcallError(error) || error.code !== "API_UNREACHABLE") throw error;
+      // The API server has just listed the nodes: it is the kubelet behind it that is silent.
+      throw new LastcallError(
+        "API_UNREACHABLE",
+        `Cannot read /configz of the kubelet of ${name}: no response through the API server, check the kubelet`,
+        { cause: error },
+      );
+    }
+  };
 }
 
 /**
@@ -141,7 +156,10 @@ export async function readKubeletBudgets(
     }
   };
   await Promise.all(Array.from({ length: nodesAtOnce }, worker));
-  return { read, notes: notes.sort() };
+  const named = notes.sort().slice(0, namedNodes);
+  const more = notes.length - named.length;
+  if (more > 0) named.push(`${more} more nodes are audited with the defaults of their platform`);
+  return { read, notes: named };
 }
 
 function budgetIn(answer: KubeAnswer, node: string): readonly ShutdownGroup[] {
