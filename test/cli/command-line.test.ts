@@ -52,9 +52,13 @@ it.each([
   ],
   [
     ["audit", "d.yaml"],
-    "lastcall: Cannot run lastcall audit: found d.yaml, expected none, pass files with -f\n",
+    "lastcall: Cannot run lastcall audit: found d.yaml, expected no argument, pass files with -f\n",
   ],
-  [["version", "x"], "lastcall: Cannot run lastcall version: found x, expected none\n"],
+  [["version", "x"], "lastcall: Cannot run lastcall version: found x, expected no argument\n"],
+  [
+    ["depart", ""],
+    "lastcall: Cannot run lastcall depart: found an empty argument, expected NODE…\n",
+  ],
   [
     ["setup", "gcp", "--project", "my-project-1", "--queue", "lastcall"],
     "lastcall: Cannot set up gcp: --queue was given, expected it only with aws\n",

@@ -178,7 +178,7 @@ describe("the input of a plan", () => {
     const { code, err } = await printed([node("n1")], ["-f", folder]);
     expect({ code, err }).toEqual({
       code: 2,
-      err: `lastcall: Cannot read ${folder}: found no .yaml, .yml or .json file, expected one of policies\n`,
+      err: `lastcall: Cannot read ${folder}: found no .yaml, .yml or .json file, expected one with a DeparturePolicy\n`,
     });
   });
 });

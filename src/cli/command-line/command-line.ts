@@ -36,10 +36,22 @@ export async function runCommandLine(
       return 2;
     }
     io.err(`lastcall: ${messageOf(error)}\n`);
+    for (const one of otherMistakes(error)) io.err(`  ${one}\n`);
     if (wantsStack() && error instanceof Error) io.err(`${error.stack}\n`);
     if (io.signal.aborted) return 130;
     return isLastcallError(error) ? error.exitCode : 1;
   }
+}
+
+/** How many mistakes of one input are listed. */
+const mistakeLimit = 20;
+
+/** The message contains the first; whoever has to correct a file wants to see them all. */
+function otherMistakes(error: unknown): readonly string[] {
+  if (!isLastcallError(error)) return [];
+  const shown = error.details.slice(1, mistakeLimit);
+  const more = error.details.length - 1 - shown.length;
+  return more > 0 ? [...shown, `… and ${more} more`] : shown;
 }
 
 async function parseAndRun(
@@ -136,11 +148,13 @@ function nodeNameIn(word: string): string {
 }
 
 function checkWords(spec: CommandSpec, words: readonly string[]): void {
-  if (words.length >= spec.minWords && words.length <= spec.maxWords) return;
+  const isCounted = words.length >= spec.minWords && words.length <= spec.maxWords;
+  if (isCounted && !words.includes("")) return;
   const files = optionsFor(spec.name).some(({ name }) => name === "filename");
-  const none = files ? "expected none, pass files with -f" : "expected none";
+  const none = files ? "expected no argument, pass files with -f" : "expected no argument";
   const wanted = spec.words === "" ? none : `expected ${spec.words}`;
-  const found = words.length === 0 ? "no argument was given" : `found ${words.join(" ")}`;
+  const given = isCounted ? "an empty argument" : words.join(" ");
+  const found = words.length === 0 ? "no argument was given" : `found ${given}`;
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
 }
 

@@ -92,24 +92,40 @@ async function queueFacts(
 const colours: Readonly<Record<CheckStatus, number>> = { Pass: 32, Warn: 33, Fail: 31, Skip: 90 };
 const leastWidth = 30;
 
-/** The report as text: one line per check, wrapped at the width of the terminal, and a summary. */
+/** Skipped for the same reason, more checks than this are printed as one. */
+const sameSkips = 3;
+
+/**
+ * The report as text: one line per check, wrapped at the width of the terminal, and a summary. Many
+ * checks that are skipped for the same reason, such as an API server that does not respond, are one
+ * line.
+ */
 export function doctorTable(
   { checks, summary }: DoctorReport,
   { colour, columns }: Pick<CommandIo, "colour" | "columns">,
 ): string {
+  const skips = Map.groupBy(
+    checks.filter(({ status }) => status === "Skip"),
+    ({ message }) => message,
+  );
+  const shown = checks.flatMap((check) => {
+    const same = check.status === "Skip" ? (skips.get(check.message) ?? []) : [];
+    if (same.length <= sameSkips) return check;
+    return check === same[0] ? { ...check, id: `${same.length} checks` } : [];
+  });
   const idWidth = Math.max(...checks.map(({ id }) => id.length));
   const indent = " ".repeat("PASS  ".length + idWidth + 2);
   const width = Math.max(leastWidth, columns - indent.length);
   const line = (check: ReportedCheck) => {
     const word = check.status.toUpperCase();
-    const shown = colour ? `\u001b[${colours[check.status]}m${word}\u001b[0m` : word;
+    const tinted = colour ? `\u001b[${colours[check.status]}m${word}\u001b[0m` : word;
     const texts = [
       ...folded(check.message, width),
       ...(check.fix === null ? [] : folded(`fix: ${check.fix}`, width)),
     ];
-    return `${shown}  ${check.id.padEnd(idWidth)}  ${texts.join(`\n${indent}`)}\n`;
+    return `${tinted}  ${check.id.padEnd(idWidth)}  ${texts.join(`\n${indent}`)}\n`;
   };
   const { Pass: passed, Warn: warned, Fail: failed, Skip: skipped } = summary;
   const sum = `${passed} passed, ${warned} warned, ${failed} failed, ${skipped} skipped`;
-  return `${checks.map(line).join("")}\n${sum}\n`;
+  return `${shown.map(line).join("")}\n${sum}\n`;
 }

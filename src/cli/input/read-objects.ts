@@ -110,7 +110,7 @@ async function filesOf(path: string): Promise<readonly string[]> {
     .filter(({ name, kind }) => kind === "File" && /^[^.].*\.(ya?ml|json)$/i.test(name))
     .map(({ name }) => join(path, name));
   if (files.length > 0) return files.toSorted();
-  const found = "found no .yaml, .yml or .json file, expected one of policies";
+  const found = "found no .yaml, .yml or .json file, expected one with a DeparturePolicy";
   throw new LastcallError("INPUT_INVALID", `Cannot read ${path}: ${found}`);
 }
 
