@@ -35,9 +35,11 @@ if (major >= (isBundled ? oldestMajor : 26)) {
 function runOnOwnNode() {
   const program = fileURLToPath(isBundled ? bundle : sources);
   const child = spawn(ownNode, [...flags, program, ...process.argv.slice(2)], { stdio: "inherit" });
-  // A signal sent to this process is meant for the one that does the work.
+  // A signal sent to this process is meant for the one that does the work. A terminal sends Ctrl-C
+  // to both, and a second one would end the work at once.
+  const onTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    process.on(signal, () => child.kill(signal));
+    process.on(signal, () => (signal === "SIGINT" && onTerminal) || child.kill(signal));
   }
   child.on("exit", (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 130;
