@@ -4,6 +4,7 @@ import { deployment } from "../audit/support/audit-yaml.ts";
 
 const sixty = deployment({ pod: "terminationGracePeriodSeconds: 60" });
 const thirty = deployment({});
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
 
 describe("the exit code", () => {
   it.each([
@@ -13,7 +14,7 @@ describe("the exit code", () => {
     { why: "a warning at warning", yaml: thirty, failOn: "warning", exit: 3 },
     { why: "an error at warning", yaml: sixty, failOn: "warning", exit: 3 },
     { why: "an information at info", yaml: thirty, failOn: "info", exit: 3 },
-    { why: "nothing at info", yaml: "", failOn: "info", exit: 0 },
+    { why: "nothing at info", yaml: configMap, failOn: "info", exit: 0 },
   ] as const)("for $why is $exit", async ({ yaml, failOn, exit }) => {
     const run = await auditRun({ files: ["web.yaml"], failOn }, { "web.yaml": yaml });
 

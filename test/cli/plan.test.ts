@@ -172,6 +172,22 @@ describe("the input of a plan", () => {
     expect(out).toMatch(/^Policy other: 1 node\..*\nPolicy spot: 0 nodes\./s);
   });
 
+  it("is rejected with every mistake, the first one in the sentence", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
+    folders.push(folder);
+    const file = join(folder, "policy.yaml");
+    const spec = { lifetime: { max: "1 day", reserve: "soon" }, spacing: { min: "often" } };
+    writeFileSync(file, JSON.stringify({ ...policy({}), spec }, null, 1));
+    const { code, out, err } = await printed([node("n1")], ["-f", file]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    const [sentence = "", ...others] = err.trimEnd().split("\n");
+    expect(sentence).toMatch(/spec\.lifetime\.max: found "1 day".* \(and 2 more mistakes\)$/);
+    expect(others).toEqual([
+      expect.stringMatching(`^  ${file}:\\d+: spec\\.lifetime\\.reserve: found "soon", expected`),
+      expect.stringMatching(`^  ${file}:\\d+: spec\\.spacing\\.min: found "often", expected`),
+    ]);
+  });
+
   it("is rejected with a folder that contains no policy", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
     folders.push(folder);
