@@ -1,7 +1,10 @@
 import { normalize } from "node:path";
 import { readYaml } from "../../config/yaml-text.ts";
 import { describeValue, type Fields, isFields, nameOf } from "../../core/json/json-field.ts";
+import { LastcallError } from "../../errors.ts";
+import { type PlaceOfField, readKubeletConfiguration } from "../objects/audit-node.ts";
 import type { FieldPointer, ManifestSource } from "../objects/manifest.ts";
+import { type Platform, parsePlatform } from "../platform.ts";
 import {
   jsonFieldLines,
   type ParsedDocument,
@@ -312,4 +315,39 @@ function findInJson(text: string): LineOfField {
     return lines.get(JSON.stringify(pointer)) ?? find(pointer.slice(0, -1));
   };
   return find;
+}
+
+/**
+ * A platform as typed; reads its file if it names one. Throws USAGE, INPUT_UNREADABLE,
+ * INPUT_INVALID.
+ */
+export async function loadPlatform(text: string, files: ManifestFiles): Promise<Platform> {
+  const request = parsePlatform(text);
+  if (request.kind === "Ready") return request.platform;
+  const { json, place } = await loadDocument(request.path, files);
+  const groups = readKubeletConfiguration(json, place);
+  return { name: request.name, groups, source: "File" };
+}
+
+/** The single document of a small file, and the lines of its fields. */
+export async function loadDocument(
+  path: string,
+  files: ManifestFiles,
+): Promise<{ readonly json: unknown; readonly place: PlaceOfField }> {
+  const text = await readText(path, files);
+  if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
+  const { documents, problems } = parseManifests({ file: path, text: text.text });
+  if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
+  const [document] = documents;
+  if (documents.length === 1 && document !== undefined) {
+    const lineOf = fieldLines(text.text, document);
+    return {
+      json: document.value,
+      place: (field) => `${path}:${lineOf(field) ?? document.line}`,
+    };
+  }
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot read ${path}: it contains ${documents.length} documents, expected exactly one`,
+  );
 }

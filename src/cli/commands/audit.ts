@@ -1,6 +1,8 @@
 import { audit, problemsOf } from "../../audit/audit.ts";
 import { auditTable, githubAnnotations, sarifLog } from "../../audit/audit-output.ts";
 import {
+  loadDocument,
+  loadPlatform,
   type ManifestFiles,
   type ReadManifests,
   readManifests,
@@ -25,7 +27,6 @@ import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
 import { LastcallError } from "../../errors.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
 import { connect } from "../cluster/connect.ts";
-import { loadDocument, loadPlatform } from "../cluster/load-platform.ts";
 import {
   type AskKubelet,
   type LiveCluster,

@@ -52,7 +52,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
     );
   }
   const { admissionBudget, admissionManifests } = await import("../../audit/admission.ts");
-  const { loadPlatform } = await import("../cluster/load-platform.ts");
+  const { loadPlatform } = await import("../../audit/input/read-manifests.ts");
   const { nodeFiles } = await import("../input/read-objects.ts");
   const platform = await loadPlatform(options.platform, nodeFiles(io.files.stdinBytes()));
   const text = admissionManifests({
