@@ -3,7 +3,7 @@
  * and under one with every AWS action, with 1,000 target groups. Measures when all nodes are
  * cordoned, when the last eviction is accepted, when the deregistrations are served, and how much
  * memory is resident. Each round uses a new controller, and the two policies alternate; the figures
- * are those of the median round. `npm run bench:actions -- --rounds 5`.
+ * are those of the median round. `npm run bench:actions -- --rounds 9`.
  */
 import { parseArgs } from "node:util";
 import { waitUntil } from "../test/support/wait-until.ts";
@@ -32,7 +32,7 @@ import { beside, type Figure, rounded, writeResult } from "./result-file.ts";
 const nodes = 50;
 const podsPerNode = 5;
 const { rounds: wanted } = parseArgs({
-  options: { rounds: { type: "string", default: "3" } },
+  options: { rounds: { type: "string", default: "7" } },
   strict: false,
 }).values;
 const rounds = Number(wanted);
