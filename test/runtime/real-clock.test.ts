@@ -81,7 +81,7 @@ describe("a sleep of the real clock until an instant", () => {
     expect(later.reason).toBe("enough");
   });
 
-  // A timer can be 24.8 days long. The fake clock goes through all 2.2 million checks, one a second.
+  // A timer lasts 24.8 days at most. The fake clock makes all 2.2 million checks, one a second.
   it("may be longer than a timer can be", { timeout: 60_000 }, async () => {
     const days = 25 * 24 * 3_600_000;
     let over = false;
