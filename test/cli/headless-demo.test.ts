@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { totalLines } from "../../src/cli/demo/board-row.ts";
-import { headlessTable, runHeadless, silentLog } from "../../src/cli/demo/demo-run.ts";
+import { headlessTable, runSimulation, silentLog } from "../../src/cli/demo/demo-run.ts";
 import { options } from "../../src/config/options/options.ts";
 import { instant } from "../../src/core/time/time.ts";
 import {
@@ -14,7 +14,10 @@ type Facts = Omit<SimulationFacts, "wallSeconds">;
 function simulate(seed: number, span: { hours: number; nodes?: number }): Promise<Facts> {
   const { hours, nodes = 18 } = span;
   const { signal } = new AbortController();
-  return runHeadless({ seed, nodes, hours, log: silentLog, signal, onProgress: () => {} });
+  return runSimulation({
+    ...{ seed, nodes, hours, runs: 1, sides: [{ name: "lastcall" }] },
+    ...{ log: silentLog, signal, onProgress: () => {} },
+  });
 }
 
 function countsOf(facts: Facts, name: string): FleetCounts {

@@ -99,6 +99,29 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("../commands/audit.ts")).runAuditCommand,
   }),
   command({
+    name: "simulate",
+    summary: "Run policies on a model or recorded fleet, days in seconds",
+    words: "[SCENARIO.yaml]",
+    minWords: 0,
+    maxWords: 1,
+    columns: [
+      ["PLANNED", "departures as planned"],
+      ["PREEMPTED", "machines that the cloud took; AT 24 H: of these, at their limit"],
+      ["FORCED", "departures with a pod deleted against its budget, or left behind"],
+      ["EXPIRED", "departures whose notice ran out"],
+      ["PODS CUT", "pods with less time to terminate than they ask for"],
+      ["PODS KILLED", "pods that were killed before their program had ended"],
+      ["AT ONCE", "the most machines that the cloud took within an hour"],
+    ],
+    examples: [
+      "lastcall simulate --list",
+      "lastcall simulate --scenario storm --policy policy.yaml --runs 10",
+      "lastcall simulate --policy late.yaml --policy even.yaml --compare -o json",
+      "kubectl get nodes -o json | lastcall simulate - --policy policy.yaml",
+    ],
+    load: async () => (await import("../commands/simulate.ts")).runSimulate,
+  }),
+  command({
     name: "doctor",
     summary:
       "Check whether Lastcall is set up correctly: permissions, clouds, clocks, other tools, budgets",

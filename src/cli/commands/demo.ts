@@ -6,6 +6,7 @@ import {
   type CommandRun,
   printData,
 } from "../command-line/command.ts";
+import type { SimulationOptions } from "../demo/demo-run.ts";
 
 /** The demo: on a board, as plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {
@@ -29,21 +30,35 @@ function refuseUselessOpen({ options }: CommandInput<"demo">): void {
 async function reportDemo(
   input: CommandInput<"demo"> & { readonly seed: number },
 ): Promise<number> {
-  const { options, io, seed } = input;
-  const { headlessTable, runHeadless, silentLog } = await import("../demo/demo-run.ts");
+  const { nodes, hours, output, quiet } = input.options;
+  const course = { nodes, hours, runs: 1, sides: [{ name: "lastcall" }] };
+  return reportSimulation({ ...course, seed: input.seed, output, quiet, io: input.io });
+}
+
+/**
+ * Runs a simulation as fast as possible, and prints its report. The exit code is 3 if an invariant
+ * was broken.
+ */
+export async function reportSimulation(
+  how: Omit<SimulationOptions, "log" | "signal" | "onProgress"> & {
+    readonly output: "table" | "json" | "yaml";
+    readonly quiet: boolean;
+    readonly io: CommandIo;
+  },
+): Promise<number> {
+  const { output, quiet, io, ...options } = how;
+  const { headlessTable, runSimulation, silentLog } = await import("../demo/demo-run.ts");
   const startedMs = io.clock.monotonic();
-  const progress = progressLine({ io, quiet: options.quiet, what: `${options.hours} h` });
-  const facts = await runHeadless({
-    seed,
-    nodes: options.nodes,
-    hours: options.hours,
+  const progress = progressLine({ io, quiet, what: `${options.hours} h` });
+  const facts = await runSimulation({
+    ...options,
     log: silentLog,
     signal: io.signal,
     onProgress: progress.show,
   }).finally(progress.clear);
   const wallSeconds = Math.round(io.clock.monotonic() - startedMs) / 1000;
-  if (options.output === "table") io.out(headlessTable({ ...facts, wallSeconds }));
-  else await printData(simulationReport({ ...facts, wallSeconds }), options.output, io);
+  if (output === "table") io.out(headlessTable({ ...facts, wallSeconds }));
+  else await printData(simulationReport({ ...facts, wallSeconds }), output, io);
   return facts.violations.length > 0 ? 3 : 0;
 }
 

@@ -14,8 +14,15 @@ import {
 } from "../../core/time/time.ts";
 import { LeaderLease } from "../../kube/lease/leader-lease.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
-import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/demo-world.ts";
 import {
+  demoInvariants,
+  demoNoticeMs,
+  type FleetCourse,
+  fleetInvariants,
+  startDemoWorld,
+} from "../../sim/demo/demo-world.ts";
+import {
+  addCounts,
   type FleetCounts,
   FleetTally,
   type SimulationFacts,
@@ -35,6 +42,9 @@ export interface DemoFleet {
   readonly clock: Clock;
   readonly seed: number;
   readonly nodes: number;
+  /** Default: the demo's policy, with its own invariants. */
+  readonly policies?: readonly object[] | undefined;
+  readonly course?: FleetCourse | undefined;
 }
 
 /** The demo controller's name in its Lease and its Events. */
@@ -60,20 +70,22 @@ export interface LastcallFleet {
 }
 
 /** The demo's fleet with the real controller, including leader election; nothing runs yet. */
-export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
+export function startLastcallFleet(demo: DemoFleet, log: Log, run = 0): LastcallFleet {
   const { clock, seed } = demo;
   const cluster = startFleet(demo);
   const tally = new FleetTally(cluster);
-  const invariants = demoInvariants(clock.now());
-  const monitor = new InvariantMonitor({ cluster, clock, invariants, seed, run: 0 });
+  // With other machines, the demo's policy may have no time to keep its spacing.
+  const isDemo = demo.policies === undefined && demo.course === undefined;
+  const invariants = isDemo ? demoInvariants(clock.now()) : fleetInvariants;
+  const monitor = new InvariantMonitor({ cluster, clock, invariants, seed, run });
   const { controller, fleet } = controllerOn(demo, { cluster, monitor, log });
   const agents = { cluster, clock, seed, noticeMs: demoNoticeMs, log };
-  const run = async (signal: AbortSignal): Promise<void> => {
+  const start = async (signal: AbortSignal): Promise<void> => {
     // Work that the fleet's creation started settles first, whatever else is waiting.
     await eventLoopTurn();
     await Promise.all([controller.run(signal), runAgents(agents, signal)]);
   };
-  return { cluster, fleet, tally, monitor, run };
+  return { cluster, fleet, tally, monitor, run: start };
 }
 
 interface World {
@@ -116,55 +128,84 @@ function noNetwork(): Promise<Response> {
   return Promise.reject(new TypeError("the demo reaches no network"));
 }
 
-export interface HeadlessOptions {
+export interface SimulationOptions {
+  /** The seed of the first run; each further run has the next one. */
   readonly seed: number;
+  readonly runs: number;
   readonly nodes: number;
   readonly hours: number;
+  /** Default: the demo's machines. */
+  readonly course?: FleetCourse | undefined;
+  /** What is compared on the same course; a fleet without Lastcall is always the first. */
+  readonly sides: readonly {
+    readonly name: string;
+    /** DeparturePolicy objects; default: the demo's. */
+    readonly policies?: readonly object[] | undefined;
+  }[];
   readonly log: Log;
-  /** The length of a time slice; interrupts are handled between two of them. */
   readonly signal: AbortSignal;
   /** Called with the completed share, 0 to 1. */
   readonly onProgress: (share: number) => void;
 }
 
+type Side = SimulationOptions["sides"][number];
+
+/** The length of a time slice; interrupts are handled between two of them. */
 const slice = minutes(30);
 
-/** Runs the same course of a fleet twice, without Lastcall and with it, and counts the outcomes. */
-export async function runHeadless(
-  options: HeadlessOptions,
+/**
+ * Runs the same course of a fleet without Lastcall and with each side's policies, and counts the
+ * outcomes.
+ */
+export async function runSimulation(
+  options: SimulationOptions,
 ): Promise<Omit<SimulationFacts, "wallSeconds">> {
-  const without = await runWithout(options);
-  const { counts, violations } = await runWith(options);
-  return {
-    seed: options.seed,
-    runs: 1,
-    nodeHours: options.nodes * options.hours,
-    policies: [
-      { name: "none", counts: without },
-      { name: "lastcall", counts },
-    ],
-    violations,
-  };
+  const { seed, runs, nodes, sides } = options;
+  const all: readonly (Side | undefined)[] = [undefined, ...sides];
+  const sums = new Map<string, FleetCounts>();
+  const violations: Violation[] = [];
+  let done = 0;
+  for (let run = 0; run < runs; run += 1) {
+    for (const side of all) {
+      const onProgress = (share: number) =>
+        options.onProgress((done + share) / (runs * all.length));
+      const pass = { ...options, seed: seed + run, onProgress };
+      const end = side === undefined ? await runWithout(pass) : await runWith(pass, side, run);
+      const name = side?.name ?? "none";
+      const sum = sums.get(name);
+      sums.set(name, sum === undefined ? end.counts : addCounts(sum, end.counts));
+      violations.push(...end.violations);
+      done += 1;
+    }
+  }
+  const policies = [...sums].map(([name, counts]) => ({ name, counts }));
+  return { seed, runs, nodeHours: nodes * options.hours * runs, policies, violations };
 }
 
-async function runWithout(options: HeadlessOptions): Promise<FleetCounts> {
+interface RunEnd {
+  readonly counts: FleetCounts;
+  readonly violations: readonly Violation[];
+}
+
+type CourseRun = Omit<SimulationOptions, "sides" | "runs">;
+
+async function runWithout(pass: CourseRun): Promise<RunEnd> {
   const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
-  const cluster = startFleet({ ...options, clock });
+  const cluster = startFleet({ ...pass, clock });
   const tally = new FleetTally(cluster);
-  await passHours(clock, options, (share) => options.onProgress(share / 2));
+  await passHours(clock, pass);
   cluster.stop();
-  return tally.counts();
+  return { counts: tally.counts(), violations: [] };
 }
 
-async function runWith(
-  options: HeadlessOptions,
-): Promise<{ counts: FleetCounts; violations: readonly Violation[] }> {
-  const { log, signal } = options;
+async function runWith(pass: CourseRun, { policies }: Side, runIndex: number): Promise<RunEnd> {
+  const { log, signal } = pass;
   const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
-  const { cluster, tally, monitor, run } = startLastcallFleet({ ...options, clock }, log);
+  const started = startLastcallFleet({ ...pass, policies, clock }, log, runIndex);
+  const { cluster, tally, monitor, run } = started;
   const over = new AbortController();
   const running = run(AbortSignal.any([signal, over.signal]));
-  await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));
+  await passHours(clock, pass);
   const violations = monitor.finish();
   const counts = tally.counts();
   over.abort();
@@ -173,17 +214,13 @@ async function runWith(
   return { counts, violations };
 }
 
-async function passHours(
-  clock: VirtualClock,
-  options: HeadlessOptions,
-  onProgress: (share: number) => void,
-): Promise<void> {
-  const endAt = plus(demoStartAt, hours(options.hours));
+async function passHours(clock: VirtualClock, pass: CourseRun): Promise<void> {
+  const endAt = plus(demoStartAt, hours(pass.hours));
   while (clock.now() < endAt) {
-    options.signal.throwIfAborted();
+    pass.signal.throwIfAborted();
     const nextAt = plus(clock.now(), slice);
     await clock.runUntil(nextAt < endAt ? nextAt : endAt);
-    onProgress((clock.now() - demoStartAt) / (endAt - demoStartAt));
+    pass.onProgress((clock.now() - demoStartAt) / (endAt - demoStartAt));
   }
 }
 

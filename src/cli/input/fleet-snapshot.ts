@@ -81,7 +81,7 @@ async function readFiles(from: readonly string[], io: CommandIo) {
 }
 
 /** A kubelet reports the conditions of its node at least every five minutes. */
-function newestReport(objects: readonly KubeObject[]): Instant | undefined {
+export function newestReport(objects: readonly KubeObject[]): Instant | undefined {
   const reports = objects
     .filter(({ kind }) => kind === "Node")
     .flatMap(({ status }) => listOf(valueAt(status, ["conditions"])))

@@ -1,152 +1,5 @@
 import type { Option } from "./option.ts";
 
-/**
- * Options of `setup gcp, aws and azure`: the cloud, and the controller that gets the permissions.
- */
-export const setupOptions = [
-  {
-    name: "undo",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    help: "With gcp, aws, azure: remove what the same command has set up, and nothing else",
-  },
-  {
-    name: "project",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp, required: the project of the machines",
-  },
-  {
-    name: "account",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws, required: the account of the cluster, 12 digits",
-  },
-  {
-    name: "region",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws, required: the region of the cluster",
-  },
-  {
-    name: "subscription",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure, required: the id of the cluster's subscription",
-  },
-  {
-    name: "resource-group",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure, required: the resource group of the cluster itself, not that of its nodes",
-  },
-  {
-    name: "cluster",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With aws and azure, required: the cluster; with gcp and --location: check first that it has Workload Identity",
-  },
-  {
-    name: "location",
-    type: "text",
-    value: "ZONE|REGION",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: zone or region of the cluster",
-  },
-  {
-    name: "service-account",
-    type: "text",
-    value: "NAME",
-    default: "lastcall",
-    commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With gcp, aws, azure: the controller's ServiceAccount in the cluster",
-  },
-  {
-    name: "google-service-account",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: create this Google service account for the controller to impersonate; default: none is needed",
-  },
-  {
-    name: "identity",
-    type: "choice",
-    choices: ["PodIdentity", "IRSA"],
-    default: "PodIdentity",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws: how the ServiceAccount gets its role",
-  },
-  {
-    name: "managed-identity",
-    type: "text",
-    value: "NAME",
-    default: "lastcall",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure: user-assigned identity to create in the cluster's resource group",
-  },
-  {
-    name: "role",
-    type: "text",
-    value: "ID",
-    default: "lastcall",
-    commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With gcp, aws, azure: role to create",
-  },
-  {
-    name: "release",
-    type: "choice",
-    choices: ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"],
-    value: "MODE",
-    default: "Recreate",
-    commands: ["setup"],
-    parts: ["gcp", "aws"],
-    help: "With gcp and aws: the policies' instance.release, which the role must permit",
-  },
-  {
-    name: "regional-groups",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: machines are in regional managed instance groups (GKE's are zonal)",
-  },
-  {
-    name: "queue",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws: create this SQS queue and the EventBridge rules that fill it; default: none",
-  },
-  {
-    name: "azure-delete-instances",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure: also grant what lastcall run --azure-delete-instances needs, which AKS does not support for its pools",
-  },
-] as const satisfies readonly Option[];
-
 /** Options of `lastcall agent`, in addition to those of every command. */
 export const agentOptions = [
   {
@@ -280,6 +133,49 @@ export const auditOptions = [
     default: "6h",
     commands: ["run"],
     help: "How often the leader audits the workloads of the cluster; 0 turns it off, and needs no permission to list them",
+  },
+] as const satisfies readonly Option[];
+
+/** What `simulate` runs, besides the options that it shares with `demo`. */
+export const simulateOptions = [
+  {
+    name: "scenario",
+    type: "choice",
+    choices: ["pool", "spread", "limit", "storm"],
+    commands: ["simulate"],
+    help: "Built-in scenario, as listed by --list; default: pool",
+  },
+  {
+    name: "policy",
+    type: "text",
+    value: "FILE",
+    list: true,
+    commands: ["simulate"],
+    help: "Policies to simulate; may be repeated; default: that of the demo",
+  },
+  {
+    name: "compare",
+    type: "switch",
+    default: "false",
+    commands: ["simulate"],
+    help: "Simulate each file of --policy on its own, with the same interruptions",
+  },
+  {
+    name: "runs",
+    type: "integer",
+    value: "N",
+    minimum: 1,
+    maximum: 1000,
+    default: "1",
+    commands: ["simulate"],
+    help: "Number of runs, with the seeds --seed, --seed + 1 and so on",
+  },
+  {
+    name: "list",
+    type: "switch",
+    default: "false",
+    commands: ["simulate"],
+    help: "List the built-in scenarios instead",
   },
 ] as const satisfies readonly Option[];
 

@@ -8,6 +8,7 @@ export const commands = [
   "drain-plan",
   "depart",
   "audit",
+  "simulate",
   "doctor",
   "board",
   "demo",

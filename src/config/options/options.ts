@@ -1,10 +1,10 @@
-import { awsOptions, azureOptions } from "./cloud-options.ts";
+import { awsOptions, azureOptions, setupOptions } from "./cloud-options.ts";
 import {
   agentOptions,
   auditOptions,
   boardOptions,
   migrateOptions,
-  setupOptions,
+  simulateOptions,
 } from "./command-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
@@ -46,7 +46,7 @@ export const options = [
     type: "choice",
     choices: ["table", "json", "yaml"],
     default: "table",
-    commands: ["run", "agent", ...briefCommands],
+    commands: ["run", "agent", "simulate", ...briefCommands],
     help: "Output format",
   },
   {
@@ -98,7 +98,7 @@ export const options = [
     type: "choice",
     choices: ["json", "text"],
     default: "text",
-    commands: ["audit", "migrate", "plan", "demo", ...briefCommands],
+    commands: ["audit", "migrate", "plan", "demo", "simulate", ...briefCommands],
     help: "Log format",
   },
   {
@@ -243,6 +243,7 @@ export const options = [
   ...awsOptions,
   ...azureOptions,
   ...agentOptions,
+  ...simulateOptions,
   {
     name: "at",
     type: "instant",
@@ -311,7 +312,7 @@ export const options = [
     maximum: 4_294_967_295,
     // Its run is in the middle of thirty: see docs/demo.md.
     default: "3",
-    commands: ["demo"],
+    commands: ["demo", "simulate"],
     help: "Seed of all random choices: the same seed gives the same run",
   },
   {

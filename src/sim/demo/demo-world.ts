@@ -2,6 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import {
   hours,
   type Instant,
+  type Millis,
   millis,
   minus,
   minutes,
@@ -40,6 +41,20 @@ interface DemoWorldOptions {
   readonly nodes: number;
   /** Lastcall's CustomResourceDefinitions, as `lastcall setup crds` prints them. */
   readonly definitions: readonly object[];
+  /** DeparturePolicy objects; default: the demo's own. */
+  readonly policies?: readonly object[] | undefined;
+  /** Default: the demo's machines, of which the first is taken after a few minutes. */
+  readonly course?: FleetCourse | undefined;
+}
+
+/** The machines of a fleet, and what the cloud does to them. */
+export interface FleetCourse {
+  /** At the start. */
+  readonly machines: readonly { readonly zone: string; readonly ageMs: Millis }[];
+  /** `Measured`: as observed on Compute Engine; `None`: the cloud takes machines at 24 h only. */
+  readonly preemptions: "Measured" | "None";
+  /** The cloud takes a share of the machines within a minute. */
+  readonly storm?: { readonly afterMs: Millis; readonly share: number } | undefined;
 }
 
 /** From a preemption notice until the machine shuts down, as its agent reports it. */
@@ -55,21 +70,23 @@ const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
  * does not depend on a controller: the same seed has the same preemptions with and without one.
  */
 export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
-  const { clock, seed, nodes, definitions } = options;
+  const { clock, seed, nodes, definitions, course, policies } = options;
   const startAt = clock.now();
-  const groups = groupsOf(nodes);
   const cluster = startModelCluster({
     clock,
     seed,
-    groups,
-    ...scheduleOf(options),
+    ...(course === undefined
+      ? { groups: groupsOf(nodes), ...scheduleOf(options) }
+      : courseOf(course, { seed, startAt })),
     timings: demoTimings,
   });
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const body of definitions) create(cluster.api, { path, body });
   create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
   create(cluster.api, placeholderPriority);
-  create(cluster.api, demoPolicy(startAt));
+  for (const body of policies ?? [demoPolicy(startAt)]) {
+    create(cluster.api, { path: policiesPath, body });
+  }
   for (const object of demoWorkloads(nodes)) create(cluster.api, object);
   return cluster;
 }
@@ -136,6 +153,39 @@ function scheduleOf(world: DemoWorldOptions): {
   };
 }
 
+function courseOf(
+  { machines, preemptions, storm }: FleetCourse,
+  { seed, startAt }: { readonly seed: number; readonly startAt: Instant },
+): Pick<Parameters<typeof startModelCluster>[0], "groups" | "preemptions" | "launchTimes"> {
+  const groups = [...Map.groupBy(machines, ({ zone }) => zone)].map(([zone, its]) => ({
+    ...{ name: `spot-${zone}`, zone, size: its.length, price: "Preemptible" as const },
+    launched: its.map(({ ageMs }) => minus(startAt, ageMs)),
+  }));
+  // The groups launch their first machines in this order.
+  const launched = groups.flatMap((group) => group.launched).values();
+  const measured = new EmpiricalPreemptions(seed, { noneBefore: startAt });
+  const usual: PreemptionModel =
+    preemptions === "Measured"
+      ? measured
+      : { endOf: (_, bornAt) => ({ at: plus(bornAt, hours(24)), because: "Limit" }) };
+  const stormAt = storm && plus(startAt, storm.afterMs);
+  return {
+    groups: groups.map(({ launched: _, ...group }) => group),
+    launchTimes: () => launched.next().value ?? startAt,
+    preemptions: {
+      endOf: (slot, bornAt) => {
+        const end = usual.endOf(slot, bornAt);
+        if (storm === undefined || stormAt === undefined || bornAt >= stormAt) return end;
+        if (hashOf(`${seed}|${slot}|storm`) % 1000 >= storm.share * 1000) return end;
+        const takenAt = plus(stormAt, millis(hashOf(`${seed}|${slot}|taken`) % minutes(1)));
+        return end !== "Never" && end.at < takenAt ? end : { at: takenAt, because: "Preempted" };
+      },
+    },
+  };
+}
+
+const policiesPath = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+
 function create(api: ModelApi, { path, body }: DemoObject): void {
   const { status } = api.handle({ method: "POST", path, body });
   assert(status === 201, `the model takes what the demo creates at ${path}: ${status}`);
@@ -158,23 +208,20 @@ function quietHour(startAt: Instant): number {
 }
 
 /** The demo's policy, as a user would write it. */
-function demoPolicy(startAt: Instant): DemoObject {
+function demoPolicy(startAt: Instant): object {
   const hour = quietHour(startAt);
   const clock = (at: number): string => `${String(at).padStart(2, "0")}:00`;
   const window = { name: "settlement", type: "Deny", timeZone: "UTC" };
   return {
-    path: "/apis/lastcall.dev/v1alpha1/departurepolicies",
-    body: {
-      apiVersion: "lastcall.dev/v1alpha1",
-      kind: "DeparturePolicy",
-      metadata: { name: "spot" },
-      spec: {
-        lifetime: { max: "24h", reserve: "30m" },
-        spacing: { mode: "Late", min: `${demoSpacingMs / minutes(1)}m` },
-        windows: [{ ...window, start: clock(hour), end: clock(hour + 1) }],
-        budgets: [{ nodes: demoBudgetNodes, scope: "Policy" }],
-        drain: { timeout: "10m", onTimeout: "RollBack" },
-      },
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "DeparturePolicy",
+    metadata: { name: "spot" },
+    spec: {
+      lifetime: { max: "24h", reserve: "30m" },
+      spacing: { mode: "Late", min: `${demoSpacingMs / minutes(1)}m` },
+      windows: [{ ...window, start: clock(hour), end: clock(hour + 1) }],
+      budgets: [{ nodes: demoBudgetNodes, scope: "Policy" }],
+      drain: { timeout: "10m", onTimeout: "RollBack" },
     },
   };
 }
@@ -184,6 +231,18 @@ function demoMayStart(startAt: Instant, at: Instant): boolean {
   return Math.floor(at / hourMs) % 24 !== quietHour(startAt);
 }
 
+/** The invariants of any fleet, whatever its policies. */
+export const fleetInvariants: readonly Invariant[] = [
+  releaseAfterDrain,
+  rightMachine,
+  budgetIsKept,
+  evictionOnly,
+  oneActor,
+  cordonBeforeEviction,
+  cordonHasDeparture,
+  oneOutcome,
+];
+
 /** The invariants of a run of the demo that started at `startAt`. */
 export function demoInvariants(startAt: Instant): readonly Invariant[] {
   return [
@@ -192,14 +251,7 @@ export function demoInvariants(startAt: Instant): readonly Invariant[] {
       budgetNodes: demoBudgetNodes,
     }),
     plannedInTime(hours(demoLifetimeHours)),
-    releaseAfterDrain,
-    rightMachine,
-    budgetIsKept,
-    evictionOnly,
-    oneActor,
-    cordonBeforeEviction,
-    cordonHasDeparture,
-    oneOutcome,
+    ...fleetInvariants,
   ];
 }
 

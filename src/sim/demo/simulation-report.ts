@@ -148,6 +148,15 @@ export interface FleetCounts {
   readonly largestLossIn1h: number;
 }
 
+/** The counts of two runs; the largest losses are those of the worse run. */
+export function addCounts(a: FleetCounts, b: FleetCounts): FleetCounts {
+  const sums = Object.entries(a).map(([name, count]) => {
+    const other = b[name as keyof FleetCounts];
+    return [name, name.startsWith("largest") ? Math.max(count, other) : count + other];
+  });
+  return Object.fromEntries(sums) as unknown as FleetCounts;
+}
+
 interface PolicyRun {
   readonly name: string;
   readonly counts: FleetCounts;
