@@ -23,6 +23,7 @@ import {
   rawBurst,
 } from "./burst.ts";
 import { startController } from "./controller-process.ts";
+import { leaveCoreToControlPlane } from "./own-core.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
@@ -30,7 +31,11 @@ const podsPerNode = 5;
 const restSeconds = 120;
 
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: "string", default: "5" } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    // The control plane on a core of its own, as in a cluster, instead of all on both.
+    "own-core": { type: "boolean", default: false },
+  },
   allowPositionals: true,
 });
 /** An odd number, because the median round is reported. */
@@ -98,6 +103,7 @@ function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
 
 async function main(): Promise<void> {
   const world = await startBenchWorld();
+  if (values["own-core"]) leaveCoreToControlPlane();
   try {
     const controller = await startController({ ...world, token: world.controllerToken });
     const figures: Figure[] = [];
