@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { checkAlone } from "../../src/cli/commands/run.ts";
 import type { KubeAnswer, KubeApi, KubeObject } from "../../src/contracts/kube-api.ts";
 import { formatInstant, instant, minus, seconds } from "../../src/core/time/time.ts";
@@ -23,27 +23,41 @@ function lease(
 /** Checks a controller in the namespace `lastcall`; returns its error and its warnings. */
 async function start(
   leases: readonly KubeObject[],
-  how: { status?: number; leaderElect?: boolean; env?: Record<string, string> } = {},
+  how: {
+    status?: number;
+    /** The statuses of the first answers. */
+    first?: readonly number[];
+    leaderElect?: boolean;
+    env?: Record<string, string>;
+    signal?: AbortSignal;
+  } = {},
 ) {
+  const clock = new ManualClock(at);
+  const first = [...(how.first ?? [])];
   const asked: string[] = [];
   const warnings: unknown[] = [];
   const api: KubeApi = {
     send: async ({ path }): Promise<KubeAnswer> => {
       asked.push(path);
       if (path === "/version") return { status: 200, body: {}, serverAt: at };
-      return { status: how.status ?? 200, body: { items: leases } };
+      return { status: first.shift() ?? how.status ?? 200, body: { items: leases } };
     },
     watch: () => {
       throw new Error("nothing is watched");
     },
   };
-  const error = await checkAlone({
+  const checking = checkAlone({
     options: { leaderElect: how.leaderElect ?? true },
-    io: { clock: new ManualClock(at), env: how.env ?? {}, signal: new AbortController().signal },
+    io: { clock, env: how.env ?? {}, signal: how.signal ?? new AbortController().signal },
     api,
     home: "lastcall",
     log: { warn: (event, fields) => warnings.push([event, fields]) },
   }).catch(({ message }: Error) => message);
+  if (how.first !== undefined || how.status !== undefined) {
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1));
+    await clock.advance(seconds(30));
+  }
+  const error = await checking;
   return { asked, error, warnings };
 }
 
@@ -69,7 +83,13 @@ describe("a controller that a person starts", () => {
     expect(await start([], { status: 403 })).toMatchObject({ error: undefined });
   });
 
-  it("does not start on an unclear answer", async () => {
+  it("waits out a short outage, and then finds the other leader", async () => {
+    const { asked, error } = await start([lease("default")], { first: [503, 500, 429] });
+    expect(error).toContain("host-7 leads in default");
+    expect(asked.filter((path) => path.endsWith("/leases"))).toHaveLength(4);
+  });
+
+  it("does not start if nobody can tell for 20 s", async () => {
     const { error } = await start([lease("default")], { status: 500 });
     expect(error).toContain("Cannot list leases.coordination.k8s.io: the API server answered 500");
   });

@@ -6,6 +6,7 @@ import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { AlwaysLeading, type Controller } from "../../controller/controller.ts";
 import { between, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { LiveLease } from "../../kube/lease/lease-store.ts";
 import { apiError } from "../../kube/object/api-call.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
@@ -132,10 +133,9 @@ export async function checkAlone(tools: {
 }): Promise<void> {
   const { options, io, api, home, log } = tools;
   if (io.env.POD_NAMESPACE !== undefined) return;
-  const { liveLeases } = await import("../../kube/lease/lease-store.ts");
   const clock = new ClusterClock(api, io.clock);
   await clock.find(io.signal);
-  const leases = (await liveLeases(api, leaseName, clock.now())) ?? [];
+  const leases = await leasesNow(api, clock, io);
   if (!options.leaderElect) {
     for (const { namespace, holder } of leases) log.warn("another-leader", { namespace, holder });
     return;
@@ -148,6 +148,26 @@ export async function checkAlone(tools: {
     "CONFLICT",
     `Cannot lead in the namespace ${home}: ${holder} leads in ${namespace} and renewed its Lease ${age} s ago, expected one leader in a cluster; run with -n ${namespace} to stand by, or stop the other first`,
   );
+}
+
+/** Waits out a short outage, like the first contact. Throws the API's error after 20 s of it. */
+async function leasesNow(
+  api: KubeApi,
+  clusterClock: Clock,
+  { clock, signal }: Pick<CommandIo, "clock" | "signal">,
+): Promise<readonly LiveLease[]> {
+  const { liveLeases } = await import("../../kube/lease/lease-store.ts");
+  const giveUpMs = clock.monotonic() + patienceMs;
+  for (;;) {
+    try {
+      const found = await liveLeases(api, { name: leaseName, at: clusterClock.now(), signal });
+      return found ?? [];
+    } catch (error) {
+      const passing = isLastcallError(error) && error.retryable;
+      if (!passing || clock.monotonic() >= giveUpMs) throw error;
+    }
+    await clock.sleep(againMs, signal);
+  }
 }
 
 async function leadershipOf(tools: {

@@ -204,8 +204,9 @@ async function installation(
       ),
       // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
       fact(io, (signal) => leaseFacts(api, namespace, signal)),
-      fact(io, async () => {
-        const leases = await liveLeases(api, "lastcall", await clusterTime(api, io));
+      fact(io, async (signal) => {
+        const at = await clusterTime(api, io);
+        const leases = await liveLeases(api, { name: "lastcall", at, signal });
         return (leases ?? []).filter((one) => one.namespace !== namespace);
       }),
       clusterTime(api, io),

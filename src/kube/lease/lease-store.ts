@@ -218,15 +218,12 @@ export interface LiveLease {
  */
 export async function liveLeases(
   api: KubeSender,
-  name: string,
-  at: Instant,
+  about: { readonly name: string; readonly at: Instant; readonly signal: AbortSignal },
 ): Promise<readonly LiveLease[] | undefined> {
+  const { name, at, signal } = about;
+  const path = "/apis/coordination.k8s.io/v1/leases";
   const query = { fieldSelector: `metadata.name=${name}` };
-  const request: KubeRequest = {
-    method: "GET",
-    path: "/apis/coordination.k8s.io/v1/leases",
-    query,
-  };
+  const request: KubeRequest = { method: "GET", path, query, signal };
   const answer = await api.send(request);
   if (answer.status === 403) return undefined;
   if (answer.status >= 300) throw apiError(request, answer);
