@@ -11,7 +11,7 @@ import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { httpDate } from "../support/metadata-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { mustRun } from "./must-run.ts";
@@ -134,7 +134,7 @@ async function startController(): Promise<LastcallProcess> {
   const address = async () => `127.0.0.1:${await freePort()}`;
   const args = ["run", "--kubeconfig", kubeconfig, "--namespace", "lastcall"];
   const ports = ["--health-address", await address(), "--metrics-address", await address()];
-  const started = startLastcall([...args, ...ports], { folder });
+  const started = startAsPod([...args, ...ports], { folder });
   controller = started;
   await until("the controller leads", async () => {
     const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases/lastcall";

@@ -7,7 +7,7 @@ import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { type Fault, type FaultCall, startFaultProxy } from "../support/fault-proxy.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { startTunnel } from "../support/tunnel.ts";
 import { controllerUser } from "./fleet-world.ts";
 import { isReady, nameOf } from "./history.ts";
@@ -94,7 +94,7 @@ export class FaultWorld {
     const [health, metrics] = [await freePort(), await freePort()];
     this.#healthAddress = `127.0.0.1:${health}`;
     this.#metricsAddress = `127.0.0.1:${metrics}`;
-    this.#controller = startLastcall(
+    this.#controller = startAsPod(
       [
         ...["run", "--kubeconfig", this.#line.kubeconfig],
         ...["--health-address", this.#healthAddress, "--metrics-address", this.#metricsAddress],

@@ -7,7 +7,7 @@ import { type ControlPlane, startControlPlane } from "../support/control-plane.t
 import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { Cloud, type CloudOptions, generationLabel } from "./cloud.ts";
 import type { FleetCloud, GrowingCloud } from "./fleet-cloud.ts";
@@ -112,7 +112,7 @@ export class FleetWorld {
     more: readonly string[] = [],
   ): Promise<LastcallProcess> {
     const address = async () => `127.0.0.1:${await freePort()}`;
-    const process = startLastcall(
+    const process = startAsPod(
       [
         ...["run", "--kubeconfig", kubeconfig, "--gcp-endpoint", this.cloud.endpoint],
         ...["--health-address", await address(), "--metrics-address", await address()],

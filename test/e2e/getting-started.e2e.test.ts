@@ -22,7 +22,7 @@ import { makeFakeGcloud } from "../support/fake-gcloud.ts";
 import type { FakeTools } from "../support/fake-tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes, type FleetNode } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
 import { Cloud, project } from "./cloud.ts";
 import { mustRun } from "./must-run.ts";
@@ -251,7 +251,7 @@ async function startController(): Promise<void> {
   const address = async () => `127.0.0.1:${await freePort()}`;
   const ports = ["--health-address", await address(), "--metrics-address", await address()];
   const flags = ["--kubeconfig", kubeconfig, "-n", "lastcall", ...platform.runFlags];
-  processes.add(startLastcall(["run", ...flags, ...ports], { folder, env: platform.env }));
+  processes.add(startAsPod(["run", ...flags, ...ports], { folder, env: platform.env }));
   await until("it leads", async () => {
     const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases/lastcall";
     return (await plane.request({ path })).body.spec?.holderIdentity?.length > 0;

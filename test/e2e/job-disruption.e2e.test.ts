@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
 import { untilAlive } from "./until-alive.ts";
@@ -129,7 +129,7 @@ async function startController(): Promise<void> {
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
   const address = async () => `127.0.0.1:${await freePort()}`;
   const flags = ["--health-address", await address(), "--metrics-address", await address()];
-  const process = startLastcall(["run", "--kubeconfig", kubeconfig, ...flags], { folder });
+  const process = startAsPod(["run", "--kubeconfig", kubeconfig, ...flags], { folder });
   processes.add(process);
 }
 

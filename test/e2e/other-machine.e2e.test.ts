@@ -7,7 +7,7 @@ import { type ControlPlane, startControlPlane } from "../support/control-plane.t
 import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { type Relay, type RelayCall, startRelay } from "../support/relay.ts";
 import { mustRun } from "./must-run.ts";
 import { untilAlive } from "./until-alive.ts";
@@ -171,7 +171,7 @@ async function startController(): Promise<void> {
   writeKubeconfig({ file, url: relay.url, caFile: plane.caFile, token, user: "lastcall" });
   const address = async () => `127.0.0.1:${await freePort()}`;
   const flags = ["--health-address", await address(), "--metrics-address", await address()];
-  processes.add(startLastcall(["run", "--kubeconfig", file, ...flags], { folder }));
+  processes.add(startAsPod(["run", "--kubeconfig", file, ...flags], { folder }));
 }
 
 async function depart(): Promise<void> {

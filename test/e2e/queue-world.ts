@@ -8,7 +8,7 @@ import { type ControlPlane, startControlPlane } from "../support/control-plane.t
 import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
 import { controllerUser } from "./fleet-world.ts";
 import { type History, isReady, nameOf, type RawDeparture } from "./history.ts";
@@ -98,7 +98,7 @@ export class QueueWorld {
     const token = await this.plane.tokenFor("lastcall", "lastcall");
     const kubeconfig = this.#kubeconfig(token);
     const [health, metrics] = [await freePort(), await freePort()];
-    const process = startLastcall(
+    const process = startAsPod(
       [
         ...["run", "--kubeconfig", kubeconfig, "--sqs-queue-url", this.moto.queueUrl, ...more],
         ...["--health-address", `127.0.0.1:${health}`, "--metrics-address", `127.0.0.1:${metrics}`],

@@ -11,7 +11,7 @@ import type { ApiAnswer } from "../support/api-request.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, runLastcall, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, runLastcall, startAsPod } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { mustRun } from "./must-run.ts";
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const address = async () => `127.0.0.1:${await freePort()}`;
   const ports = ["--health-address", await address(), "--metrics-address", await address()];
   const kubeconfig = plane.kubeconfigFor("controller", token);
-  controller = startLastcall(["run", "--kubeconfig", kubeconfig, "-n", "lastcall", ...ports], {
+  controller = startAsPod(["run", "--kubeconfig", kubeconfig, "-n", "lastcall", ...ports], {
     folder,
   });
 });

@@ -18,7 +18,7 @@ import { kubeletLabel } from "../support/control-plane-commands.ts";
 import { Ec2Server } from "../support/ec2-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
 import { spotWarning } from "../support/queue-body.ts";
 import { cloudSignals, instanceIdOf, withdrawnSignals } from "./cloud-signal.ts";
@@ -111,7 +111,7 @@ beforeAll(async () => {
   for (const { name } of all) await createPod(name);
   const [health, metrics] = [await freePort(), await freePort()];
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
-  controller = startLastcall(
+  controller = startAsPod(
     [
       ...["run", "--kubeconfig", kubeconfig, "--sqs-queue-url", moto.queueUrl],
       ...["--ec2-status-poll", "1s", "--aws-managed-tag", "team=a"],

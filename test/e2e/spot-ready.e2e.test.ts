@@ -9,7 +9,7 @@ import {
   type LastcallProcess,
   type ProcessEnd,
   runLastcall,
-  startLastcall,
+  startAsPod,
 } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { mustRun } from "./must-run.ts";
@@ -46,7 +46,7 @@ beforeAll(async () => {
   const metrics = `127.0.0.1:${await freePort()}`;
   metricsUrl = `http://${metrics}/metrics`;
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
-  controller = startLastcall(
+  controller = startAsPod(
     [
       ...["run", "--kubeconfig", kubeconfig, "--audit-every", "2s"],
       ...["--health-address", `127.0.0.1:${await freePort()}`, "--metrics-address", metrics],

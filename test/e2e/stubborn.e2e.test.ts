@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
-import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
@@ -220,7 +220,7 @@ async function startController(): Promise<LastcallProcess> {
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
   const address = async () => `127.0.0.1:${await freePort()}`;
   const flags = ["--health-address", await address(), "--metrics-address", await address()];
-  return startLastcall(["run", "--kubeconfig", kubeconfig, ...flags], { folder });
+  return startAsPod(["run", "--kubeconfig", kubeconfig, ...flags], { folder });
 }
 
 async function depart(): Promise<void> {

@@ -72,6 +72,11 @@ export function startLastcall(args: readonly string[], options: ProcessOptions):
   };
 }
 
+/** Starts the controller as its pod does: with the account's own namespace known to it. */
+export function startAsPod(args: readonly string[], options: ProcessOptions): LastcallProcess {
+  return startLastcall(args, { ...options, env: { POD_NAMESPACE: "lastcall", ...options.env } });
+}
+
 /** Runs a command until it ends. */
 export function runLastcall(args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   return startLastcall(args, options).ended;
