@@ -102,6 +102,7 @@ function filesNotThere(pages: readonly string[]): readonly string[] {
 const markdown = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...pages("docs"),
+  ...pages("test/data"),
 ].map((page) => relative(root, join(root, page)));
 
 process.exitCode = report("check-docs", [

@@ -233,7 +233,7 @@ export function completedCommands(): readonly CompletedCommand[] {
       value: valuesOf(option),
     })),
   }));
-  const names = own.map(({ name }) => name);
+  const names = [...own.map(({ name }) => name), "completion"];
   return [
     ...own,
     { name: "help", summary: "Show help for a command", words: names, flags: [] },
