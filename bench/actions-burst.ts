@@ -31,6 +31,8 @@ import { beside, type Figure, rounded, writeResult } from "./result-file.ts";
 
 const nodes = 50;
 const podsPerNode = 5;
+/** The notices are spread over this time. */
+const withinMs = 1000;
 const { rounds: wanted } = parseArgs({
   options: { rounds: { type: "string", default: "7" } },
   strict: false,
@@ -58,12 +60,8 @@ interface Measured {
   readonly requests: Readonly<Record<string, number>>;
   /** To AWS, by action. */
   readonly calls: Readonly<Record<string, number>>;
-  /**
-   * When 99 % of the deregistrations had been served, counted from the first notice. The servers
-   * run at low priority on the same cores, so this figure depends more on the cores than on the
-   * controller.
-   */
-  readonly deregisteredMs: number;
+  /** How long after its machine's notice each deregistration was served: the median, and p99. */
+  readonly delaysMs: { readonly median: number; readonly p99: number };
 }
 
 async function measure(
@@ -86,16 +84,22 @@ async function measure(
   });
   if (way === "with") await untilRead(servers);
   await rest(10);
-  const { times, requests, startAt } = await departureBurst(world, fleet, "SpotInterruption");
+  const { times, requests, noticedAt } = await departureBurst(world, fleet, {
+    ...{ cause: "SpotInterruption", withinMs },
+  });
   await rest(10);
   const { nowMiB, peakMiB } = controller.memory();
   const calls = Map.groupBy(await servers.calls(), ({ action }) => action);
-  const sent = (calls.get("DeregisterTargets") ?? []).map(({ atMs }) => atMs - startAt);
-  const deregisteredMs = sent.toSorted((a, b) => a - b)[Math.floor(sent.length * 0.99)] ?? 0;
+  const noticed = new Map(noticedAt.map((at, place) => [idOf(firstPlace + place * step), at]));
+  const delays = (calls.get("DeregisterTargets") ?? [])
+    .flatMap(({ targets, atMs }) => targets.map((id) => atMs - (noticed.get(id) ?? Number.NaN)))
+    .toSorted((a, b) => a - b);
+  const delayOf = (share: number) => rounded(delays[Math.floor(delays.length * share)] ?? 0);
+  const delaysMs = { median: delayOf(0.5), p99: delayOf(0.99) };
   await endNodes(world, fleet);
   await controller.stop();
   const counts = Object.fromEntries([...calls].map(([action, of]) => [action, of.length]));
-  const measured = { times, deregisteredMs, requests, nowMiB, peakMiB, calls: counts };
+  const measured = { times, delaysMs, requests, nowMiB, peakMiB, calls: counts };
   console.log(JSON.stringify({ way, round, ...measured }));
   return measured;
 }
@@ -126,8 +130,8 @@ function figuresOf(measured: Readonly<Record<Way, readonly Measured[]>>): readon
     burst(`${nodes} notices with actions, all cordoned`, ({ times }) => times.cordonedMs),
     burst(`${nodes} notices with actions, last eviction`, ({ times }) => times.evictedMs),
     {
-      name: `${nodes} notices with actions, deregistrations served, p99 since the first notice`,
-      value: rounded(middle("with", (one) => one.deregisteredMs)),
+      name: `${nodes} notices with actions, notice to deregistration served, p99`,
+      value: middle("with", ({ delaysMs }) => delaysMs.p99),
       unit: "ms",
     },
     resident("more resident with actions, after the burst", ({ nowMiB }) => nowMiB),
@@ -145,7 +149,7 @@ try {
     const order = round % 2 === 0 ? (["without", "with"] as const) : (["with", "without"] as const);
     for (const way of order) measured[way].push(await measure(world, servers, { way, round }));
   }
-  const setting = { nodes, podsPerNode, rounds, ...served };
+  const setting = { nodes, podsPerNode, withinMs, rounds, ...served };
   writeResult({ bench: "actions-burst", setting, figures: figuresOf(measured) });
 } finally {
   await servers.stop();

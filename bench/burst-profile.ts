@@ -63,7 +63,7 @@ async function profiledBurst(
   await endNodes(world, bare);
   const idleMiB = controller.memory().nowMiB;
   const [fromUs, before] = [monotonicUs(), controller.cpuSeconds()];
-  const ours = await departureBurst(world, fleet, "SpotInterruption");
+  const ours = await departureBurst(world, fleet, { cause: "SpotInterruption" });
   const toUs = monotonicUs();
   const cpuSeconds = rounded(controller.cpuSeconds() - before);
   const ratio = (of: keyof BurstTimes) => rounded(ours.times[of] / raw.times[of]);

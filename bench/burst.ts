@@ -1,3 +1,5 @@
+import { instant } from "../src/core/time/time.ts";
+import { realClock } from "../src/runtime/real-clock.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
 import type { Answered } from "./audit-trail.ts";
 import { type BenchNode, type BenchWorld, benchUser, controllerUser } from "./bench-world.ts";
@@ -93,20 +95,27 @@ export async function bareBurst(
 
 /**
  * The same by a running controller: one Departure per node, as agents or a person would create
- * them.
+ * them, evenly spread over `withinMs`. `noticedAt` has the instant of each notice, in the fleet's
+ * order.
  */
 export async function departureBurst(
   world: BenchWorld,
   fleet: readonly BenchNode[],
-  cause: Cause,
-): Promise<Burst & { readonly startAt: number }> {
+  { cause, withinMs = 0 }: { readonly cause: Cause; readonly withinMs?: number },
+): Promise<Burst & { readonly noticedAt: readonly number[] }> {
   const bodies = await departuresOf(world, fleet, cause);
   const client = new RawClient(world.plane, { token: world.benchToken, connections: 32 });
   const startAt = Date.now();
-  await client.sendAll(bodies.map((body) => departureCall(body())));
+  const noticedAt: number[] = [];
+  for (const [place, body] of bodies.entries()) {
+    await realClock.sleepUntil(instant(startAt + (place * withinMs) / bodies.length));
+    noticedAt.push(Date.now());
+    client.push(departureCall(body()), "Later");
+  }
+  await client.whenDone();
   client.close();
   const burst = await burstSince({ world, fleet, startAt, user: controllerUser });
-  return { ...burst, startAt };
+  return { ...burst, noticedAt };
 }
 
 /** If the controller has requested nothing but its Lease for this long, its work is done. */

@@ -44,7 +44,7 @@ async function main(): Promise<void> {
         ["Manual", manual],
       ] as const) {
         const leaving = next();
-        const ours = await departureBurst(world, leaving, cause);
+        const ours = await departureBurst(world, leaving, { cause });
         list.push({ raw: raw.times, ours: ours.times });
         requests = ours.requests;
         await endNodes(world, leaving);

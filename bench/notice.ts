@@ -53,7 +53,7 @@ const ways = {
   raw: (world: BenchWorld, fleet: readonly BenchNode[], { connections }: BurstSize) =>
     rawBurst(world, fleet, connections),
   "by Departures": (world: BenchWorld, fleet: readonly BenchNode[]) =>
-    departureBurst(world, fleet, "SpotInterruption"),
+    departureBurst(world, fleet, { cause: "SpotInterruption" }),
   "by agents": agentBurst,
 } as const;
 type Way = keyof typeof ways;
