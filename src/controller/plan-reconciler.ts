@@ -271,6 +271,7 @@ export class PlanReconciler {
           first: this.#endOf(decision.departure, snapshot),
         });
       case "ClearOrphan":
+        if (activeDepartures.isUndoingOn(decision.node.name)) return;
         return executor.clearOrphan(decision.node, decision.departure);
       case "Forget":
         return executor.forget(decision.departure);

@@ -179,12 +179,37 @@ describe("a cancelled departure", () => {
     expect(stage.records[0]?.detail).toMatch(/^not undone: /);
   });
 
-  it("undoes its actions when its Departure is deleted", async () => {
+  it("undoes its actions when its Departure is deleted, before its node is uncordoned", async () => {
     stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
     await stage.giveNotice();
     await stage.world.pass(seconds(5));
+    stage.mute.latency = (signal) => stage.world.clock.sleep(seconds(5), signal);
     stage.deleteDeparture();
-    await stage.world.pass(seconds(10));
+    await stage.world.pass(seconds(4));
+    expect(stage.mute.inEffect).toHaveLength(1);
+    expect(stage.world.marksOf("n1")).toContain("unschedulable");
+    await stage.world.pass(seconds(2));
     expect(stage.mute.inEffect).toEqual([]);
+    expect(stage.world.marksOf("n1")).toEqual([]);
   });
+
+  it.each(["withdrawn", "deleted"] as const)(
+    "undoes the others at once if a receiver does not respond when it is %s",
+    async (how) => {
+      stage.start([
+        { name: "mute", at: "AtNotice", ...silence },
+        { name: "first", at: "AtNotice", timeout: "1m", retries: 0, detach: {} },
+      ]);
+      stage.hang(stage.tell);
+      await stage.giveNotice();
+      await stage.world.pass(seconds(5));
+      if (how === "deleted") stage.deleteDeparture();
+      else stage.withdraw();
+      await stage.world.pass(seconds(2));
+      expect(stage.mute.inEffect).toEqual([]);
+      expect(stage.world.marksOf("n1")).toContain("unschedulable");
+      await stage.world.pass(seconds(60));
+      expect(stage.world.marksOf("n1")).toEqual([]);
+    },
+  );
 });

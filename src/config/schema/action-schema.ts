@@ -7,6 +7,7 @@ import {
   type MackerelStatus,
 } from "../../core/policy/action.ts";
 import {
+  attemptDurationField,
   choiceField,
   type ListField,
   type ObjectField,
@@ -268,8 +269,8 @@ const ownFields = {
       choices: causes,
     }),
   },
-  timeout: positiveDurationField({
-    description: "How long one attempt may take.",
+  timeout: attemptDurationField({
+    description: "How long one attempt may take. A cancelled departure may wait for it.",
     default: "10s",
   }),
   retries: {

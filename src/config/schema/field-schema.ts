@@ -1,4 +1,4 @@
-import { type Millis, parseDuration } from "../../core/time/time.ts";
+import { type Millis, minutes, parseDuration, seconds } from "../../core/time/time.ts";
 
 /**
  * The notation in which the fields of a resource are defined. The CRD, the JSON schema for editors,
@@ -203,6 +203,17 @@ export function positiveDurationField<Options extends DurationOptions>(
     cel: "duration(self) >= duration('1s')",
     wanted: "a duration of at least 1s and under 292 years",
     holds: (text) => spanOf(text) >= 1000 && Number.isFinite(spanOf(text)),
+  });
+}
+
+/** A Go duration of one attempt at something that others wait for. */
+export function attemptDurationField<Options extends DurationOptions>(
+  options: Options,
+): StringField & Options {
+  return duration(options, {
+    cel: "duration(self) >= duration('1s') && duration(self) <= duration('15m')",
+    wanted: "a duration from 1s to 15m",
+    holds: (text) => spanOf(text) >= seconds(1) && spanOf(text) <= minutes(15),
   });
 }
 

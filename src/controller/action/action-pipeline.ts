@@ -170,9 +170,15 @@ export class ActionPipeline {
       .filter(isForGood)
       .flatMap(({ name }) => this.#underWay.get(name) ?? [])
       .filter(({ way }) => way.isAsked);
-    const ending = [...stopped, ...asked].map(({ ended }) => ended);
-    await unlessAborted(Promise.all(ending), signal);
-    const records = undoable();
+    const responses = unlessAborted(Promise.all(asked.map(({ ended }) => ended)), signal);
+    // Undoing does not wait for them, so this is awaited only afterwards.
+    responses.catch(() => undefined);
+    await unlessAborted(Promise.all(stopped.map(({ ended }) => ended)), signal);
+    await this.#takeBackAll(undoable(), signal);
+    await responses;
+  }
+
+  async #takeBackAll(records: readonly ActionRecord[], signal: AbortSignal): Promise<void> {
     if (records.length === 0) return;
     // A half-undone action is no longer done: a notice that arrives now must run it again.
     for (const record of records) this.#ledger.set({ ...record, state: "Running" });

@@ -21,7 +21,7 @@ interface Rest {
   readonly failures: number;
 }
 
-/** Called when a failed run has rested and has to be resumed. */
+/** Called when a failed run has to be resumed, or the run of a deleted departure has ended. */
 export type RestedListener = (uid: string) => void;
 
 /** The departures under way. Each has its own run, and none waits for another. */
@@ -55,6 +55,8 @@ export class ActiveDepartures {
         this.#runs.delete(departure.uid);
         this.#leave(departure);
         this.#running.delete(run);
+        const isDeleted = this.#fleet.departure(departure.uid) === undefined;
+        if (isDeleted && !how.signal.aborted) this.#tell(departure.uid);
       });
     this.#running.add(run);
   }
@@ -62,6 +64,15 @@ export class ActiveDepartures {
   /** Whether a departure has a run, whose state is newer than the watch's. */
   has({ uid }: Departure): boolean {
     return this.#runs.has(uid);
+  }
+
+  /**
+   * Whether the run of a deleted departure of this node is still undoing its actions. Until then
+   * the node stays cordoned.
+   */
+  isUndoingOn(node: string): boolean {
+    const uids = [...(this.#byNode.get(node) ?? [])];
+    return uids.some((uid) => this.#fleet.departure(uid) === undefined);
   }
 
   /** Passes the watch's state to every run, and forgets deleted departures. */
@@ -117,8 +128,13 @@ export class ActiveDepartures {
     if (there?.size === 0) this.#byNode.delete(node.name);
   }
 
+  #tell(uid: string): void {
+    for (const listener of this.#onRested) listener(uid);
+  }
+
   /**
-   * Calls the listener when a failed run has to be resumed. Under a notice that is within a second,
+   * Calls the listener when a failed run has to be resumed, and when that of a deleted departure
+   * has ended. Under a notice that is within a second,
    * so that a transient error does not use up its time.
    */
   onRested(listener: RestedListener): () => void {
@@ -157,9 +173,7 @@ export class ActiveDepartures {
       : restMs;
     this.#rests.set(uid, { untilMs: clock.monotonic() + forMs, failures });
     clock.sleep(forMs, signal).then(
-      () => {
-        for (const listener of this.#onRested) listener(uid);
-      },
+      () => this.#tell(uid),
       () => undefined,
     );
   }
