@@ -80,7 +80,6 @@ export const responderCalls = [
   "elasticloadbalancing:DeregisterTargets",
   "elasticloadbalancing:DescribeInstanceHealth",
   "elasticloadbalancing:DescribeLoadBalancers",
-  "elasticloadbalancing:DescribeTags",
   "elasticloadbalancing:DescribeTargetGroups",
   "elasticloadbalancing:DescribeTargetHealth",
   "sns:Publish",

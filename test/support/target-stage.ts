@@ -53,10 +53,11 @@ export class TargetStage {
   }
 
   /** A runner without any knowledge yet. */
-  freshRunner(): TargetRunner {
+  freshRunner({ readsOwners = true } = {}): TargetRunner {
     const { clock } = this;
     const region = "eu-west-1";
-    const kinds = [new TargetGroupClient({ region }), new ClassicLoadBalancerClient({ region })];
+    const groups = new TargetGroupClient({ region, readsOwners });
+    const kinds = [groups, new ClassicLoadBalancerClient({ region })];
     const network = new Ec2Client({ region });
     const tools = { kinds, network, machines: () => [], clock, rng: seededRng(1) };
     const traffic = { index: new TargetIndex(tools), kinds, instances: network };

@@ -42,7 +42,6 @@ resource "aws_iam_role_policy" "responder" {
           "ec2:DescribeTags",
           "elasticloadbalancing:DescribeInstanceHealth",
           "elasticloadbalancing:DescribeLoadBalancers",
-          "elasticloadbalancing:DescribeTags",
           "elasticloadbalancing:DescribeTargetGroups",
           "elasticloadbalancing:DescribeTargetHealth",
         ]

@@ -49,6 +49,7 @@ export async function runOnlyActions(input: Depart): Promise<number> {
   const ports = actionPorts({
     ...{ api, namespace: options.namespace ?? namespace, allowed },
     ...{ clock: io.clock, rng: io.rng, env: io.env },
+    nodesUnlabelled: true,
     machines: () => subjects.flatMap(({ departure }) => departure.node.providerID ?? []),
     onError: ({ message }) => io.err(`lastcall: ${message}\n`),
   });

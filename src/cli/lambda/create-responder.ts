@@ -82,7 +82,7 @@ function readActions(text: string | undefined): readonly Action[] {
 function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   const made = new Map<ActionKind, Promise<ActionRunner<never> | undefined>>();
   const tools = {
-    ...{ clock, rng, region: env.AWS_REGION, machines: () => [] },
+    ...{ clock, rng, region: env.AWS_REGION, machines: () => [], nodesUnlabelled: true },
     onError: (error: LastcallError) => log.warn("index-trouble", { error: error.message }),
   };
   const make = async (kind: ActionKind): Promise<unknown> => {

@@ -23,6 +23,11 @@ export interface AwsActionOptions {
    * The providerIDs of the machines that may depart, which are looked up in advance.
    */
   readonly machines: () => readonly string[];
+  /**
+   * Nobody sets the label on which aws-load-balancer-controller deregisters a node from its groups,
+   * so they are left like all others. Default: it is set.
+   */
+  readonly nodesUnlabelled?: boolean;
   /** Refreshes the load balancers until it aborts. Default: they are read only when needed. */
   readonly follow?: AbortSignal | undefined;
   readonly onError: (error: LastcallError) => void;
@@ -136,10 +141,10 @@ async function createTargetRunner(
       import("./classic-load-balancer-client.ts"),
       import("../ec2-client.ts"),
     ]);
-  const { clock, rng, follow, onError } = options;
+  const { clock, rng, follow, nodesUnlabelled, onError } = options;
   const make = (region: string | undefined): RegionTraffic => {
     const kinds = [
-      new targetGroups.TargetGroupClient({ region }),
+      new targetGroups.TargetGroupClient({ region, readsOwners: !nodesUnlabelled }),
       new classic.ClassicLoadBalancerClient({ region }),
     ];
     const network = new Ec2Client({ region });

@@ -34,14 +34,17 @@ import {
   type HeldGroup,
   holdingsOf,
   LeavingTargets,
+  type LeftGroup,
   notAllRead,
   type RequestsByKind,
+  refuseKept,
   requestsFor,
+  stillIn,
   undoOf,
   unknownLate,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
-import { keyOfTarget, type TrafficGroups, untilAborted } from "./traffic-groups.ts";
+import { type TrafficGroups, untilAborted } from "./traffic-groups.ts";
 
 /** The load balancers of a region. */
 export interface RegionTraffic {
@@ -168,6 +171,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     const unclear = [...byGroup(found.holdings), ...late.held].filter(
       ({ group }) => group.isOwned === undefined,
     );
+    refuseKept([...left, ...leftLate].filter(({ group }) => group.isOwned));
     const end = { ours: leaving.groups, owned, unclear, left: [...left, ...leftLate] };
     return { detail: detailOf(end, late.remark) };
   }
@@ -332,14 +336,14 @@ export class TargetRunner implements ActionRunner<Kind> {
       readonly untilAt: Instant;
     },
     signal: AbortSignal,
-  ): Promise<readonly HeldGroup[]> {
+  ): Promise<readonly LeftGroup[]> {
     const limit = this.#limit(untilAt, signal);
-    let left = held;
+    let left: readonly LeftGroup[] = held;
     try {
       for (let restMs = firstLookMs; left.length > 0; restMs = lookMs) {
         await this.#clock.sleep(restMs, limit.signal);
-        const looks = await Promise.all(left.map((one) => isStillIn(one, requests, limit.signal)));
-        left = left.filter((_, place) => looks[place]);
+        const looks = left.map((one) => stillIn(one, requests, limit.signal));
+        left = (await Promise.all(looks)).flatMap((one) => one ?? []);
       }
     } catch {
       signal.throwIfAborted();
@@ -347,22 +351,6 @@ export class TargetRunner implements ActionRunner<Kind> {
       limit.end();
     }
     return left;
-  }
-}
-
-/** Whether targets are still registered. An error counts as yes; the next check may succeed. */
-async function isStillIn(
-  { group, targets }: HeldGroup,
-  requests: RequestsByKind,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    const remaining = await requestsFor(requests, group).look.ask(group.id, targets, signal);
-    const keys = new Set(remaining.map(keyOfTarget));
-    return targets.some((target) => keys.has(keyOfTarget(target)));
-  } catch {
-    signal.throwIfAborted();
-    return true;
   }
 }
 

@@ -16,6 +16,7 @@ import {
   GroupBatches,
   keyOfTarget,
   type RegisterEnd,
+  type RemainingTarget,
   type Target,
   type TrafficGroup,
   type TrafficGroups,
@@ -82,7 +83,7 @@ export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
 export interface GroupRequests {
   readonly deregister: GroupBatches<void>;
   readonly register: GroupBatches<RegisterEnd>;
-  readonly look: GroupBatches<readonly Target[]>;
+  readonly look: GroupBatches<readonly RemainingTarget[]>;
 }
 
 export type RequestsByKind = ReadonlyMap<TrafficGroup["kind"], GroupRequests>;
@@ -111,6 +112,47 @@ export function requestsFor(requests: RequestsByKind, { kind }: TrafficGroup): G
   const found = requests.get(kind);
   assert(found !== undefined, `there is a client of each kind of group, ${kind} too`);
   return found;
+}
+
+/** A group from which the machine has not completely gone, as last seen. */
+export interface LeftGroup extends HeldGroup {
+  /** Whether it still gets new connections there. */
+  readonly isRegistered?: boolean;
+}
+
+/**
+ * The group if targets are still in it, as last seen. An error counts as yes; the next look may
+ * succeed.
+ */
+export async function stillIn(
+  held: LeftGroup,
+  requests: RequestsByKind,
+  signal: AbortSignal,
+): Promise<LeftGroup | undefined> {
+  const { group, targets } = held;
+  try {
+    const remaining = await requestsFor(requests, group).look.ask(group.id, targets, signal);
+    const keys = new Set(targets.map(keyOfTarget));
+    const its = remaining.filter((target) => keys.has(keyOfTarget(target)));
+    const isRegistered = its.some((target) => target.isRegistered === true);
+    return its.length === 0 ? undefined : { ...held, isRegistered };
+  } catch {
+    signal.throwIfAborted();
+    return held;
+  }
+}
+
+/**
+ * Throws if the machine still gets connections from groups that it was to leave by its label. The
+ * addresses of pods leave only as the pods terminate.
+ */
+export function refuseKept(owned: readonly LeftGroup[]): void {
+  const kept = owned.filter(({ group, isRegistered }) => isRegistered && !group.byAddress);
+  if (kept.length === 0) return;
+  throw new LastcallError(
+    "ACTION_TIMEOUT",
+    `Cannot deregister the machine from ${counted(kept)}: aws-load-balancer-controller manages its targets and has not acted on the node's label, check that it runs`,
+  );
 }
 
 interface Leaving {
@@ -206,17 +248,22 @@ export function detailOfReturn(
 
 /** Describes the result. */
 export function detailOf(
-  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly HeldGroup[]>>,
+  end: Readonly<Record<"ours" | "owned" | "unclear", readonly HeldGroup[]>> & {
+    readonly left: readonly LeftGroup[];
+  },
   remark: string | undefined,
 ): string {
   const { ours, owned, unclear, left } = end;
   const all = ours.length + owned.length;
+  const kept = left.filter(({ isRegistered }) => isRegistered);
+  const draining = left.length - kept.length;
   const parts = [
     ...(all === 0 ? ["in no target group or classic load balancer"] : []),
     ...(ours.length === 0 ? [] : [`deregistered from ${counted(ours)}`]),
     ...(unclear.length === 0 ? [] : [`the owner of ${unclear.length} could not be read`]),
     ...(owned.length === 0 ? [] : [`left to aws-load-balancer-controller in ${counted(owned)}`]),
-    ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
+    ...(kept.length === 0 ? [] : [`still registered in ${kept.length} of ${all}`]),
+    ...(draining === 0 ? [] : [`${draining} of ${all} still draining`]),
     ...(remark === undefined ? [] : [remark]),
   ];
   return parts.join(", ");

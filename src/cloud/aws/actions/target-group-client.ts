@@ -19,6 +19,7 @@ import {
   type ReadingListener,
   type RegisterEnd,
   type Registered,
+  type RemainingTarget,
   type Target,
   type TrafficGroup,
   type TrafficGroups,
@@ -59,7 +60,17 @@ export class TargetGroupClient implements TrafficGroups {
   /** Whether each known group has the owner's tag, which is set at creation. */
   #owned = new Map<string, boolean>();
 
-  constructor({ region }: { readonly region: string | undefined }) {
+  readonly #readsOwners: boolean;
+
+  /** `readsOwners`: default true; otherwise no group counts as owned by somebody else. */
+  constructor({
+    region,
+    readsOwners = true,
+  }: {
+    readonly region: string | undefined;
+    readonly readsOwners?: boolean;
+  }) {
+    this.#readsOwners = readsOwners;
     this.#client = new ElasticLoadBalancingV2Client(clientSettings({ region, answerLimitMs }));
     this.#sender = new QuerySender({ ...this.#client.config, ...queryApi });
     // The index of groups is read with the client before any target is deregistered.
@@ -159,15 +170,19 @@ export class TargetGroupClient implements TrafficGroups {
     id: string,
     targets: readonly Target[],
     signal: AbortSignal,
-  ): Promise<readonly Target[]> {
+  ): Promise<readonly RemainingTarget[]> {
     const found = await this.#health(id, targets, signal).catch((error: unknown) => {
       // Some endpoints reject an unregistered target, so the health of all registered targets is
       // read instead.
       if (!isOfTarget(error)) throw error;
       return this.#health(id, undefined, signal);
     });
-    const standing = new Set(found.map(({ target }) => keyOfTarget(target)));
-    return targets.filter((target) => standing.has(keyOfTarget(target)));
+    const states = new Map(found.map(({ target, state }) => [keyOfTarget(target), state]));
+    return targets.flatMap((target) => {
+      const key = keyOfTarget(target);
+      if (!states.has(key)) return [];
+      return states.get(key) === "draining" ? target : { ...target, isRegistered: true };
+    });
   }
 
   async #list(signal: AbortSignal): Promise<readonly TargetGroup[]> {
@@ -194,6 +209,7 @@ export class TargetGroupClient implements TrafficGroups {
     how: { readonly onError: (error: unknown) => void; readonly onBusy: OnBusy },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, boolean>> {
+    if (!this.#readsOwners) return new Map(arns.map((arn) => [arn, false]));
     const known = new Map(
       arns.flatMap((arn) => {
         const owned = this.#owned.get(arn);

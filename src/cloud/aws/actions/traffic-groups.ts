@@ -28,6 +28,12 @@ export interface Target {
   readonly port?: number | undefined;
 }
 
+/** A target that still has connections, or is still registered. */
+export interface RemainingTarget extends Target {
+  /** It still gets new connections. A classic load balancer does not tell: then it is absent. */
+  readonly isRegistered?: true;
+}
+
 /** A group with its registered targets, except draining ones. */
 export interface Registered {
   readonly group: TrafficGroup;
@@ -72,7 +78,7 @@ export interface TrafficGroups {
     id: string,
     targets: readonly Target[],
     signal: AbortSignal,
-  ): Promise<readonly Target[]>;
+  ): Promise<readonly RemainingTarget[]>;
 }
 
 export function keyOfTarget({ id, port }: Target): string {

@@ -129,6 +129,29 @@ describe("a machine that is deregistered from its groups", () => {
     ]);
   });
 
+  it("fails if the load balancer controller does not act on the label", async () => {
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    await expect(runThrough({ waitMs: 10_000 })).rejects.toMatchObject({
+      code: "ACTION_TIMEOUT",
+      message: expect.stringContaining(
+        "from 1 group: aws-load-balancer-controller manages its targets and has not acted",
+      ),
+    });
+    expect(standing()).toHaveLength(1);
+  });
+
+  it("is deregistered from such a group if nobody sets the label", async () => {
+    stage.runner = stage.freshRunner({ readsOwners: false });
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    const { detail, undo } = await run();
+    expect(detail).toBe("deregistered from 1 group");
+    expect(undo?.targets).toHaveLength(1);
+    expect(standing()).toEqual([]);
+    expect(balancers.count("DescribeTags")).toBe(0);
+  });
+
   it("has no undo data if the load balancer controller owns every group", async () => {
     const tags = { "elbv2.k8s.aws/cluster": "main" };
     balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });

@@ -144,7 +144,9 @@ describe("TargetGroupClient", () => {
     const group = server.addGroup("web", { targets: [...there] });
     await groups.deregister(group.arn, [gone], never);
     expect(server.serving(group)).toEqual([`${one}:80`, `${one}:81`]);
-    expect(await groups.remaining(group.arn, [...there, gone], never)).toEqual(there);
+    expect(await groups.remaining(group.arn, [...there, gone], never)).toEqual(
+      there.map((target) => ({ ...target, isRegistered: true })),
+    );
     await groups.deregister(group.arn, [...there, gone], never);
     expect(server.serving(group)).toEqual([]);
     expect(await groups.remaining(group.arn, [...there, gone], never)).toEqual([]);
