@@ -15,7 +15,7 @@ import { instanceIdOf } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
-import type { Action } from "../../core/policy/action.ts";
+import type { Action, ActionSpec } from "../../core/policy/action.ts";
 import {
   between,
   earlier,
@@ -202,6 +202,13 @@ function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
 export function failed(error: unknown, attempts: number): ActionEnd {
   const code = isLastcallError(error) ? error.code : "UNEXPECTED";
   return { kind: "Failed", code, detail: messageOf(error), attempts };
+}
+
+/** The result of an action of a type that this version does not support. */
+export function unsupported(how: ActionSpec): ActionEnd {
+  const kind = how.kind === "unknown" ? how.field : how.kind;
+  const detail = `Cannot carry out the action: this version does not support ${kind}, upgrade Lastcall or remove the action from the policy`;
+  return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
 }
 
 function timedOut(timeoutMs: number): LastcallError {

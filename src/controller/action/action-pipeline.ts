@@ -30,6 +30,7 @@ import {
   rolledBack,
   takeBack,
   taskFor,
+  unsupported,
 } from "./action-attempt.ts";
 import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
 
@@ -170,12 +171,10 @@ export class ActionPipeline {
       .filter(isForGood)
       .flatMap(({ name }) => this.#underWay.get(name) ?? [])
       .filter(({ way }) => way.isAsked);
-    const responses = unlessAborted(Promise.all(asked.map(({ ended }) => ended)), signal);
-    // Undoing does not wait for them, so this is awaited only afterwards.
-    responses.catch(() => undefined);
-    await unlessAborted(Promise.all(stopped.map(({ ended }) => ended)), signal);
-    await this.#takeBackAll(undoable(), signal);
-    await responses;
+    await Promise.all([
+      untilEnded(asked, signal),
+      untilEnded(stopped, signal).then(() => this.#takeBackAll(undoable(), signal)),
+    ]);
   }
 
   async #takeBackAll(records: readonly ActionRecord[], signal: AbortSignal): Promise<void> {
@@ -216,9 +215,8 @@ export class ActionPipeline {
     await this.#ledger.save(signal);
   }
 
-  async #untilQuiet(signal: AbortSignal): Promise<void> {
-    const all = [...this.#underWay.values()].map(({ ended }) => ended);
-    await unlessAborted(Promise.all(all), signal);
+  #untilQuiet(signal: AbortSignal): Promise<void> {
+    return untilEnded([...this.#underWay.values()], signal);
   }
 
   /** Most policies have no actions: then nothing is requested or written. */
@@ -375,16 +373,14 @@ export class ActionPipeline {
   }
 }
 
-function unsupported(how: ActionSpec): ActionEnd {
-  const kind = how.kind === "unknown" ? how.field : how.kind;
-  const detail = `Cannot carry out the action: this version does not support ${kind}, upgrade Lastcall or remove the action from the policy`;
-  return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
-}
-
 function heldBefore(): LastcallError {
   const problem =
     "Cannot complete the action: the departure is held, and whether the action was carried out is unknown";
   return new LastcallError("ACTION_INTERRUPTED", problem);
+}
+
+function untilEnded(running: readonly UnderWay[], signal: AbortSignal): Promise<void> {
+  return unlessAborted(Promise.all(running.map(({ ended }) => ended)), signal);
 }
 
 async function unlessAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
