@@ -24,7 +24,7 @@ import {
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { type Action, type ActionKind, causes } from "../../core/policy/action.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import { actionHosts } from "../assemble/controller-ports.ts";
 import {
   type DepartingMachine,
@@ -92,7 +92,9 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
       import("../../actions/sink-runners.ts"),
       import("../../actions/http-sender.ts"),
     ]);
-    const allowed = await actionHosts(env.LASTCALL_ACTION_HOSTS);
+    const allowed = await actionHosts(env.LASTCALL_ACTION_HOSTS).catch((error: unknown) => {
+      throw asVariable(error, "--action-hosts", "LASTCALL_ACTION_HOSTS");
+    });
     const resolve = (host: string) => lookup(host, { all: true });
     const sender = new HttpSender({ allowed, env, resolve });
     return sinkRunner(kind, { sender, secrets: environmentSecrets(env), clock });
@@ -110,7 +112,10 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
  * variables they do not know.
  */
 function environmentSecrets(env: ResponderIo["env"]): SecretReader {
-  const together = fieldsOf(parseJson(env.LASTCALL_SECRETS ?? "")?.value);
+  const json = env.LASTCALL_SECRETS ?? "";
+  const read = parseJson(json)?.value;
+  const together = fieldsOf(read);
+  const unread = json === "" || isFields(read) ? "" : ", which is not a JSON object";
   return {
     read: async ({ name, key }) => {
       const variable = `LASTCALL_SECRET_${name}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
@@ -118,10 +123,16 @@ function environmentSecrets(env: ResponderIo["env"]): SecretReader {
       if (value) return value;
       throw new LastcallError(
         "SECRET_MISSING",
-        `Cannot read the Secret ${name}: found no key ${key}, expected it in the environment as ${variable}, or by that name in the JSON of LASTCALL_SECRETS`,
+        `Cannot read the Secret ${name}: found no key ${key}, expected it in the environment as ${variable}, or by that name in the JSON of LASTCALL_SECRETS${unread}`,
       );
     },
   };
+}
+
+/** Names the variable where an error names the option with the same value. */
+function asVariable(error: unknown, option: string, variable: string): unknown {
+  if (!isLastcallError(error)) return error;
+  return new LastcallError(error.code, error.message.replaceAll(option, variable));
 }
 
 /** Created when first needed. */
@@ -142,7 +153,7 @@ function fleetOf(
 ): ResponderFleet | undefined {
   const text = env.LASTCALL_AWS_MANAGED_TAG;
   if (!text) return undefined;
-  const tag = parseManagedTag(text);
+  const tag = tagOf(text);
   const onError = ({ message }: LastcallError) => log.warn("tag-unknown", { error: message });
   let machines: TaggedMachines | undefined;
   return {
@@ -152,6 +163,14 @@ function fleetOf(
       return machines.has(instanceId, onError);
     },
   };
+}
+
+function tagOf(text: string): ReturnType<typeof parseManagedTag> {
+  try {
+    return parseManagedTag(text);
+  } catch (error) {
+    throw asVariable(error, "--aws-managed-tag", "LASTCALL_AWS_MANAGED_TAG");
+  }
 }
 
 function machineLookUp(ec2: () => Promise<ResponderEc2>): MachineLookUp {
@@ -182,7 +201,7 @@ export function parseEventFields(text: string): EventFields {
   const json = parseJson(text)?.value;
   const pairs = isFields(json)
     ? Object.entries(json)
-    : text.split(",").map((pair) => pair.split("=").map((part) => part.trim()));
+    : text.split(",").map((pair) => partsOf(pair));
   const fields: Partial<Record<(typeof fieldNames)[number], readonly string[]>> = {};
   for (const [name, path] of pairs) {
     const field = oneOf(fieldNames, name);
@@ -196,6 +215,12 @@ export function parseEventFields(text: string): EventFields {
     fields[field] = place.split(".");
   }
   return fields;
+}
+
+/** The text before the first `=`, and what follows; empty if there is another one. */
+function partsOf(pair: string): readonly [string, string] {
+  const [name = "", path = "", ...more] = pair.split("=").map((part) => part.trim());
+  return [name, more.length === 0 ? path : ""];
 }
 
 /**
@@ -218,7 +243,11 @@ export function departingMachines(
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
   const problem = unreadable?.kind === "Unreadable" ? unreadable.problem : undefined;
   const [first, ...others] = distinct(machines);
-  if (first === undefined && problem !== undefined) throw unreadableAs(`found ${problem}`);
+  if (first === undefined && problem !== undefined) {
+    const { instanceId = ["instanceId"] } = fields ?? {};
+    const mapping = `, and LASTCALL_EVENT_FIELDS finds no instanceId at ${instanceId.join(".")}`;
+    throw unreadableAs(`found ${problem}${fields === undefined ? "" : mapping}`);
+  }
   if (first === undefined || problem === undefined) return first ? [first, ...others] : [];
   // A message that cannot be parsed must not hold up the machines of the others.
   const unread = `another message of the batch cannot be read: ${problem}`;

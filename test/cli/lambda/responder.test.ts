@@ -164,6 +164,14 @@ describe("the Lambda responder", () => {
     },
   );
 
+  it("is deregistered from a group of aws-load-balancer-controller, too", async () => {
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    const { actions: done } = await invoke(interruption());
+    expect(done?.find(({ name }) => name === "targets")?.detail).toBe("deregistered from 3 groups");
+    expect(standing()).toEqual([]);
+  });
+
   it("accepts an event that SNS forwards", async () => {
     const answer = await invoke({
       Records: [{ Sns: { Message: JSON.stringify(interruption()) } }],
@@ -377,7 +385,10 @@ describe("the Lambda responder", () => {
       ...["hook Failed", "targets Done", "quarantine Done", "maintenance Skipped", "tell Done"],
     ]);
     expect(answer.actions?.[0]).toMatchObject({
-      ...{ result: "CONFIG_INVALID", detail: expect.stringContaining("action-hosts") },
+      ...{
+        result: "CONFIG_INVALID",
+        detail: expect.stringMatching(/^Cannot use LASTCALL_ACTION_HOSTS: /),
+      },
     });
   });
 });
