@@ -98,11 +98,14 @@ export async function secretAddressProblem(
   ref: SecretRef,
   field: string,
   about: { readonly options: SinkOptions; readonly signal: AbortSignal },
+  wanted = "the address of a webhook",
 ): Promise<ActionProblem | undefined> {
   const problem = await secretProblem(ref, field, about);
   if (problem !== undefined) return problem;
   const url = await readSecret(ref, about.options, about.signal);
-  return addressProblem(url, field, about.options);
+  if (/^https?:/i.test(url)) return addressProblem(url, field, about.options);
+  const found = `Secret ${ref.name}, key ${ref.key}: no http or https address`;
+  return { code: "SECRET_MISSING", field, found, wanted };
 }
 
 /** The first of several problems. */

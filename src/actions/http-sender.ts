@@ -26,9 +26,12 @@ export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
   const { status, body } = answer;
   const code = codeOf(status);
   if (code === "ACTION_REDIRECTED") {
-    const host = answer.location && URL.parse(answer.location)?.host;
-    const to = host ? ` to ${host}` : "";
-    const problem = `Cannot ${what}: it redirects${to} (${status}), use the address that it redirects to`;
+    const { host = "", hostname = "" } = URL.parse(answer.location ?? "") ?? {};
+    const to = host === "" ? "" : ` to ${host}`;
+    // A redirect to a bare address is rather an attack than a move.
+    const isAddress = isIP(hostname.replace(/^\[|\]$/g, "")) !== 0;
+    const remedy = isAddress ? "which is not followed" : "use the address that it redirects to";
+    const problem = `Cannot ${what}: it redirects${to} (${status}), ${remedy}`;
     return new LastcallError(code, problem);
   }
   const isToWait = status === 429 || status === 503;

@@ -198,6 +198,9 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
       headers: await this.#keys(how, signal),
     };
     const answer = fieldsOf(await sendForJson(request, this.#options, signal));
+    if (!Array.isArray(answer.host_list)) {
+      throw answerInvalid(request.what, "its response has no host_list");
+    }
     const host = listOf(answer.host_list)
       .map(fieldsOf)
       .find((one) => one.name === how.host || textListOf(one.aliases).includes(how.host));
@@ -306,6 +309,9 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
       headers: await this.#key(how, by.signal),
     };
     const answer = fieldsOf(await sendForJson(request, this.#options, by.signal));
+    if (!Array.isArray(answer.hosts)) {
+      throw answerInvalid(request.what, "its response has no hosts");
+    }
     const { id, status } = fieldsOf(listOf(answer.hosts)[0]);
     if (textOf(id) === undefined || textOf(status) === undefined) return undefined;
     return { hostId: id, status };

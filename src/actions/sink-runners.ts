@@ -54,6 +54,8 @@ export function sinkRunner(kind: ActionKind, options: SinkOptions): ActionRunner
 }
 
 const slackApi = "https://slack.com/api";
+const webhookOrChannel =
+  "the address of an incoming webhook, or for a bot's token the field slack.channel, too";
 /** The limit of the field `text` in characters; Slack truncates or rejects longer texts. */
 const longestSlack = 40_000;
 
@@ -64,10 +66,13 @@ const longestSlack = 40_000;
 const slackSink: MessageSink<"slack"> = {
   check: async ({ channel, url, secretRef }, about) => {
     const api = url ?? (channel === undefined ? undefined : slackApi);
-    const ofSecret = channel === undefined ? secretAddressProblem : secretProblem;
+    const ofSecret = (ref: SecretRef, field: string) =>
+      channel === undefined
+        ? secretAddressProblem(ref, field, about, webhookOrChannel)
+        : secretProblem(ref, field, about);
     return firstProblem(
       api === undefined ? undefined : addressProblem(api, "slack.url", about.options),
-      secretRef && ofSecret(secretRef, "slack.secretRef", about),
+      secretRef && ofSecret(secretRef, "slack.secretRef"),
     );
   },
 

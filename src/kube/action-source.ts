@@ -24,7 +24,10 @@ export class KubeSecretReader implements SecretReader {
     const answer = await this.#api.send(request);
     const what = `Cannot read the key ${key} of Secret ${this.#namespace}/${name}`;
     if (answer.status === 404) {
-      throw new LastcallError("SECRET_MISSING", `${what}: there is no such Secret, create it`);
+      throw new LastcallError(
+        "SECRET_MISSING",
+        `${what}: there is no such Secret, create it, or choose another namespace with -n`,
+      );
     }
     if (answer.status === 401 || answer.status === 403) {
       const problem = `${what}: reading it is forbidden, grant get on it (docs/actions.md)`;

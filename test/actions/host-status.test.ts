@@ -50,6 +50,18 @@ describe("a host in Datadog", () => {
     await world.close();
   });
 
+  it("is not said to be missing if the response is not Datadog's", async () => {
+    const world = await sinkWorld({
+      ...datadog().receiver,
+      reply: () => ({ status: 200, body: {} }),
+    });
+    await expect(world.runner.prepare(aTask(world.how), signal)).rejects.toMatchObject({
+      code: "ACTION_ANSWER_INVALID",
+      message: "Cannot look for the host in Datadog: its response has no host_list",
+    });
+    await world.close();
+  });
+
   it("that does not exist is named in the error", async () => {
     const world = await sinkWorld(datadog().receiver);
     const task = aTask({ ...world.how, host: "n2" });

@@ -44,4 +44,11 @@ describe("an error response", () => {
       "Cannot send to Slack: it redirects to login.example (302), use the address that it redirects to",
     );
   });
+
+  it("does not recommend the address of a redirect to a bare address", () => {
+    const location = "http://169.254.169.254/latest";
+    expect(faultOfAnswer("send to Slack", { status: 302, body: "", location }).message).toBe(
+      "Cannot send to Slack: it redirects to 169.254.169.254 (302), which is not followed",
+    );
+  });
 });

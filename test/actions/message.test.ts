@@ -63,6 +63,17 @@ const cloudEvents: Receiver<"cloudEvents"> = {
 
 actionRunnerContract("the slack action of a bot", () => sinkWorld(slackBot()));
 actionRunnerContract("the slack action with a webhook", () => sinkWorld(slackWebhook));
+
+it("asks for the channel if the secret of a slack action is a bot's token", async () => {
+  const world = await sinkWorld({ ...slackWebhook, secret: () => "xoxb-1-2" });
+  const problem = await world.runner.check(world.how, new AbortController().signal);
+  expect(problem).toEqual({
+    ...{ code: "SECRET_MISSING", field: "slack.secretRef" },
+    found: "Secret lastcall-actions, key token: no http or https address",
+    wanted: "the address of an incoming webhook, or for a bot's token the field slack.channel, too",
+  });
+  await world.close();
+});
 actionRunnerContract("the teams action", () => sinkWorld(teams));
 actionRunnerContract("the telegram action", () => sinkWorld(telegram));
 actionRunnerContract("the cloudEvents action", () => sinkWorld(cloudEvents));

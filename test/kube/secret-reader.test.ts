@@ -24,7 +24,7 @@ describe("a Secret of an action", () => {
   });
 
   it.each([
-    [404, {}, "there is no such Secret, create it"],
+    [404, {}, "there is no such Secret, create it, or choose another namespace with -n"],
     [403, {}, "reading it is forbidden, grant get on it (docs/actions.md)"],
     [200, { data: { other: "eA==" } }, "the Secret has no such key, add it"],
     [200, {}, "the Secret has no such key, add it"],
