@@ -308,11 +308,20 @@ function isSameSet(some: readonly string[], others: readonly string[]): boolean 
   return some.length === set.size && some.every((id) => set.has(id));
 }
 
-/** Tries all items, then throws the first error. */
-async function eachTried<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+/** Tries all interfaces, then throws the first error, which names those that were changed. */
+async function eachTried(
+  items: readonly FormerGroups[],
+  work: (item: FormerGroups) => Promise<void>,
+): Promise<void> {
   const ends = await Promise.allSettled(items.map(work));
   const failed = ends.find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") throw asFault(failed.reason);
+  if (failed?.status !== "rejected") return;
+  const fault = asFault(failed.reason);
+  const done = items.filter((_, place) => ends[place]?.status === "fulfilled");
+  if (done.length === 0) throw fault;
+  const { code, message, retryable, retryAfterMs } = fault;
+  const told = `${message}; changed: ${done.map(({ id }) => id).join(", ")}`;
+  throw new LastcallError(code, told, { retryable, retryAfterMs });
 }
 
 function counted(count: number): string {

@@ -77,6 +77,15 @@ describe("the security groups of a quarantined machine", () => {
     expect(server.count(change)).toBe(0);
   });
 
+  it("name the interfaces that were changed if another one was refused", async () => {
+    const undo = await prepare();
+    server.managed.add(second.id);
+    await expect(apply(undo)).rejects.toMatchObject({
+      message: expect.stringMatching(new RegExp(`${second.id}.*; changed: ${first.id}$`)),
+    });
+    expect(first.groups).toEqual(["sg-quarantine"]);
+  });
+
   it("are restored as they were", async () => {
     await restore(await replace());
     expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
