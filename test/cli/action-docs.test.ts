@@ -127,7 +127,7 @@ describe("the migration from your own Lambda function", () => {
       ec2.addInterface(instance);
       for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
       balancers.addGroup("web", { targets: [{ id: instance.id, port: 80 }] });
-      sns.topics.add("arn:aws:sns:eu-west-1:123456789012:departures");
+      sns.topics.add("arn:aws:sns:eu-west-1:123456789012:lastcall");
       const { actions, summary } = await cold(foreign(mapping, instance.id));
       expect(actions?.map(({ name, state }) => `${name} ${state}`)).toEqual([
         ...["targets Done", "quarantine Done", "announce Done"],

@@ -39,7 +39,11 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** Interrupts the command. */
+let interrupt = new AbortController();
+
 async function depart(...args: readonly string[]) {
+  interrupt = new AbortController();
   let [stdout, stderr] = ["", ""];
   const io: Partial<CommandIo> = {
     out: (text) => {
@@ -50,7 +54,7 @@ async function depart(...args: readonly string[]) {
     },
     env: { KUBECONFIG: join(folder, "kubeconfig"), LASTCALL_ACTION_HOSTS: receiver.host },
     ...{ isTerminal: false, colour: false, columns: 80 },
-    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+    ...{ clock: realClock, rng: seededRng(1), signal: interrupt.signal },
   };
   const exit = await runCommandLine(["depart", "n0", ...args], io as CommandIo);
   return { exit, stdout, stderr };
@@ -77,6 +81,19 @@ describe("lastcall depart --only-actions", () => {
     );
     expect(world.list(departures)).toEqual([]);
     expect(world.get(`${nodes}/n0`)?.spec).not.toHaveProperty("unschedulable");
+  });
+
+  it("prints what has ended when it is interrupted", async () => {
+    receiver.override = (response, { path }) => {
+      if (path === "/mute") response.end();
+      else interrupt.abort(new Error("stop"));
+    };
+    const { exit, stdout } = await depart("--only-actions");
+    expect(exit).toBe(130);
+    expect(stdout).toMatch(/^n0 AtNotice mute \(http\) Done in /m);
+    expect(stdout).toContain(
+      "n0 AtEnd end (http) Running: interrupted, whether it was carried out",
+    );
   });
 
   it("sends nothing with --dry-run, and says what it would send", async () => {

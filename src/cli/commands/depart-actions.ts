@@ -28,7 +28,8 @@ interface Subject {
 interface Written {
   readonly node: string;
   readonly policy: string;
-  readonly actions: readonly ActionRecord[];
+  /** Newer ones replace those of the points before. */
+  actions: readonly ActionRecord[];
 }
 
 const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain", "AtEnd"];
@@ -36,7 +37,8 @@ const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain",
 /**
  * `depart NODE… --only-actions`: runs the actions of the nodes' policies, one point after another,
  * without cordon, drain or Departure. Prints what is needed to undo an action to stderr before
- * running it, because no status keeps it. Returns 1 if an action has failed.
+ * running it, because no status keeps it. If it is interrupted, it prints what has ended so far.
+ * Returns 1 if an action has failed.
  */
 export async function runOnlyActions(input: Depart): Promise<number> {
   const { options, io, words } = input;
@@ -55,8 +57,11 @@ export async function runOnlyActions(input: Depart): Promise<number> {
   });
   try {
     const written: Written[] = [];
-    for (const subject of subjects) written.push(await carryOutAll(subject, ports, input));
-    await show(written, input);
+    try {
+      for (const subject of subjects) await carryOutAll(subject, { ports, input, written });
+    } finally {
+      await show(written, input);
+    }
     return written.some(({ actions }) => actions.some(({ state }) => state === "Failed")) ? 1 : 0;
   } finally {
     close();
@@ -100,23 +105,34 @@ function subjectOf(
 
 async function carryOutAll(
   { departure, policy }: Subject,
-  ports: ActionPorts,
-  input: Depart,
-): Promise<Written> {
+  how: { readonly ports: ActionPorts; readonly input: Depart; readonly written: Written[] },
+): Promise<void> {
   const { cause, node } = departure;
   const { actions, dryRun } = policy;
-  let records = actionRecords(actions, { cause, phase: "Preparing", records: [], dryRun });
+  const records = actionRecords(actions, { cause, phase: "Preparing", records: [], dryRun });
+  const result: Written = { node: node.name, policy: policy.name, actions: records };
+  how.written.push(result);
+  const put = (ended: ActionRecord): void => {
+    result.actions = result.actions.map((one) => (one.name === ended.name ? ended : one));
+  };
   for (const point of points) {
-    const open = new Set(records.filter(({ state }) => state === "Pending").map((one) => one.name));
-    const due = policy.actions.filter(({ at, name }) => at === point && open.has(name));
-    const known = { ...departure, status: { ...departure.status, actions: records } };
-    const ended = await Promise.all(
-      due.map((action) => carryOutOne(action, { departure: known, policy }, { ports, input })),
-    );
-    records = records.map((one) => ended.find(({ name }) => name === one.name) ?? one);
+    const isOpen = new Map(result.actions.map(({ name, state }) => [name, state === "Pending"]));
+    const due = policy.actions.filter(({ at, name }) => at === point && isOpen.get(name));
+    const status = { ...departure.status, actions: result.actions };
+    const subject = { departure: { ...departure, status }, policy };
+    const running = due.map(async (action) => {
+      const { name, at, how: spec } = action;
+      if (!how.input.options.dryRun) {
+        put({ name, kind: spec.kind, at, state: "Running", attempts: 0, detail: interrupted });
+      }
+      put(await carryOutOne(action, subject, how));
+    });
+    await Promise.all(running);
   }
-  return { node: node.name, policy: policy.name, actions: records };
 }
+
+/** Shown only if the command is interrupted while an action runs. */
+const interrupted = "interrupted, whether it was carried out is unknown";
 
 async function carryOutOne(
   action: Action,
