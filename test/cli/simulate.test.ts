@@ -109,6 +109,28 @@ describe("lastcall simulate", () => {
     expect(found.policies[0].preempted).toBeGreaterThanOrEqual(2);
   });
 
+  it("keeps the labels of recorded nodes, and names a policy that selects none", async () => {
+    const labels = { "cloud.google.com/gke-spot": "true", pool: "batch" };
+    const items = ["a", "b", "c", "d", "e", "f"].map((name) => ({
+      metadata: { name, uid: name, creationTimestamp: "2026-11-19T06:00:00Z", labels },
+      status: { conditions: [{ type: "Ready", lastHeartbeatTime: "2026-11-20T00:00:00Z" }] },
+    }));
+    const nodes = file("pool.json", { apiVersion: "v1", kind: "NodeList", items });
+    const selecting = (pool: string) => ({
+      nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: [pool] }] }],
+    });
+    const spec = { lifetime: { max: "24h" } };
+    const batch = file(
+      "batch.yaml",
+      policy("batch", { ...spec, nodeSelector: selecting("batch") }),
+    );
+    const web = file("web.yaml", policy("web", { ...spec, nodeSelector: selecting("web") }));
+    const found = await lastcall(nodes, "--policy", batch, "--policy", web, "--compare");
+    expect(found.err).toBe("lastcall: Policy web selects none of the 6 Spot nodes\n");
+    expect(found.out).toMatch(/batch.yaml +[1-9]/);
+    expect(found.out).toMatch(/web.yaml +0/);
+  });
+
   it("lists its scenarios", async () => {
     const { code, out } = await lastcall("--list");
     expect(code).toBe(0);
@@ -126,7 +148,12 @@ describe("lastcall simulate", () => {
     ["[3, 4]\n", /bad.yaml:1: found \[3,4\], expected a scenario$/],
     ["ages: Old\n", /ages: found "Old", expected Together or Spread$/],
     ["preemptions: Often\n", /preemptions: found "Often", expected Measured or None$/],
-    ["storm: {share: half}\n", /storm: found .*, expected after, a duration, and share, such as/],
+    ["storm: {share: half}\n", /storm: found .*, expected after, a duration shorter than hours/],
+    ["storm: {after: 1h, share: 150%}\n", /storm: found .*, expected .* from 1% to 100%/],
+    [
+      "hours: 2\nstorm: {after: 6h, share: 50%}\n",
+      /bad.yaml:2: storm: found .*, a duration shorter than hours/,
+    ],
     ["node: 3\n", /bad.yaml:1: node: found 3, expected a field of a scenario: nodes, hours/],
     ['{"kind": "NodeList", "items": []}', /found 0 nodes and no Spot node, expected the output/],
   ])("rejects the scenario %j with line and field", async (text, sentence) => {

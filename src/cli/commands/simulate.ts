@@ -1,8 +1,9 @@
 import { loadDocument } from "../../audit/input/read-manifests.ts";
 import { isSpot } from "../../audit/objects/audit-node.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { zoneLabel } from "../../core/cluster/node.ts";
+import { type NodeFacts, zoneLabel } from "../../core/cluster/node.ts";
 import { type Fields, fieldsOf, isFields, listOf, textOf } from "../../core/json/json-field.ts";
+import { selectPolicy } from "../../core/policy/policy.ts";
 import {
   between,
   hours,
@@ -67,14 +68,14 @@ const scenarios: Readonly<Record<string, Scenario & { readonly about: string }>>
 export const runSimulate: CommandRun<"simulate"> = async (input) => {
   const { options, io } = input;
   if (options.list) return listScenarios(input);
-  const { machines, hours: length, ...course } = await courseOf(input);
+  const { machines, hours: length, nodes = [], ...course } = await courseOf(input);
   const { runs, seed, output, quiet } = options;
   return reportSimulation({
     ...{ runs, seed, output, quiet, io },
     nodes: machines.length,
     hours: length,
     course: { ...course, machines },
-    sides: await sidesOf(input),
+    sides: await sidesOf(input, nodes),
   });
 };
 
@@ -93,7 +94,11 @@ async function listScenarios({ options, io }: Input): Promise<number> {
   return 0;
 }
 
-type Course = FleetCourse & { readonly hours: number };
+type Course = FleetCourse & {
+  readonly hours: number;
+  /** The recorded nodes. */
+  readonly nodes?: readonly NodeFacts[];
+};
 
 async function courseOf({ options, words, io }: Input): Promise<Course> {
   const [file] = words;
@@ -144,12 +149,19 @@ function recordedCourse(file: string, json: Fields, now: Instant): Course {
   const at = newestReport(objects) ?? now;
   // A model machine lives for 24 hours at most.
   const oldestMs = hours(24) - minutes(1);
-  const machines = spot.map(({ labels, createdAt = at }) => ({
-    zone: labels[zoneLabel] ?? "europe-west1-b",
-    ageMs: millis(Math.min(oldestMs, Math.max(0, between(createdAt, at)))),
-  }));
-  return { machines, preemptions: usual.preemptions, hours: usual.hours };
+  const machines = spot.map(({ labels, createdAt = at }) => {
+    const { [hostnameLabel]: _, ...kept } = labels;
+    return {
+      zone: labels[zoneLabel] ?? "europe-west1-b",
+      ageMs: millis(Math.min(oldestMs, Math.max(0, between(createdAt, at)))),
+      labels: kept,
+    };
+  });
+  return { machines, startAt: at, preemptions: usual.preemptions, hours: usual.hours, nodes: spot };
 }
+
+/** Of each node, so that it would make a group of each. */
+const hostnameLabel = "kubernetes.io/hostname";
 
 const mostNodes = 5000;
 
@@ -178,20 +190,22 @@ function readScenario(json: unknown, at: (field: string) => string): Scenario {
     refuse("preemptions", "Measured or None");
   return {
     ...{ nodes, hours: length, zones, ages, preemptions },
-    ...(storm === undefined ? {} : { storm: stormOf(storm) ?? refuse("storm", aStorm) }),
+    ...(storm === undefined ? {} : { storm: stormOf(storm, length) ?? refuse("storm", aStorm) }),
   } as Scenario;
 }
 
-const aStorm = "after, a duration, and share, such as 50%";
+const aStorm = "after, a duration shorter than hours, and share, from 1% to 100%, such as 50%";
 
-function stormOf(value: unknown): FleetCourse["storm"] | undefined {
+function stormOf(value: unknown, length: unknown): FleetCourse["storm"] | undefined {
   const { after, share, ...others }: Fields = fieldsOf(value);
   const afterMs = parseDuration(textOf(after) ?? "");
   const [, percent] = /^(\d{1,3})%$/.exec(textOf(share) ?? "") ?? [];
   if (afterMs === undefined || percent === undefined || Object.keys(others).length > 0) {
     return undefined;
   }
-  return { afterMs, share: Number(percent) / 100 };
+  const taken = Number(percent) / 100;
+  const isPossible = taken > 0 && taken <= 1 && afterMs < hours(Number(length));
+  return isPossible ? { afterMs, share: taken } : undefined;
 }
 
 function isWhole(value: unknown): value is number {
@@ -205,7 +219,7 @@ function isZones(value: unknown): value is readonly string[] {
 }
 
 /** All policies on one fleet, or with `--compare` each on its own. */
-async function sidesOf({ options, io }: Input) {
+async function sidesOf({ options, io }: Input, nodes: readonly NodeFacts[]) {
   const { compare } = options;
   const files = [...new Set(options.policy)];
   if (files.includes("-")) {
@@ -215,8 +229,12 @@ async function sidesOf({ options, io }: Input) {
     if (!compare) return [{ name: "lastcall" }];
     throw new LastcallError("USAGE", "Cannot compare policies: none was given, add --policy FILE");
   }
-  const { warnings } = await readPolicyFiles(files, io);
-  if (!options.quiet) for (const warning of warnings) io.err(`lastcall: ${warning}\n`);
+  const { warnings, policies } = await readPolicyFiles(files, io);
+  const unselected = policies
+    .filter((policy) => nodes.length > 0 && !nodes.some((node) => selectPolicy(node, [policy])))
+    .map(({ name }) => `Policy ${name} selects none of the ${nodes.length} Spot nodes`);
+  const told = options.quiet ? [] : [...warnings, ...unselected];
+  for (const warning of told) io.err(`lastcall: ${warning}\n`);
   const each = await Promise.all(files.map((file) => policiesIn(file, io)));
   if (!compare) return [{ name: "lastcall", policies: each.flat() }];
   return files.map((name, place) => ({ name, policies: each[place] ?? [] }));

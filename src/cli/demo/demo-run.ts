@@ -189,8 +189,12 @@ interface RunEnd {
 
 type CourseRun = Omit<SimulationOptions, "sides" | "runs">;
 
+function startOf({ course }: CourseRun): Instant {
+  return course?.startAt ?? demoStartAt;
+}
+
 async function runWithout(pass: CourseRun): Promise<RunEnd> {
-  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
+  const clock = new VirtualClock({ startAt: startOf(pass), settle: eventLoopTurn });
   const cluster = startFleet({ ...pass, clock });
   const tally = new FleetTally(cluster);
   await passHours(clock, pass);
@@ -200,7 +204,7 @@ async function runWithout(pass: CourseRun): Promise<RunEnd> {
 
 async function runWith(pass: CourseRun, { policies }: Side, runIndex: number): Promise<RunEnd> {
   const { log, signal } = pass;
-  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
+  const clock = new VirtualClock({ startAt: startOf(pass), settle: eventLoopTurn });
   const started = startLastcallFleet({ ...pass, policies, clock }, log, runIndex);
   const { cluster, tally, monitor, run } = started;
   const over = new AbortController();
@@ -215,12 +219,13 @@ async function runWith(pass: CourseRun, { policies }: Side, runIndex: number): P
 }
 
 async function passHours(clock: VirtualClock, pass: CourseRun): Promise<void> {
-  const endAt = plus(demoStartAt, hours(pass.hours));
+  const startAt = startOf(pass);
+  const endAt = plus(startAt, hours(pass.hours));
   while (clock.now() < endAt) {
     pass.signal.throwIfAborted();
     const nextAt = plus(clock.now(), slice);
     await clock.runUntil(nextAt < endAt ? nextAt : endAt);
-    pass.onProgress((clock.now() - demoStartAt) / (endAt - demoStartAt));
+    pass.onProgress((clock.now() - startAt) / (endAt - startAt));
   }
 }
 

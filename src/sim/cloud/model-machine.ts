@@ -26,6 +26,7 @@ export interface MachineGroup {
   readonly price: "Preemptible" | "Standard";
   readonly machineType?: string;
   readonly capacity?: Readonly<Record<string, string>>;
+  /** Of its nodes. Default: those of a preemptible GKE node pool. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly taints?: readonly object[];
 }
@@ -53,7 +54,8 @@ const defaultCapacity = { cpu: "4", memory: "16Gi", pods: "110", "ephemeral-stor
 function nodeOf(machine: ModelMachine, at: string): object {
   const { name, group } = machine;
   const capacity = group.capacity ?? defaultCapacity;
-  const spot = group.price === "Preemptible" ? { "cloud.google.com/gke-preemptible": "true" } : {};
+  const isUsual = group.price === "Preemptible" && group.labels === undefined;
+  const spot = isUsual ? { "cloud.google.com/gke-preemptible": "true" } : {};
   const labels = {
     "kubernetes.io/arch": "amd64",
     "kubernetes.io/hostname": name,

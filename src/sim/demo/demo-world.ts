@@ -50,7 +50,14 @@ interface DemoWorldOptions {
 /** The machines of a fleet, and what the cloud does to them. */
 export interface FleetCourse {
   /** At the start. */
-  readonly machines: readonly { readonly zone: string; readonly ageMs: Millis }[];
+  readonly machines: readonly {
+    readonly zone: string;
+    readonly ageMs: Millis;
+    /** Of its node, and of those that replace it. Default: those of a preemptible GKE node. */
+    readonly labels?: Readonly<Record<string, string>>;
+  }[];
+  /** When it starts. Default: a fixed instant. */
+  readonly startAt?: Instant;
   /** `Measured`: as observed on Compute Engine; `None`: the cloud takes machines at 24 h only. */
   readonly preemptions: "Measured" | "None";
   /** The cloud takes a share of the machines within a minute. */
@@ -157,10 +164,16 @@ function courseOf(
   { machines, preemptions, storm }: FleetCourse,
   { seed, startAt }: { readonly seed: number; readonly startAt: Instant },
 ): Pick<Parameters<typeof startModelCluster>[0], "groups" | "preemptions" | "launchTimes"> {
-  const groups = [...Map.groupBy(machines, ({ zone }) => zone)].map(([zone, its]) => ({
-    ...{ name: `spot-${zone}`, zone, size: its.length, price: "Preemptible" as const },
-    launched: its.map(({ ageMs }) => minus(startAt, ageMs)),
-  }));
+  const alike = Map.groupBy(machines, ({ zone, labels }) => JSON.stringify([zone, labels]));
+  const groups = [...alike.values()].map((its, place) => {
+    const { zone = "", labels } = its[0] ?? {};
+    const name = labels === undefined ? `spot-${zone}` : `spot-${zone}-${place}`;
+    return {
+      ...{ name, zone, size: its.length, price: "Preemptible" as const },
+      ...(labels === undefined ? {} : { labels }),
+      launched: its.map(({ ageMs }) => minus(startAt, ageMs)),
+    };
+  });
   // The groups launch their first machines in this order.
   const launched = groups.flatMap((group) => group.launched).values();
   const measured = new EmpiricalPreemptions(seed, { noneBefore: startAt });
