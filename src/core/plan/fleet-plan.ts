@@ -156,6 +156,8 @@ export interface Forecast {
   /** Those of them that no longer Allow window would help. */
   readonly helpless: number;
   readonly overdue: number;
+  /** Overdue nodes that have not reached `lifetime.max`, but will before their instants. */
+  readonly expiring: number;
   /** Nodes that missed their instant and leave past their deadline. */
   readonly missed: number;
   /** Starts that budgets and waves will hold, and how many of them past their deadline. */

@@ -41,11 +41,16 @@ export function forecastPolicy(input: ForecastInput): Forecast {
     helpless,
     shut: shut.length,
     overdue: late.filter((one) => one.reason === "Overdue").length,
+    expiring: late.filter((one) => isExpiring(one, hours.bounds.startAt)).length,
     missed: late.filter((one) => one.reason === "Missed").length,
     heldBack: heldBackTo.size === 0 ? 0 : departures.filter((one) => heldBackTo.has(one)).length,
     heldPastDeadline: late.filter((one) => pastDeadline.has(one)).length,
     tight: budgets.tight.get(policy.name) ?? [],
   };
+}
+
+function isExpiring({ reason, departAt, endsAt }: PlannedDeparture, at: Instant): boolean {
+  return reason === "Overdue" && at < endsAt && endsAt < departAt;
 }
 
 /** A node without an allowed instant between these two (inclusive). */

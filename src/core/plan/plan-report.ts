@@ -162,7 +162,8 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
   return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
 }
 
-function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast): string[] {
+function lateParts(forecast: Forecast): string[] {
+  const { shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
   const parts: string[] = [];
   if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
   if (widenBySeconds > 0) {
@@ -174,6 +175,8 @@ function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast
     parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
   if (overdue > 0)
     parts.push(`${count(overdue, "node")} already past the deadline, leaving one by one`);
+  if (expiring > 0)
+    parts.push(`lifetime.max ends first for ${expiring} of them, unless they depart by request`);
   return parts;
 }
 

@@ -43,6 +43,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "すでに期限を過ぎた $1 台は一台ずつ出発します",
   ],
   [
+    /^lifetime\.max ends first for (\d+) of them, unless they depart by request$/,
+    "うち $1 台は手動で出発させないと先に lifetime.max に達します",
+  ],
+  [
     /^(budgets|waves|budgets and waves) hold back (\d+) departures?(?:, (\d+) of them past the deadline)?: (.+)$/,
     "予算やウェーブのため $2 件の出発が遅れます[（うち $3 件は期限後）]: $4",
   ],

@@ -55,6 +55,16 @@ describe("a forecast", () => {
     );
   });
 
+  it("says for how many overdue nodes lifetime.max ends before a window opens", () => {
+    const windows = [daily("12:00-13:00")];
+    const nodes = [dueIn("n1", -10), dueIn("n2", -20), dueIn("n3", -60)];
+    const made = plan({ policy: { windows }, nodes });
+    const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
+    expect(report.policies[0]?.forecast.explain).toBe(
+      "3 of 3 departures are late; 3 nodes already past the deadline, leaving one by one; lifetime.max ends first for 2 of them, unless they depart by request",
+    );
+  });
+
   it("counts departures that a freeze holds back, and names those that are forced", () => {
     const gates = { freezeUntil: plus(now, hours(2)), blockingPods: [] };
     // With the gap of 15 minutes one of the last two leaves at 01:55, before its deadline at 02:10.
