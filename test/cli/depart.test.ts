@@ -97,10 +97,24 @@ describe("lastcall depart", () => {
   it("moves an earlier request, and says if nothing changes", async () => {
     await lastcall("depart", "n0", "--at", at);
     expect((await lastcall("depart", "n0", "--at", at)).stdout).toContain(
-      "unchanged: n0 is already leaving",
+      "unchanged: n0 has been requested to leave, phase Scheduled",
     );
     expect((await lastcall("depart", "n0", "--at", by)).stdout).toContain("moved: n0 leaves at");
     expect(made()).toMatchObject([{ departAt: by }]);
+  });
+
+  it("says that a node that is already leaving keeps its times", async () => {
+    await lastcall("depart", "n0", "--at", at);
+    const [{ name = "" } = {}] = world.list(departures).map(({ metadata }) => metadata ?? {});
+    world.api.handle({
+      ...{ method: "PATCH", path: `${departures}/${name}/status` },
+      patchType: "application/merge-patch+json",
+      body: { status: { phase: "Draining" } },
+    });
+    const { exit, stdout, stderr } = await lastcall("depart", "n0", "--by", by);
+    expect(exit).toBe(0);
+    expect(stdout).toContain("unchanged: n0 is already leaving, phase Draining");
+    expect(stderr).toBe("lastcall: n0 is already leaving (Draining): --by is not applied\n");
   });
 
   it("rejects a past instant, but accepts one of a few seconds ago", async () => {

@@ -42,7 +42,11 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   const fleet = await readFleet(wholeCluster(options), {}, io);
   const request = requestOf(input, fleet.readAt);
   const steps = stepsFor(input.words, request, fleet);
-  const warnings = [...holdWarnings(steps, request), ...lateWarnings(steps, request, fleet)];
+  const warnings = [
+    ...holdWarnings(steps, request),
+    ...lateWarnings(steps, request, fleet),
+    ...ignoredWarnings(steps, input),
+  ];
   if (!options.quiet) for (const text of warnings) io.err(text);
   const { written, faults } = await carryOut(steps, input);
   await show(written, input);
@@ -121,6 +125,23 @@ function lateWarnings(
     const told = `${node.name} was requested to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
     return [
       `lastcall: ${told}, so it leaves as planned before that; to choose the time, set an earlier --at\n`,
+    ];
+  });
+}
+
+/** A departure that is under way keeps its times, whatever is requested now. */
+function ignoredWarnings(steps: Steps, { options }: Depart): readonly string[] {
+  const given = [
+    ...(options.at === undefined ? [] : ["--at"]),
+    ...(options.by === undefined ? [] : ["--by"]),
+  ].join(" and ");
+  return steps.flatMap(({ node, step }) => {
+    if (given === "" || step.kind !== "Leave") return [];
+    const { departAt, deadlineAt, status } = step.departure;
+    const isKept = options.at === undefined || options.at === departAt;
+    if (isKept && (options.by === undefined || options.by === deadlineAt)) return [];
+    return [
+      `lastcall: ${node.name} is already leaving (${status.phase}): ${given} is not applied\n`,
     ];
   });
 }
@@ -210,6 +231,12 @@ function lineOf({ node, step, object }: Written): string {
     case "Move":
       return `departure/${name} moved: ${node} leaves at ${departAt}${by}`;
     case "Leave":
-      return `departure/${name} unchanged: ${node} is already leaving, phase ${step.departure.status.phase}`;
+      return `departure/${name} unchanged: ${standing(node, step.departure)}`;
   }
+}
+
+function standing(node: string, { status }: Departure): string {
+  const { phase } = status;
+  const isWaiting = phase === "Held" || phase === "Scheduled";
+  return `${node} ${isWaiting ? "has been requested to leave" : "is already leaving"}, phase ${phase}`;
 }
