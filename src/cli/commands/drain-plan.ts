@@ -43,6 +43,10 @@ interface PlannedDrain {
 
 async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
   const fleet = await readFleet(asked.options, {}, asked.io);
+  if (fleet.pods.length === 0 && !asked.options.quiet) {
+    const wanted = "expected the output of kubectl get nodes,pods,pdb -A -o json";
+    asked.io.err(`lastcall: The input contains no Pods, so none are planned, ${wanted}\n`);
+  }
   return planWith(fleet, { asked, capacity: capacityInFiles(fleet.pods), everyPod: fleet.pods });
 }
 
