@@ -90,7 +90,7 @@ export class PlanReconciler {
     const { fleet, activeDepartures, checks, clock, executor } = this.#options;
     const stops = [
       fleet.onChange(() => this.#wakeup.wake()),
-      activeDepartures.onRested(() => this.#wakeup.wake()),
+      activeDepartures.onRecheck(() => this.#wakeup.wake()),
       checks.onNews(() => this.#wakeup.wake()),
     ];
     try {

@@ -32,7 +32,7 @@ function follow(known: readonly Departure[] = []) {
     },
   };
   const activeDepartures = {
-    onRested: () => () => {},
+    onRecheck: () => () => {},
     observe: () => {},
     observeChanged: () => {},
     has: () => false,

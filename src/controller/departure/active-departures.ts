@@ -22,7 +22,7 @@ interface Rest {
 }
 
 /** Called when a failed run has to be resumed, or the run of a deleted departure has ended. */
-export type RestedListener = (uid: string) => void;
+export type RecheckListener = (uid: string) => void;
 
 /** The departures under way. Each has its own run, and none waits for another. */
 export class ActiveDepartures {
@@ -31,7 +31,7 @@ export class ActiveDepartures {
   /** The uids of the departures with a run, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
   readonly #rests = new Map<string, Rest>();
-  readonly #onRested = new Set<RestedListener>();
+  readonly #onRecheck = new Set<RecheckListener>();
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
 
@@ -129,17 +129,16 @@ export class ActiveDepartures {
   }
 
   #tell(uid: string): void {
-    for (const listener of this.#onRested) listener(uid);
+    for (const listener of this.#onRecheck) listener(uid);
   }
 
   /**
-   * Calls the listener when a failed run has to be resumed, and when that of a deleted departure
-   * has ended. Under a notice that is within a second,
-   * so that a transient error does not use up its time.
+   * Calls the listener when a failed run has to be resumed, under a notice within a second, so that
+   * a transient error does not use up its time; and when the run of a deleted departure has ended.
    */
-  onRested(listener: RestedListener): () => void {
-    this.#onRested.add(listener);
-    return () => this.#onRested.delete(listener);
+  onRecheck(listener: RecheckListener): () => void {
+    this.#onRecheck.add(listener);
+    return () => this.#onRecheck.delete(listener);
   }
 
   #isResting(departure: Departure): boolean {

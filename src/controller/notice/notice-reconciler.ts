@@ -236,7 +236,7 @@ export function followInterruptions(options: InterruptionOptions, signal: AbortS
     else lookAtChanged(change, options, signal);
     again.wake();
   });
-  const stopTaking = options.activeDepartures.onRested((uid) => {
+  const stopTaking = options.activeDepartures.onRecheck((uid) => {
     const departure = fleet.departure(uid);
     if (departure !== undefined && !until.aborted) lookAt(departure, options, signal);
   });
