@@ -81,6 +81,16 @@ export function patchSentences(target: TargetOf): void {
       expect(field(after, "spec.unschedulable")).toBe(true);
     });
 
+    it("omits a Node's list of taints if it is empty", async () => {
+      const set = (value: readonly object[]) => {
+        const body = [{ op: "add", path: "/spec/taints", value }];
+        return nodes(target).patch(node(), { type: json, body });
+      };
+      mustBe(200, await set([{ key: "suite.example/a", effect: "NoSchedule" }]));
+      const after = mustBe(200, await set([]));
+      expect(field(after, "spec")).not.toHaveProperty("taints");
+    });
+
     it("merges a Node's conditions by their type", async () => {
       const set = async (type: string, status: string): Promise<unknown> => {
         const body = { status: { conditions: [{ type, status }] } };

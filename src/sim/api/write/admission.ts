@@ -55,9 +55,15 @@ export function rulesOf(storage: string): KindRules {
   return rules[storage] ?? noRules;
 }
 
-/** The server always has both, even if the client omits them. */
+/** The server always has both, even if the client omits them, and omits an empty list of taints. */
 function withNodeParts(object: Fields): Fields {
-  return { ...object, spec: object.spec ?? {}, status: object.status ?? {} };
+  const { taints, ...spec } = fieldsOf(object.spec);
+  const isEmpty = Array.isArray(taints) && taints.length === 0;
+  return {
+    ...object,
+    spec: isEmpty ? spec : (object.spec ?? {}),
+    status: object.status ?? {},
+  };
 }
 
 function workloadRules(defaults: Fields): KindRules {
