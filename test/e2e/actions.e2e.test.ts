@@ -21,6 +21,11 @@ interface Silence {
   status: { state: string };
 }
 
+interface NodeSpec {
+  readonly unschedulable?: boolean;
+  readonly taints?: readonly object[];
+}
+
 interface Recorded {
   readonly name: string;
   readonly state: string;
@@ -210,11 +215,17 @@ describe("a controller that is killed while an action is running", () => {
 });
 
 describe("a withdrawn notice", () => {
+  const specOf = async (node: string): Promise<NodeSpec> =>
+    (await world.plane.request({ path: `/api/v1/nodes/${node}` })).body.spec;
+
   test("expires the silence and uncordons the node", async () => {
     const { name } = await makeDeparture(world.plane, "spot-3", { spec: noticeOf(120) });
     await world.until("it is muted", async () => (await statesOf(name)).mute === "Done");
     const ours = () => silences.filter(({ comment }) => comment.includes("spot-3"));
     expect(ours().map(({ status }) => status.state)).toEqual(["active"]);
+    // The node lifecycle controller would have added `timeAdded`.
+    const cordonTaint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+    expect((await specOf("spot-3")).taints).toContainEqual(cordonTaint);
     const withdrawnAt = new Date().toISOString();
     await world.plane.request({
       ...{ method: "PATCH", path: `${departures}/${name}`, contentType: merge },
@@ -224,8 +235,9 @@ describe("a withdrawn notice", () => {
     expect(ours().map(({ status }) => status.state)).toEqual(["expired"]);
     expect(await statusOf(name)).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
     expect((await statesOf(name)).mute).toBe("Undone");
-    const { body } = await world.plane.request({ path: "/api/v1/nodes/spot-3" });
-    expect(body.spec.unschedulable).toBeUndefined();
+    const { unschedulable, taints = [] } = await specOf("spot-3");
+    expect(unschedulable).toBeUndefined();
+    expect(taints).toEqual([]);
   });
 });
 

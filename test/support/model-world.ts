@@ -359,7 +359,7 @@ export class ModelWorld {
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },
       ports: {
-        marks: new KubeNodeMarks(api, clock),
+        marks: new KubeNodeMarks({ api, clock, taintsCordon: true }),
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
         placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),

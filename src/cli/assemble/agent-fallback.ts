@@ -23,7 +23,7 @@ interface FallbackInput
 export function agentFallback({ api, namespace, ...options }: FallbackInput): Fallback {
   return new Fallback({
     ...options,
-    marks: new KubeNodeMarks(api, options.clock),
+    marks: new KubeNodeMarks({ api, clock: options.clock }),
     pods: {
       list: (nodeName) => listPodsOn(api, nodeName),
       evict: (pod, options) => evictPod(api, pod, options),

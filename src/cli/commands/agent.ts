@@ -126,7 +126,7 @@ async function cluster({ options, io }: Input): Promise<Cluster> {
 /** Outside a pod, no token names the node: it is read with the caller's own permissions. */
 async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<NodeIdentity> {
   const { KubeNodeMarks } = await import("../../kube/node/node-marks.ts");
-  const node = await new KubeNodeMarks(api, clock).read(name);
+  const node = await new KubeNodeMarks({ api, clock }).read(name);
   if (node !== undefined) return { name, uid: node.uid, bootID: node.bootID };
   throw new LastcallError(
     "NOT_FOUND",

@@ -100,6 +100,13 @@ export interface Taint {
 /** The key of the taint of a departing node; its value is the cause. */
 export const departingTaint = "lastcall.dev/departing";
 
+/**
+ * The taint of a cordoned node. The node lifecycle controller adds and removes it as
+ * `spec.unschedulable` changes; the scheduler treats that field as this taint. Source: kubernetes
+ * `pkg/controller/nodelifecycle/node_lifecycle_controller.go`, doNoScheduleTaintingPass.
+ */
+export const cordonTaint: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+
 /** A condition that is True or Unknown. Only those are kept that announce the machine's end. */
 export interface NodeCondition {
   readonly type: string;

@@ -1,5 +1,5 @@
 import { repellingTaint } from "../capacity/capacity-fit.ts";
-import { departingTaint, type Taint } from "../cluster/node.ts";
+import { cordonTaint, departingTaint, type Taint } from "../cluster/node.ts";
 import {
   type BudgetFacts,
   daemonSetOf,
@@ -19,14 +19,8 @@ export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
  */
 export const stuckAfterMs: Millis = millis(60_000);
 
-/**
- * The taints by which our cordon keeps pods off; the scheduler treats `spec.unschedulable` as the
- * first of them.
- */
-const cordonTaints: readonly Taint[] = [
-  { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
-  { key: departingTaint, effect: "NoSchedule" },
-];
+/** The taints by which our cordon keeps pods off. */
+const cordonTaints: readonly Taint[] = [cordonTaint, { key: departingTaint, effect: "NoSchedule" }];
 
 /** What applies to all pods of one node. */
 export interface DrainScene {

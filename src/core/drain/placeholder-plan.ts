@@ -1,5 +1,5 @@
 import { repellingTaint } from "../capacity/capacity-fit.ts";
-import type { Taint } from "../cluster/node.ts";
+import { cordonTaint } from "../cluster/node.ts";
 import type {
   NodeSelector,
   NodeSelectorTerm,
@@ -140,9 +140,6 @@ const anywhere: PodPlacement = {
   podAntiAffinity: [],
 };
 
-/** The taint of a cordon, which the scheduler derives from `spec.unschedulable` as well. */
-const cordon: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
-
 /**
  * A pod that tolerates every taint tolerates the cordon as well, so its placeholder excludes the
  * node by affinity. Other placeholders do not, because Karpenter ignores pods whose affinity names
@@ -150,7 +147,7 @@ const cordon: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSche
  * `pkg/controllers/provisioning/provisioner.go`, validateNodeSelectorTerm.
  */
 function awayFrom(node: string, tolerations: readonly Toleration[]): readonly NodeSelector[] {
-  if (repellingTaint([cordon], tolerations) !== undefined) return [];
+  if (repellingTaint([cordonTaint], tolerations) !== undefined) return [];
   const notThere: NodeSelectorTerm = {
     matchExpressions: [],
     matchFields: [{ key: "metadata.name", operator: "NotIn", values: [node] }],

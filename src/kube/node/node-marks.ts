@@ -8,6 +8,7 @@ import type {
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import {
   compareIdentity,
+  cordonTaint,
   departingSoonTaint,
   departingTaint,
   type NodeFacts,
@@ -34,6 +35,13 @@ type PatchOperation =
 
 interface RawTaint {
   readonly key: string;
+  readonly value?: string | undefined;
+  readonly effect?: string;
+}
+
+/** What is written, and as whom. */
+interface Marker extends Pick<DepartingMark, "departure" | "cause"> {
+  readonly taintsCordon: boolean;
 }
 
 /**
@@ -42,12 +50,7 @@ interface RawTaint {
  * rejects it if anybody has written since; a merge patch would replace the list of taints and lose
  * theirs.
  */
-function cordonPatch(
-  node: KubeObject,
-  mark: Pick<DepartingMark, "departure" | "cause">,
-): PatchOperation[] {
-  const taint = { key: departingTaint, value: mark.cause, effect: "NoSchedule" };
-  const others = taintsOf(node).filter((other) => other.key !== departingTaint);
+function cordonPatch(node: KubeObject, mark: Marker): PatchOperation[] {
   const ours = node.metadata?.annotations?.[departureAnnotation] === mark.departure;
   const marks = {
     ...node.metadata?.annotations,
@@ -57,7 +60,7 @@ function cordonPatch(
   return [
     testVersion(node),
     { op: "add", path: "/spec/unschedulable", value: true },
-    { op: "add", path: "/spec/taints", value: [...others, taint] },
+    { op: "add", path: "/spec/taints", value: departingTaints(taintsOf(node), mark) },
     { op: "add", path: "/metadata/annotations", value: marks },
     {
       op: "add",
@@ -72,13 +75,8 @@ function cordonPatch(
  * rejects it if any has changed, including others' taints and annotations. `null` tests for
  * absence. Undefined if the node already carries a departure's marks.
  */
-function cordonPatchOfSeen(
-  seen: NodeFacts,
-  mark: Pick<DepartingMark, "departure" | "cause">,
-): PatchOperation[] | undefined {
+function cordonPatchOfSeen(seen: NodeFacts, mark: Marker): PatchOperation[] | undefined {
   if (seen.annotations[departureAnnotation] !== undefined) return undefined;
-  const taint = { key: departingTaint, value: mark.cause, effect: "NoSchedule" };
-  const others = seen.taints.filter((other) => other.key !== departingTaint);
   return [
     { op: "test", path: "/metadata/uid", value: seen.uid },
     { op: "test", path: "/spec/providerID", value: seen.providerID ?? null },
@@ -89,8 +87,23 @@ function cordonPatchOfSeen(
     ...(seen.unschedulable ? setNew("annotations", cordonedBeforeAnnotation, "true") : []),
     ...(excludeLabel in seen.labels ? [] : setNew("labels", excludeLabel, excludeValue)),
     { op: "add", path: "/spec/unschedulable", value: true },
-    { op: "add", path: "/spec/taints", value: [...others, taint] },
+    { op: "add", path: "/spec/taints", value: departingTaints(seen.taints, mark) },
   ];
+}
+
+/** The taints of a departing node that has these. */
+function departingTaints(
+  taints: readonly RawTaint[],
+  { cause, taintsCordon }: Marker,
+): readonly RawTaint[] {
+  const others = taints.filter((other) => other.key !== departingTaint);
+  const isTainted = others.some(isCordonTaint);
+  const cordon = taintsCordon && !isTainted ? [cordonTaint] : [];
+  return [...others, ...cordon, { key: departingTaint, value: cause, effect: "NoSchedule" }];
+}
+
+function isCordonTaint({ key, effect }: RawTaint): boolean {
+  return key === cordonTaint.key && effect === cordonTaint.effect;
 }
 
 /** A node whose kubelet has never reported has no nodeInfo to test. */
@@ -108,23 +121,27 @@ function setNew(map: "annotations" | "labels", key: string, value: string): Patc
 }
 
 /** The patch that reverts what `cordonPatch` wrote, and nothing else. */
-function uncordonPatch(node: KubeObject): PatchOperation[] {
+function uncordonPatch(node: KubeObject, taintsCordon: boolean): PatchOperation[] {
   const {
     [departureAnnotation]: _departure,
     [cordonedBeforeAnnotation]: cordonedBefore,
     ...annotations
   } = node.metadata?.annotations ?? {};
   const { [excludeLabel]: excluded, ...labels } = node.metadata?.labels ?? {};
-  const others = taintsOf(node).filter((taint) => taint.key !== departingTaint);
+  const staysCordoned = isCordoned(node) && cordonedBefore !== undefined;
+  const taints = taintsOf(node).filter(
+    (taint) =>
+      taint.key !== departingTaint && (staysCordoned || !taintsCordon || !isCordonTaint(taint)),
+  );
   const operations: PatchOperation[] = [
     testVersion(node),
-    { op: "add", path: "/spec/taints", value: others },
+    { op: "add", path: "/spec/taints", value: taints },
     { op: "add", path: "/metadata/annotations", value: annotations },
   ];
   if (excluded === excludeValue) {
     operations.push({ op: "add", path: "/metadata/labels", value: labels });
   }
-  if (isCordoned(node) && cordonedBefore === undefined) {
+  if (isCordoned(node) && !staysCordoned) {
     operations.push({ op: "remove", path: "/spec/unschedulable" });
   }
   return operations;
@@ -164,16 +181,29 @@ type MarkStep = { readonly request: KubeRequest } | { readonly result: MarkResul
 const conditionTries = 4;
 const conditionRestMs: Millis = millis(500);
 
+export interface NodeMarksOptions {
+  readonly api: KubeSender;
+  readonly clock: Clock;
+  /**
+   * Whether the patch has the taint of a cordoned node as well, which saves the node lifecycle
+   * controller a read and a write for each node. Default false, because an agent may not write
+   * taints of others (deploy/agent-fallback/cordon).
+   */
+  readonly taintsCordon?: boolean;
+}
+
 /** Reads a node and patches it. Each patch tests that nobody has written in between. */
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
+  readonly #taintsCordon: boolean;
   /** The newest pending condition of each node. */
   readonly #conditions = new Map<string, KubeRequest>();
 
-  constructor(api: KubeSender, clock: Clock) {
+  constructor({ api, clock, taintsCordon = false }: NodeMarksOptions) {
     this.#api = api;
     this.#clock = clock;
+    this.#taintsCordon = taintsCordon;
   }
 
   async read(name: string): Promise<NodeFacts | undefined> {
@@ -192,7 +222,7 @@ export class KubeNodeMarks implements NodeMarks {
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
-        const body = cordonPatch(object, mark);
+        const body = cordonPatch(object, { ...mark, taintsCordon: this.#taintsCordon });
         return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
     // The caller does not wait for the condition.
@@ -204,7 +234,7 @@ export class KubeNodeMarks implements NodeMarks {
   async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
     const { seen } = mark;
     if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
-    const patch = cordonPatchOfSeen(seen, mark);
+    const patch = cordonPatchOfSeen(seen, { ...mark, taintsCordon: this.#taintsCordon });
     if (patch === undefined) return undefined;
     const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
     const answer = await this.#api.send(request);
@@ -220,7 +250,7 @@ export class KubeNodeMarks implements NodeMarks {
       const owner = facts.annotations[departureAnnotation];
       if (owner === undefined) return { result: { kind: "Done" } };
       if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
-      return { request: patchRequest(target.name, uncordonPatch(object)) };
+      return { request: patchRequest(target.name, uncordonPatch(object, this.#taintsCordon)) };
     });
     const why = { cause: "Stays", message: "The node stays." };
     if (result.kind === "Done") this.#setCondition(target, "False", why);

@@ -27,7 +27,7 @@ beforeEach(() => {
     },
     watch: (request) => api.watch(request),
   };
-  marks = new KubeNodeMarks(listening, clock);
+  marks = new KubeNodeMarks({ api: listening, clock });
 });
 
 async function createNode(more: { readonly spec?: object; readonly labels?: object } = {}) {
@@ -87,6 +87,47 @@ describe("the marks on a node that the watch has shown", () => {
     await marks.cordon(seen, { ...mark, seen });
     await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
     expect((await node()).spec).toMatchObject({ unschedulable: true });
+  });
+
+  describe("with the taint of a cordoned node", () => {
+    beforeEach(() => {
+      const clock = new ManualClock(parseInstant("2026-11-20T00:00:00Z") as Instant);
+      marks = new KubeNodeMarks({ api, clock, taintsCordon: true });
+    });
+
+    const cordonTaint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+    const taintsNow = async () => (await node()).spec as { taints?: readonly object[] };
+
+    it.each([
+      ["as the watch has shown the node", true],
+      ["as read", false],
+    ])("have it in the same patch, %s, and lose it with the cordon", async (_, isSeen) => {
+      const seen = await createNode({ spec: { taints: [foreignTaint] } });
+      await marks.cordon(seen, { ...mark, ...(isSeen ? { seen } : {}) });
+      expect(await taintsNow()).toMatchObject({
+        unschedulable: true,
+        taints: [foreignTaint, cordonTaint, departingTaint],
+      });
+      await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
+      expect(await taintsNow()).toEqual({ providerID, taints: [foreignTaint] });
+    });
+
+    it("have it once on a node that somebody else had cordoned, and leave it there", async () => {
+      const timed = { ...cordonTaint, timeAdded: "2026-11-19T00:00:00Z" };
+      const seen = await createNode({ spec: { unschedulable: true, taints: [timed] } });
+      await marks.cordon(seen, { ...mark, seen });
+      expect(await taintsNow()).toMatchObject({ taints: [cordonTaint, departingTaint] });
+      await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
+      expect(await taintsNow()).toMatchObject({ unschedulable: true, taints: [cordonTaint] });
+    });
+
+    it("lose it after somebody else's uncordon", async () => {
+      const seen = await createNode();
+      await marks.cordon(seen, { ...mark, seen });
+      await patchNode({ spec: { unschedulable: null } });
+      await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
+      expect(await taintsNow()).toEqual({ providerID });
+    });
   });
 
   it.each([

@@ -13,7 +13,7 @@ describe("the marks on a departing node", () => {
   beforeEach(() => {
     world = new ModelWorld();
     world.addNode("n1", "a");
-    marks = new KubeNodeMarks(world.watched, world.clock);
+    marks = new KubeNodeMarks({ api: world.watched, clock: world.clock });
   });
 
   async function identity() {
@@ -56,7 +56,7 @@ describe("the marks on a departing node", () => {
       expect(await marks.markSoon(who, to)).toEqual({ kind: "Done" });
       expect(patches()).toBe(written);
       const taint = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" };
-      expect(taints()).toEqual(to === "Soon" ? [taint] : []);
+      expect(taints()).toEqual(to === "Soon" ? [taint] : undefined);
     }
   });
 
@@ -108,7 +108,7 @@ describe("the marks on a departing node", () => {
           : Promise.resolve({ status: 503, body: {} });
       },
     };
-    await new KubeNodeMarks(api, world.clock).cordon(await identity(), mark);
+    await new KubeNodeMarks({ api, clock: world.clock }).cordon(await identity(), mark);
     await world.pass(seconds(5));
     expect(failures).toBe(0);
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
@@ -128,7 +128,7 @@ describe("the marks on a departing node", () => {
         return isAway ? Promise.resolve({ status: 503, body: {} }) : world.api.send(request);
       },
     };
-    const failing = new KubeNodeMarks(api, world.clock);
+    const failing = new KubeNodeMarks({ api, clock: world.clock });
     const who = await identity();
     await failing.cordon(who, mark);
     await failing.uncordon({ name: "n1", uid: who.uid, departure: mark.departure });
@@ -147,7 +147,7 @@ describe("the marks on a departing node", () => {
           ? Promise.resolve({ status: 503, body: {} })
           : world.api.send(request),
     };
-    await new KubeNodeMarks(api, world.clock).cordon(await identity(), mark);
+    await new KubeNodeMarks({ api, clock: world.clock }).cordon(await identity(), mark);
     world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
     world.addNode("n1", "a");
     isAway = false;
@@ -218,7 +218,7 @@ describe("the marks on a departing node", () => {
           ? Promise.resolve({ status: 200, body: page })
           : world.watched.send(request),
     };
-    const unsure = new KubeNodeMarks(api, world.clock);
+    const unsure = new KubeNodeMarks({ api, clock: world.clock });
     const fault = { code: "API_ANSWER_INVALID", message: expect.stringContaining("found Status") };
     await expect(unsure.read("n1")).rejects.toMatchObject(fault);
     await expect(unsure.cordon(who, mark)).rejects.toMatchObject(fault);
