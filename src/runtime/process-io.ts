@@ -80,8 +80,8 @@ async function written(path: string, write: () => Promise<void>): Promise<void> 
   try {
     await write();
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const found = code === "ENOENT" ? "its folder does not exist" : messageOf(error);
+    const { code } = error as NodeJS.ErrnoException;
+    const found = code === "ENOENT" ? "its folder does not exist" : fileFault(error);
     throw new LastcallError(
       "OUTPUT_UNWRITABLE",
       `Cannot write ${path}: ${found}, expected a file that can be written`,
@@ -98,13 +98,27 @@ async function writeTemporary(name: string, content: string) {
 }
 
 function unreadable(path: string, error: unknown): LastcallError {
-  const code = (error as NodeJS.ErrnoException).code;
-  const found = { ENOENT: "it does not exist", EISDIR: "it is a directory" }[String(code)];
   return new LastcallError(
     "INPUT_UNREADABLE",
-    `Cannot read ${path}: ${found ?? messageOf(error)}, expected a readable file`,
+    `Cannot read ${path}: ${fileFault(error)}, expected a readable file`,
     { cause: error },
   );
+}
+
+/** The codes of Node's file errors that a user can fix, in words. */
+const fileFaults: Readonly<Record<string, string>> = {
+  ENOENT: "it does not exist",
+  EISDIR: "it is a directory",
+  ENOTDIR: "a part of its path is not a directory",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left on the device",
+};
+
+/** Why a file could not be read or written, in words. */
+export function fileFault(error: unknown): string {
+  return fileFaults[String((error as NodeJS.ErrnoException).code)] ?? messageOf(error);
 }
 
 /** The whole terminal for as long as it is open; its previous content is restored at the end. */

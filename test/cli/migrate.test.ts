@@ -73,6 +73,14 @@ describe("lastcall migrate", () => {
     });
   });
 
+  it("says why the chart's values cannot be written", async () => {
+    const given = await fileOf(values);
+    expect(await lastcall("estafette", "--values", given, "--values-out", folder)).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining(`Cannot write ${folder}: it is a directory, expected`),
+    });
+  });
+
   it("writes the chart's values into a file that only its owner can read", async () => {
     const out = join(folder, "out.yaml");
     const given = await fileOf(values);

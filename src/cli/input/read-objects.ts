@@ -14,7 +14,7 @@ import { valueAt } from "../../core/json/json-field.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import { parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { decodeText } from "../../runtime/process-io.ts";
+import { decodeText, fileFault } from "../../runtime/process-io.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
 /** The real file system and standard input, for commands that read manifests. */
@@ -37,7 +37,7 @@ async function readLimited(path: string, limitBytes: number): Promise<FileConten
     if (size > limitBytes) return { kind: "TooLarge", sizeBytes: size };
     return { kind: "Text", text: decodeText(await readFile(path)) };
   } catch (error) {
-    return { kind: "Unreadable", why: reasonOf(error) };
+    return { kind: "Unreadable", why: fileFault(error) };
   }
 }
 
@@ -49,7 +49,7 @@ async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
   );
   if (!isDirectory) return undefined;
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-    const problem = `Cannot read ${path}: ${reasonOf(error)}, expected a readable folder`;
+    const problem = `Cannot read ${path}: ${fileFault(error)}, expected a readable folder`;
     throw new LastcallError("INPUT_UNREADABLE", problem, { cause: error });
   });
   // A pipe, socket or device in a folder is not a manifest, and reading one may never end.
@@ -74,14 +74,6 @@ async function readStream(
     chunks.push(chunk);
   }
   return { kind: "Text", text: decodeText(Buffer.concat(chunks)) };
-}
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ENOENT") return "it does not exist";
-  if (code === "EACCES" || code === "EPERM") return "permission denied";
-  if (code === "EISDIR") return "it is a directory";
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**
