@@ -111,7 +111,9 @@ export const commandList: readonly CommandSpec[] = [
       ["EXPIRED", "departures whose notice ran out"],
       ["PODS CUT", "pods with less time to terminate than they ask for"],
       ["PODS KILLED", "pods that were killed before their program had ended"],
+      ["REPLACED", "nodes that took the place of others"],
       ["AT ONCE", "the most machines that the cloud took within an hour"],
+      ["WITHIN 60 S", "the same within a minute"],
     ],
     examples: [
       "lastcall simulate --list",
