@@ -26,7 +26,7 @@ const settledPercent = 15;
 const settledAfterMs: Millis = seconds(1);
 /** A rush that pauses for less continues. */
 const calmAfterMs: Millis = seconds(20);
-/** By then the departures of a burst have ended, and what was kept of them is garbage. */
+/** By then departures have ended, and what was kept of them is garbage. */
 const overAfterMs: Millis = seconds(90);
 
 export interface HeapPaceOptions {
@@ -53,6 +53,7 @@ export class HeapPace {
   readonly #engine: HeapEngine;
   #pace: "Thrifty" | "Hasty" | "Settled" = "Thrifty";
   #rushedAtMs = 0;
+  #stirredAtMs = 0;
   #growsByPercent = settledPercent;
   #isFollowed = false;
 
@@ -68,6 +69,16 @@ export class HeapPace {
     const percent = Math.floor((hastyMiB / this.#engine.usedMiB()) * 100);
     this.#growsByPercent = Math.max(settledPercent, Math.min(mostPercent, percent));
     this.#take("Hasty", ["--no-optimize-for-size", growing(this.#growsByPercent)]);
+    this.#follow();
+  }
+
+  /** Reports that a departure acts, for example cordons a node. */
+  stir(): void {
+    this.#stirredAtMs = this.#options.clock.monotonic();
+    this.#follow();
+  }
+
+  #follow(): void {
     if (this.#isFollowed) return;
     this.#isFollowed = true;
     // If the process ends meanwhile, nothing has to be given back.
@@ -78,8 +89,9 @@ export class HeapPace {
     const { clock, signal } = this.#options;
     for (;;) {
       await clock.sleep(settledAfterMs, signal);
-      const calmMs = clock.monotonic() - this.#rushedAtMs;
-      if (calmMs >= overAfterMs) break;
+      const nowMs = clock.monotonic();
+      const calmMs = nowMs - this.#rushedAtMs;
+      if (Math.min(calmMs, nowMs - this.#stirredAtMs) >= overAfterMs) break;
       if (calmMs >= calmAfterMs && this.#pace !== "Thrifty") {
         this.#take("Thrifty", thrifty);
         this.#engine.collect();

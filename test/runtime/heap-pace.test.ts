@@ -81,6 +81,32 @@ describe("the pace of the heap", () => {
     expect(did).toEqual(["collect"]);
   });
 
+  it("collects after departures without a rush, 90 s after the last one has acted", async () => {
+    const { clock, did, pace } = paced();
+    await clock.advance(seconds(1000));
+    pace.stir();
+    await clock.advance(seconds(60));
+    pace.stir();
+    await clock.advance(seconds(89));
+    expect(did).toEqual([]);
+    await clock.advance(seconds(2));
+    expect(did).toEqual(["collect"]);
+    await clock.advance(seconds(600));
+    expect(did).toEqual(["collect"]);
+  });
+
+  it("collects after the rest of a rush only when its last departure has acted", async () => {
+    const { clock, did, pace } = paced();
+    pace.rush();
+    await clock.advance(seconds(60));
+    pace.stir();
+    did.length = 0;
+    await clock.advance(seconds(89));
+    expect(did).toEqual([]);
+    await clock.advance(seconds(2));
+    expect(did).toEqual(["collect"]);
+  });
+
   it.each([
     ["has settled", seconds(2)],
     ["is at rest", seconds(30)],

@@ -25,6 +25,8 @@ export async function connect(
     readonly probesConnections?: boolean | undefined;
     /** Called while requests wait because too many are in flight. */
     readonly onRush?: (() => void) | undefined;
+    /** Called for each request of urgency `First`: the marks of a departing node. */
+    readonly onFirst?: (() => void) | undefined;
     /** Aborts each request that has no signal of its own, for work that may stop at any point. */
     readonly signal?: AbortSignal | undefined;
   },
@@ -32,11 +34,11 @@ export async function connect(
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../../kube/access/load-kube-access.ts");
   const { HttpKubeApi } = await import("../../kube/http/http-api.ts");
-  const { kubeconfig, context, probesConnections, onRush, signal } = options;
+  const { kubeconfig, context, probesConnections, onRush, onFirst, signal } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
   const userAgent = `lastcall/${version}`;
   const { clock } = io;
-  const api = new HttpKubeApi({ access, clock, userAgent, probesConnections, onRush });
+  const api = new HttpKubeApi({ access, clock, userAgent, probesConnections, onRush, onFirst });
   return {
     api: signal === undefined ? api : endedBy(api, signal),
     access,

@@ -52,7 +52,12 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const allowed = await actionHosts(options.actionHosts);
   const pace = new HeapPace(io);
   const { api, access, namespace, close } = await connect(
-    { ...options, probesConnections: true, onRush: () => pace.rush() },
+    {
+      ...options,
+      probesConnections: true,
+      onRush: () => pace.rush(),
+      onFirst: () => pace.stir(),
+    },
     io,
   );
   await reach({ api, server: access.server, io, log });

@@ -55,6 +55,8 @@ export interface HttpKubeApiOptions {
   readonly probesConnections?: boolean | undefined;
   /** Called repeatedly while requests are queued. */
   readonly onRush?: (() => void) | undefined;
+  /** Called for each request of urgency `First`. */
+  readonly onFirst?: (() => void) | undefined;
   readonly userAgent?: string | undefined;
 }
 
@@ -68,6 +70,7 @@ export class HttpKubeApi implements KubeApi {
   readonly #clock: Clock;
   readonly #connection: HttpConnection;
   readonly #lanes: RequestLanes;
+  readonly #onFirst: (() => void) | undefined;
   readonly #requestTimeoutMs: Millis;
   readonly #silence = new WatchSilenceLimit();
   readonly #urgentLimit: AttemptLimit;
@@ -82,6 +85,7 @@ export class HttpKubeApi implements KubeApi {
     this.#server = options.access.server;
     this.#clock = options.clock;
     this.#urgentLimit = new AttemptLimit(options.clock);
+    this.#onFirst = options.onFirst;
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
     const maxSockets = options.maxSockets ?? 64;
     this.#lanes = new RequestLanes(maxSockets, options.onRush);
@@ -100,6 +104,7 @@ export class HttpKubeApi implements KubeApi {
   }
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
+    if (request.urgency === "First") this.#onFirst?.();
     const asked = { method: request.method, path: request.path, server: this.#server };
     const { signal, dueAt } = request;
     const waitMs = request.timeoutMs ?? this.#waitLimit(dueAt);
