@@ -69,25 +69,6 @@ describe("a request", () => {
     ]);
   });
 
-  it("is reported if its urgency is First", async () => {
-    const server = await new ScriptedServer((_, to) => json(to, 200, { kind: "Node" })).start();
-    let reported = 0;
-    const clock = new ManualClock();
-    const onFirst = () => {
-      reported += 1;
-    };
-    const api = new HttpKubeApi({ access: accessTo(server.url), clock, onFirst });
-    closing.push(
-      () => server.stop(),
-      () => api.close(),
-    );
-    await api.send(get);
-    await api.send({ ...get, urgency: "Later" });
-    expect(reported).toBe(0);
-    await api.send({ ...get, urgency: "First" });
-    expect(reported).toBe(1);
-  });
-
   it("requests only metadata if the caller ignores the body, and reads the body of an error", async () => {
     const { server, api } = await setUp((_, to, turn) => json(to, 200 * turn, { kind: turn }));
     const ask = () => api.send({ ...post, ignoresBody: true });
