@@ -359,7 +359,7 @@ export class ModelWorld {
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },
       ports: {
-        marks: new KubeNodeMarks({ api, clock, taintsCordon: true }),
+        marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
         placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),

@@ -106,7 +106,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     launchTimes: options.launchTimes,
     feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(options.feedsFor?.(fleet) ?? [])],
     ports: {
-      marks: new KubeNodeMarks({ api, clock, taintsCordon: true }),
+      marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
       pods: new KubeNodePods({ api, clock, rng }),
       store: new KubeDepartureStore(api),
       placeholders: new KubePlaceholders({

@@ -39,9 +39,9 @@ interface RawTaint {
   readonly effect?: string;
 }
 
-/** What is written, and as whom. */
-interface Marker extends Pick<DepartingMark, "departure" | "cause"> {
-  readonly taintsCordon: boolean;
+/** What the marks say, and whether the taint of a cordoned node is one of them. */
+interface MarkContent extends Pick<DepartingMark, "departure" | "cause"> {
+  readonly writesCordonTaint: boolean;
 }
 
 /**
@@ -50,7 +50,7 @@ interface Marker extends Pick<DepartingMark, "departure" | "cause"> {
  * rejects it if anybody has written since; a merge patch would replace the list of taints and lose
  * theirs.
  */
-function cordonPatch(node: KubeObject, mark: Marker): PatchOperation[] {
+function cordonPatch(node: KubeObject, mark: MarkContent): PatchOperation[] {
   const ours = node.metadata?.annotations?.[departureAnnotation] === mark.departure;
   const marks = {
     ...node.metadata?.annotations,
@@ -75,7 +75,7 @@ function cordonPatch(node: KubeObject, mark: Marker): PatchOperation[] {
  * rejects it if any has changed, including others' taints and annotations. `null` tests for
  * absence. Undefined if the node already carries a departure's marks.
  */
-function cordonPatchOfSeen(seen: NodeFacts, mark: Marker): PatchOperation[] | undefined {
+function cordonPatchOfSeen(seen: NodeFacts, mark: MarkContent): PatchOperation[] | undefined {
   if (seen.annotations[departureAnnotation] !== undefined) return undefined;
   return [
     { op: "test", path: "/metadata/uid", value: seen.uid },
@@ -94,11 +94,11 @@ function cordonPatchOfSeen(seen: NodeFacts, mark: Marker): PatchOperation[] | un
 /** The taints of a departing node that has these. */
 function departingTaints(
   taints: readonly RawTaint[],
-  { cause, taintsCordon }: Marker,
+  { cause, writesCordonTaint }: MarkContent,
 ): readonly RawTaint[] {
   const others = taints.filter((other) => other.key !== departingTaint);
   const isTainted = others.some(isCordonTaint);
-  const cordon = taintsCordon && !isTainted ? [cordonTaint] : [];
+  const cordon = writesCordonTaint && !isTainted ? [cordonTaint] : [];
   return [...others, ...cordon, { key: departingTaint, value: cause, effect: "NoSchedule" }];
 }
 
@@ -121,7 +121,7 @@ function setNew(map: "annotations" | "labels", key: string, value: string): Patc
 }
 
 /** The patch that reverts what `cordonPatch` wrote, and nothing else. */
-function uncordonPatch(node: KubeObject, taintsCordon: boolean): PatchOperation[] {
+function uncordonPatch(node: KubeObject, writesCordonTaint: boolean): PatchOperation[] {
   const {
     [departureAnnotation]: _departure,
     [cordonedBeforeAnnotation]: cordonedBefore,
@@ -131,7 +131,8 @@ function uncordonPatch(node: KubeObject, taintsCordon: boolean): PatchOperation[
   const staysCordoned = isCordoned(node) && cordonedBefore !== undefined;
   const taints = taintsOf(node).filter(
     (taint) =>
-      taint.key !== departingTaint && (staysCordoned || !taintsCordon || !isCordonTaint(taint)),
+      taint.key !== departingTaint &&
+      (staysCordoned || !writesCordonTaint || !isCordonTaint(taint)),
   );
   const operations: PatchOperation[] = [
     testVersion(node),
@@ -189,21 +190,21 @@ export interface NodeMarksOptions {
    * controller a read and a write for each node. Default false, because an agent may not write
    * taints of others (deploy/agent-fallback/cordon).
    */
-  readonly taintsCordon?: boolean;
+  readonly writesCordonTaint?: boolean;
 }
 
 /** Reads a node and patches it. Each patch tests that nobody has written in between. */
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  readonly #taintsCordon: boolean;
+  readonly #writesCordonTaint: boolean;
   /** The newest pending condition of each node. */
   readonly #conditions = new Map<string, KubeRequest>();
 
-  constructor({ api, clock, taintsCordon = false }: NodeMarksOptions) {
+  constructor({ api, clock, writesCordonTaint = false }: NodeMarksOptions) {
     this.#api = api;
     this.#clock = clock;
-    this.#taintsCordon = taintsCordon;
+    this.#writesCordonTaint = writesCordonTaint;
   }
 
   async read(name: string): Promise<NodeFacts | undefined> {
@@ -222,7 +223,7 @@ export class KubeNodeMarks implements NodeMarks {
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
-        const body = cordonPatch(object, { ...mark, taintsCordon: this.#taintsCordon });
+        const body = cordonPatch(object, { ...mark, writesCordonTaint: this.#writesCordonTaint });
         return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
     // The caller does not wait for the condition.
@@ -234,7 +235,7 @@ export class KubeNodeMarks implements NodeMarks {
   async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
     const { seen } = mark;
     if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
-    const patch = cordonPatchOfSeen(seen, { ...mark, taintsCordon: this.#taintsCordon });
+    const patch = cordonPatchOfSeen(seen, { ...mark, writesCordonTaint: this.#writesCordonTaint });
     if (patch === undefined) return undefined;
     const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
     const answer = await this.#api.send(request);
@@ -250,7 +251,7 @@ export class KubeNodeMarks implements NodeMarks {
       const owner = facts.annotations[departureAnnotation];
       if (owner === undefined) return { result: { kind: "Done" } };
       if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
-      return { request: patchRequest(target.name, uncordonPatch(object, this.#taintsCordon)) };
+      return { request: patchRequest(target.name, uncordonPatch(object, this.#writesCordonTaint)) };
     });
     const why = { cause: "Stays", message: "The node stays." };
     if (result.kind === "Done") this.#setCondition(target, "False", why);

@@ -92,7 +92,7 @@ describe("the marks on a node that the watch has shown", () => {
   describe("with the taint of a cordoned node", () => {
     beforeEach(() => {
       const clock = new ManualClock(parseInstant("2026-11-20T00:00:00Z") as Instant);
-      marks = new KubeNodeMarks({ api, clock, taintsCordon: true });
+      marks = new KubeNodeMarks({ api, clock, writesCordonTaint: true });
     });
 
     const cordonTaint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
