@@ -127,6 +127,54 @@ describe("a person", () => {
     expect(world.marksOf(node)).toEqual([]);
   });
 
+  const uncordon = (world: ModelWorld, node: string) =>
+    world.patchNode(node, { spec: { unschedulable: null } });
+  const hold = (world: ModelWorld, node: string) =>
+    world.patchNode(node, { metadata: { annotations: { "lastcall.dev/hold": "true" } } });
+
+  it.each([
+    { way: "uncordoning the node", phase: "Preparing", act: uncordon },
+    { way: "uncordoning the node", phase: "Draining", act: uncordon },
+    { way: "putting a hold on the node", phase: "Preparing", act: hold },
+    { way: "putting a hold on the node", phase: "Draining", act: hold },
+  ])("cancels a departure by $way while no controller runs, in $phase", async ({ phase, act }) => {
+    const world = new ModelWorld();
+    for (const name of names) world.addNode(name, "a");
+    webWorkload(world, { replicas: 6, maxUnavailable: 0 });
+    await world.pass(seconds(30));
+    spotPolicy(world, {
+      lifetime: { max: "1h", reserve: "30m" },
+      // While the capacity is not there, the departure remains in Preparing.
+      replacement: { when: phase === "Preparing" ? "BeforeDrain" : "None", timeout: "55m" },
+      drain: { timeout: "20m" },
+    });
+    const first = new AbortController();
+    const running = world.startController(first.signal);
+    const leaving = () =>
+      names.find((name) => world.statusOf(name).phase === phase && world.marksOf(name).length > 0);
+    await world.passUntil(() => leaving() !== undefined, minutes(60));
+    const node = leaving() ?? "";
+    first.abort();
+    await running;
+    act(world, node);
+    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    await world.pass(seconds(5));
+    const uids = () => world.podsOn(node).map(({ metadata }) => metadata?.uid);
+    const before = uids();
+    const second = new AbortController();
+    const resumed = world.startController(second.signal);
+    const outcome = () => world.statusOf(node).outcome;
+    await world.passUntil(() => outcome() !== undefined, minutes(2));
+    expect(outcome()).toBe("Cancelled");
+    // An evicted pod is gone by then.
+    await world.pass(seconds(10));
+    second.abort();
+    await resumed;
+    expect(world.marksOf(node)).toEqual([]);
+    expect(before).not.toEqual([]);
+    expect(uids()).toEqual(before);
+  });
+
   it("cancels departures by pausing the policy and deleting them", async () => {
     const { world, node } = await afterActing((it, name) => {
       it.patchPolicy({ spec: { paused: true } });

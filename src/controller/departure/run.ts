@@ -261,6 +261,7 @@ export class DepartureRun {
     let result: PhaseResult | undefined = first;
     if (first === undefined && isLive(this.#departure)) this.#recordNotice();
     try {
+      result ??= await this.#interruptedBefore();
       while (isLive(this.#departure) && !this.#abandoned) {
         result ??= await this.#runPhase(signal);
         if (result !== undefined && !(await this.#advance(result))) return;
@@ -277,6 +278,12 @@ export class DepartureRun {
       const isOn = isLive(this.#departure) && isUnderWay(this.#departure);
       if (this.#abandoned || !isOn) await freeCapacity(this.#context);
     }
+  }
+
+  /** Before a step acts: the cordon would overwrite that a person has uncordoned the node. */
+  async #interruptedBefore(): Promise<PhaseResult | undefined> {
+    const found = interruptionOf(this.#departure, this.#node);
+    return found !== undefined && this.#handles(found) ? this.#confirmed(found) : undefined;
   }
 
   /**
