@@ -4,7 +4,7 @@ import type { ObservedLease } from "../contracts/leadership.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
-import { departureName, isUnderWay } from "../core/departure/departure.ts";
+import { departureName, isUnderWay, pressingFrom } from "../core/departure/departure.ts";
 import {
   bindingMs,
   drainDeadline,
@@ -15,7 +15,15 @@ import { reactionTo } from "../core/notice/interruption.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { explain } from "../core/reason/reason.ts";
-import { between, type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
+import {
+  between,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  plus,
+  seconds,
+} from "../core/time/time.ts";
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ErrorLog } from "./agent-status.ts";
@@ -91,8 +99,9 @@ export class Fallback {
         actor: undefined,
       };
       this.#open = { notice, sinceMs, ...nothing, isOver: false };
-      // A remaining notice that does not drain does not keep the cordon of a withdrawn one.
-      if (reactionTo(notice, defaultPolicy) !== "Ignore") this.#putBack = undefined;
+      // A remaining notice that does not drain yet does not keep the cordon of a withdrawn one.
+      const drains = reactionTo(notice, defaultPolicy) !== "Ignore" && this.#adviceMs(notice) <= 0;
+      if (drains) this.#putBack = undefined;
     } else if (JSON.stringify(notice) !== JSON.stringify(this.#open.notice)) {
       this.#open.notice = notice;
       this.#open.isOver = false;
@@ -142,6 +151,9 @@ export class Fallback {
     if (open === undefined || open.isOver) return undefined;
     const leadMs = this.#leadMs(open.sinceMs);
     if (leadMs > 0) return leadMs;
+    const adviceMs = this.#adviceMs(open.notice);
+    // A clock that is set meanwhile is noticed within this time.
+    if (adviceMs > 0) return millis(Math.min(adviceMs, watchMs));
     const node = await this.#options.identify();
     const name = open.reported?.name ?? departureName(node);
     const actor = await this.#actorFor(open, name, signal);
@@ -162,7 +174,8 @@ export class Fallback {
     if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";
     const departure = await this.#look(open, name, signal);
     if (departure === undefined) return open.reported === undefined ? "Agent" : "Nobody";
-    if (departure.isBeingDeleted || departure.withdrawnAt !== undefined) return "Nobody";
+    const isCancelled = departure.isBeingDeleted || departure.withdrawnAt !== undefined;
+    if (isCancelled && !concernsEarlier(departure, open)) return "Nobody";
     switch (departure.status.phase) {
       case "Scheduled":
       case "Held":
@@ -171,9 +184,23 @@ export class Fallback {
       case "Draining":
         if (departure.status.reason === "AwaitingMachine") return "Nobody";
         return (await this.#leaderIsGone()) ? "Agent" : "Controller";
+      case "RollingBack":
+        // A live controller ends it, and the notice then gets a Departure of its own.
+        if (open.reported !== undefined) return "Nobody";
+        return (await this.#leaderIsGone()) ? "Agent" : "Controller";
       default:
         return open.reported === undefined ? "Agent" : "Nobody";
     }
+  }
+
+  /**
+   * How long the agent leaves advice to a controller: it is held by the policy, whose budgets,
+   * windows and gates the agent does not know, until it becomes pressing.
+   */
+  #adviceMs(notice: MachineNotice): Millis {
+    const fromAt = pressingFrom(notice);
+    if (fromAt === undefined) return millis(0);
+    return between(this.#now(), plus(fromAt, controllerLeadMs));
   }
 
   /** Reads the Departure. A cluster that cannot store one cannot return it either. */
@@ -273,6 +300,14 @@ export class Fallback {
   #now(): Instant {
     return minus(this.#options.clock.now(), this.#skewMs);
   }
+}
+
+/**
+ * Whether a Departure was created for an earlier notice. While no controller ends it, this one
+ * cannot be reported.
+ */
+function concernsEarlier({ eventIds }: DepartureView, { notice, reported }: OpenNotice): boolean {
+  return reported === undefined && !notice.eventIds.every((id) => eventIds.includes(id));
 }
 
 function faultOf(error: unknown): Error {

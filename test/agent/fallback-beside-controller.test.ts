@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { minutes } from "../../src/core/time/time.ts";
 import { FallbackStage } from "../support/fallback-stage.ts";
+import { departures, nodes } from "../support/model-world.ts";
 
 const leasePath = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases";
 
@@ -70,6 +71,49 @@ describe("an agent with fallback: Drain beside a controller", () => {
     await stage.pass(10);
     alive.abort();
     await stage.world.pass(minutes(5));
+    expect(stage.writesOfAgent()).toEqual([]);
+  });
+
+  it("leaves maintenance to the policy that holds it, until an hour before its start", async () => {
+    await stage.withPods({ maxUnavailable: 6 });
+    stage.world.patchPolicy({ spec: { gates: { freezeUntil: "2027-01-01T00:00:00Z" } } });
+    stage.startController();
+    await stage.startAgent("Drain");
+    stage.standing = [stage.notice(3700, "ScheduledMaintenance")];
+    await stage.pass(60);
+    expect(stage.world.statusOf("n1").phase).toBe("Held");
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    expect(stage.writesOfAgent()).toEqual([]);
+    await stage.pass(60);
+    expect(stage.world.podsOn("n1")).toEqual([]);
+    expect(stage.writesOfAgent()).toEqual([]);
+  });
+
+  it("waits while a controller rolls back the departure of an earlier notice", async () => {
+    const { world } = stage;
+    await stage.withPods({ maxUnavailable: 6 });
+    const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+    const name = `n1-${uid.slice(0, 8)}`;
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name },
+      spec: {
+        node: { name: "n1", uid },
+        cause: "SpotInterruption",
+        withdrawnAt: "2026-11-20T00:00:00Z",
+      },
+    });
+    world.api.handle({
+      method: "PATCH",
+      path: `${departures}/${name}/status`,
+      patchType: "application/merge-patch+json",
+      body: { status: { phase: "RollingBack" } },
+    });
+    await stage.startAgent("Drain");
+    stage.standing = [stage.notice(120)];
+    await stage.pass(30);
+    expect(stage.logged).toContain("fallback-actor");
     expect(stage.writesOfAgent()).toEqual([]);
   });
 });

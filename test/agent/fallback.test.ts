@@ -172,6 +172,42 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(stage.world.marksOf("n1")).toEqual([]);
   });
 
+  it("acts on maintenance an hour before its start, not hours ahead", async () => {
+    await stage.withPods({ maxUnavailable: 6 });
+    await stage.startAgent("Drain");
+    stage.standing = [stage.notice(3660, "ScheduledMaintenance")];
+    await stage.pass(50);
+    expect(stage.writesOfAgent()).toEqual([]);
+    await stage.pass(40);
+    expect(stage.world.podsOn("n1")).toEqual([]);
+  });
+
+  it("uncordons the node when only maintenance hours ahead remains", async () => {
+    await stage.startAgent("Drain");
+    const later = { ...stage.notice(7000, "ScheduledMaintenance"), eventId: "maintenance" };
+    stage.standing = [stage.notice(600), later];
+    await stage.pass(6);
+    expect(stage.world.marksOf("n1")).toContain("unschedulable");
+    stage.standing = [later];
+    await stage.pass(20);
+    expect(stage.world.marksOf("n1")).toEqual([]);
+  });
+
+  it("acts on a notice that follows one that was withdrawn", async () => {
+    await stage.withPods({ maxUnavailable: 6 });
+    await stage.startAgent("Drain");
+    stage.standing = [stage.notice(3600, "ScheduledMaintenance")];
+    await stage.pass(2);
+    stage.standing = [];
+    await stage.pass(15);
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    stage.standing = [{ ...stage.notice(120), eventId: "event-2" }];
+    await stage.pass(5);
+    expect(stage.world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
+    await stage.pass(20);
+    expect(stage.world.podsOn("n1")).toEqual([]);
+  });
+
   it("uncordons the node when only a recommendation remains", async () => {
     await stage.withPods({ maxUnavailable: 6 });
     await stage.startAgent("Drain");
