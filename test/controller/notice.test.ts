@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, hours, plus, seconds } from "../../src/core/time/time.ts";
 import {
   dawn,
   departures,
@@ -299,6 +299,32 @@ describe("a policy in dry run", () => {
     expect(world.released).toEqual([]);
   });
 
+  it("changes nothing at a notice without a time for a node that a user has requested", async () => {
+    const world = fleet();
+    spotPolicy(world, { lifetime: {}, dryRun: true });
+    await world.pass(seconds(5));
+    const pods = world.podsOn("n1").length;
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const deadlineAt = formatInstant(plus(world.clock.now(), hours(1)));
+    departureFor(world, "Manual", { deadlineAt });
+    await world.pass(seconds(5));
+    world.api.handle({
+      method: "PATCH",
+      path: `${departures}/n1-asked`,
+      patchType: "application/merge-patch+json",
+      body: { spec: { noticedAt: formatInstant(world.clock.now()) } },
+    });
+    await world.pass(seconds(30));
+    stop.abort();
+    await running;
+    expect(world.stepsOf("n1")).toEqual([]);
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.podsOn("n1")).toHaveLength(pods);
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Cancelled", reason: "DryRun" });
+    expect(world.events.some(({ reason }) => reason === "NoticeReceived")).toBe(true);
+  });
+
   it("records in Departure and Event what a notice would have done", async () => {
     const world = fleet();
     spotPolicy(world, { lifetime: {}, dryRun: true });
@@ -315,7 +341,7 @@ describe("a policy in dry run", () => {
   });
 });
 
-function departureFor(world: ModelWorld, cause: string): void {
+function departureFor(world: ModelWorld, cause: string, more: object = {}): void {
   const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
   const noticedAt = formatInstant(world.clock.now());
   world.create(departures, {
@@ -325,6 +351,7 @@ function departureFor(world: ModelWorld, cause: string): void {
     spec: {
       ...{ node: { name: "n1", uid }, cause, source: "test" },
       ...(cause === "Manual" ? {} : { noticedAt }),
+      ...more,
     },
   });
 }

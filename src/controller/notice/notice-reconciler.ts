@@ -330,7 +330,7 @@ function handle(
       return left;
     })
     .then(() => {
-      const isTold = reactionTo(departure, policy) === "Notify";
+      const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
       const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
       if (isTold && left !== undefined && isLeft) notify(departure, left, executor);
     })
@@ -368,7 +368,8 @@ function reasonNotToStart(
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
+  // Also of a user's request, whose cause a notice without a time does not change.
+  if (policy.dryRun) return { event: "Cancelled", reason: "DryRun" };
   const isLeft = !makesLeave(reactionTo(departure, policy));
-  const reason = policy.dryRun ? "DryRun" : "NoticeIgnored";
-  return isLeft ? { event: "Cancelled", reason } : undefined;
+  return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
 }
