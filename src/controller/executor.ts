@@ -120,21 +120,22 @@ export class Executor {
   }
 
   /**
-   * Writes, and on a conflict reads the departure again and retries. Does nothing if it has ended,
-   * or if `write` finds nothing left to write.
+   * Writes, and on a conflict reads the departure again and retries, unless `write` finds nothing
+   * left to write. `Ended`: nothing was written, because the departure has ended.
    */
   async #writeSpec(
     departure: Departure,
     write: (current: Departure) => Promise<StoreResult> | undefined,
-  ): Promise<void> {
+  ): Promise<"Done" | "Ended"> {
     let current = departure;
     for (;;) {
       this.#assertLeading();
       const result = await write(current);
-      if (result?.kind !== "Conflict") return;
+      if (result?.kind === "Gone") return "Ended";
+      if (result?.kind !== "Conflict") return "Done";
       const fresh = await this.#ports.store.read(current.name);
-      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
-      if (!isLive(fresh.departure)) return;
+      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
+      if (!isLive(fresh.departure)) return "Ended";
       current = fresh.departure;
     }
   }
@@ -149,14 +150,16 @@ export class Executor {
     const found = await this.#ports.store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
-    if (isUndoing(found.departure)) {
-      const problem = `the Departure ${owner} is being withdrawn, retrying once it has ended`;
-      throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
-    }
     const told = updateFrom(notice);
-    const update = told && noticeUpdate(found.departure, told);
-    if (update !== undefined) await this.notice(found.departure, update);
-    return "Done";
+    const end = await this.#writeSpec(found.departure, (current) => {
+      if (isUndoing(current)) {
+        const problem = `the Departure ${owner} is being withdrawn, retrying once it has ended`;
+        throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
+      }
+      const update = told && noticeUpdate(current, told);
+      return update && this.#ports.store.notice(current, update);
+    });
+    return end === "Ended" ? "Orphan" : "Done";
   }
 
   /** Whether a departure still exists and has not ended, by a read of the API server. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { KubeApi } from "../../src/contracts/kube-api.ts";
 import { Executor } from "../../src/controller/executor.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
@@ -9,7 +10,12 @@ const deadlineAt = "2026-11-20T00:02:00.000Z";
 const withdrawnAt = "2026-11-20T00:00:01.000Z";
 
 /** A node that one Departure has marked, and a notice that arrived as another Departure. */
-async function stage(owner: { readonly spec?: object; readonly phase: string }) {
+async function stage(owner: {
+  readonly spec?: object;
+  readonly phase: string;
+  /** The phase of the owner just before a write of its spec arrives. */
+  readonly thenPhase?: string;
+}) {
   const world = new ModelWorld();
   world.addNode("n1", "a");
   await world.pass(seconds(1));
@@ -22,17 +28,28 @@ async function stage(owner: { readonly spec?: object; readonly phase: string }) 
       spec: { node: { name: "n1", uid }, ...spec },
     });
   create("former", { cause: "SpotInterruption", noticedAt: "2026-11-20T00:00:00Z", ...owner.spec });
-  const path = `${departures}/former/status`;
-  const patchType = "application/merge-patch+json";
-  const body = { status: { phase: owner.phase, outcome: "RolledBack" } };
-  world.api.handle({ method: "PATCH", path, patchType, body });
+  const setPhase = (phase: string) =>
+    world.api.handle({
+      method: "PATCH",
+      path: `${departures}/former/status`,
+      patchType: "application/merge-patch+json",
+      body: { status: { phase, outcome: "RolledBack" } },
+    });
+  setPhase(owner.phase);
   create("notice", {
     ...{ cause: "SpotInterruption", source: "agent/aws/test", deadlineAt },
     noticedAt: "2026-11-20T00:00:02Z",
   });
   const never = () => Promise.reject(new Error("nobody asks"));
+  const api: KubeApi = {
+    watch: (request) => world.watched.watch(request),
+    send: (request) => {
+      if (request.method === "PATCH" && owner.thenPhase !== undefined) setPhase(owner.thenPhase);
+      return world.watched.send(request);
+    },
+  };
   const executor = new Executor({
-    ports: { store: new KubeDepartureStore(world.watched) } as never,
+    ports: { store: new KubeDepartureStore(api) } as never,
     telemetry: { log: { debug() {}, info() {}, warn() {}, error() {} } } as never,
     mayAct: () => true,
   });
@@ -65,6 +82,11 @@ describe("a notice for a node with another departure", () => {
 
   it("gets the node once that departure has ended", async () => {
     const { executor, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
+    expect(await executor.handOver(notice, "former")).toBe("Orphan");
+  });
+
+  it("gets the node if that departure ends while the notice is being handed over", async () => {
+    const { executor, notice } = await stage({ phase: "RollingBack", thenPhase: "Ended" });
     expect(await executor.handOver(notice, "former")).toBe("Orphan");
   });
 });
