@@ -59,7 +59,7 @@ describe("a node with a requested departure in twenty minutes", () => {
   test("gets the soft taint, and loses it when the departure is deleted", async () => {
     await controller.stop();
     const option = ["--prefer-no-schedule", "30m"];
-    await world.startController(await world.controllerKubeconfig(), option);
+    controller = await world.startController(await world.controllerKubeconfig(), option);
     const { body } = await world.plane.request({ path: "/api/v1/nodes" });
     const name = nameOf(body.items[0]);
     const { kubeconfig } = world.plane;
@@ -120,5 +120,61 @@ describe("a node with a requested departure after its deadline", () => {
     expect(ended.map(({ spec, status }) => `${spec?.cause} ${status?.outcome}`).toSorted()).toEqual(
       ["Manual Cancelled", "Planned Planned"],
     );
+  });
+});
+
+describe("a node that is uncordoned while no controller runs", () => {
+  const held = "/api/v1/namespaces/default/pods/held";
+  const budget = {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "held" },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: "held" } } },
+  };
+
+  test("stays, and no pod is evicted when the next controller starts", async () => {
+    const { plane } = world;
+    const { body } = await plane.request({ path: "/api/v1/nodes" });
+    const name = nameOf(body.items[0]);
+    await mustRun(plane, ["apply", "-f", "-"], budget);
+    await mustRun(plane, ["apply", "-f", "-"], {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "held", labels: { app: "held" } },
+      spec: { nodeName: name, containers: [{ name: "main", image: "registry.example/main:1" }] },
+    });
+    await world.until("the pod runs", async () => {
+      const { body: pod } = await plane.request({ path: held });
+      return pod.status?.phase === "Running";
+    });
+    const { kubeconfig } = plane;
+    expect((await runLastcall(["depart", name, "--kubeconfig", kubeconfig], { folder })).code).toBe(
+      0,
+    );
+    const own = async () =>
+      (await world.departures()).find(
+        ({ spec, status }) =>
+          spec?.node?.name === name && spec.cause === "Manual" && status?.phase !== "Ended",
+      );
+    const departure = await world.until("the budget blocks its drain", async () => {
+      const found = await own();
+      return found?.status?.reason === "DrainBlocked" && found;
+    });
+    await controller.stop();
+    await mustRun(plane, ["uncordon", name]);
+    await mustRun(plane, ["delete", "pdb", "held"]);
+    controller = await world.startController(await world.controllerKubeconfig());
+    const ended = await world.until("its departure has ended", async () =>
+      (await world.departures()).find(
+        ({ metadata, status }) =>
+          metadata?.uid === departure.metadata?.uid && status?.phase === "Ended",
+      ),
+    );
+    expect(ended.status).toMatchObject({ outcome: "Cancelled", reason: "CancelledByPerson" });
+    const { body: node } = await plane.request({ path: `/api/v1/nodes/${name}` });
+    expect(node.spec.unschedulable).toBeUndefined();
+    const { status, body: pod } = await plane.request({ path: held });
+    expect(status).toBe(200);
+    expect(pod.metadata.deletionTimestamp).toBeUndefined();
   });
 });
