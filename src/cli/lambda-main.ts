@@ -7,7 +7,12 @@ import { seededRng } from "../core/chance/chance.ts";
 import { millis, plus, seconds } from "../core/time/time.ts";
 import { createLog, leanIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import { createResponder, departingMachines, parseEventFields } from "./lambda/create-responder.ts";
+import {
+  createResponder,
+  type Invocation,
+  parseEventFields,
+  readInvocation,
+} from "./lambda/create-responder.ts";
 import type { Responder, ResponderAnswer } from "./lambda/responder.ts";
 
 /** The parts of Lambda's context that are read. */
@@ -37,9 +42,11 @@ export async function handler(event: unknown, context: LambdaContext = {}): Prom
   const at = clock.now();
   const mapping = env.LASTCALL_EVENT_FIELDS?.trim();
   const fields = mapping ? parseEventFields(mapping) : undefined;
-  const machines = departingMachines(event, { at, fields });
-  if (machines.length === 0)
-    return { actions: [], summary: "No machine leaves because of this event." };
+  const { machines, dropped } = readInvocation(event, { at, fields });
+  for (const { instanceId, cause, why } of dropped) {
+    log.info("notice-dropped", { instance: instanceId, cause, why });
+  }
+  if (machines.length === 0) return { actions: [], summary: explainStay(dropped) };
   const leftMs = context.getRemainingTimeInMillis?.();
   if (leftMs !== undefined && leftMs < littleMs) {
     const problem = `found ${leftMs / 1000} s left, expected a function with a timeout of 110 s`;
@@ -55,4 +62,13 @@ export async function handler(event: unknown, context: LambdaContext = {}): Prom
     ...first,
     ...(others.length === 0 ? {} : { others: others.flatMap((one) => one ?? []) }),
   };
+}
+
+/** The summary for an invocation because of which no machine leaves. */
+function explainStay(dropped: Invocation["dropped"]): string {
+  const [first, ...others] = dropped;
+  if (first === undefined) return "No machine leaves because of this event.";
+  const { cause, instanceId, why } = first;
+  const more = others.length === 0 ? "" : `, ${others.length} more in the log`;
+  return `No machine leaves because of this event: ${cause} of ${instanceId} ${why}${more}.`;
 }

@@ -2,7 +2,8 @@ import { lookup } from "node:dns/promises";
 import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
 import { findInstanceRef, instanceIdOf, parseManagedTag } from "../../cloud/aws/ec2-machine.ts";
 import { TaggedMachines } from "../../cloud/aws/instance-feed.ts";
-import { readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
+import type { MetadataText } from "../../cloud/aws/notice-source.ts";
+import { type MessageReading, readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/action-runner.ts";
@@ -21,9 +22,16 @@ import {
   trimmedTextOf,
   valueAt,
 } from "../../core/json/json-field.ts";
-import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import { type InstanceNotice, isStale } from "../../core/notice/instance-notice.ts";
+import { actFromAt, isNear } from "../../core/notice/notice.ts";
 import { type Action, type ActionKind, causes } from "../../core/policy/action.ts";
-import { type Instant, parseInstant } from "../../core/time/time.ts";
+import {
+  earlier,
+  formatInstant,
+  type Instant,
+  instant,
+  parseInstant,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { actionHosts } from "../assemble/controller-ports.ts";
 import {
@@ -223,23 +231,34 @@ function partsOf(pair: string): readonly [string, string] {
   return [name, more.length === 0 ? path : ""];
 }
 
+/** What an invocation asks for. */
+export interface Invocation {
+  readonly machines: readonly DepartingMachine[];
+  /** Notices because of which no machine leaves, or not yet. */
+  readonly dropped: readonly DroppedNotice[];
+}
+
+interface DroppedNotice extends Pick<DepartingMachine, "instanceId" | "cause"> {
+  /** For example `is canceled or over`. */
+  readonly why: string;
+}
+
 /**
- * The machines that an invocation is about: an EventBridge event, also through SNS or SQS,
- * Lastcall's own `{instanceId, node, cause, deadline}`, or another format by a mapping of fields.
- * Empty if no machine leaves because of the event. Throws INPUT_INVALID if it cannot be parsed.
+ * Parses an invocation: an EventBridge event, also through SNS or SQS, Lastcall's own
+ * `{instanceId, node, cause, deadline}`, or another format by a mapping of fields. Throws
+ * INPUT_INVALID if it cannot be parsed.
  */
-export function departingMachines(
+export function readInvocation(
   event: unknown,
   { at, fields }: { readonly at: Instant; readonly fields?: EventFields | undefined },
-): readonly DepartingMachine[] {
+): Invocation {
   const whole = fieldsOf(event);
   const mapped = fields === undefined ? undefined : mappedFields(whole, fields);
-  if (mapped !== undefined) return [ownForm(mapped, at)];
-  if (whole.instanceId !== undefined) return [ownForm(whole, at)];
-  const readings = bodiesOf(whole).map((text) => readQueueMessage({ text, at }));
-  const machines = readings.flatMap((reading) =>
-    reading.kind === "Read" ? reading.notices.map((notice) => told(notice, reading.problems)) : [],
-  );
+  const own = mapped ?? (whole.instanceId === undefined ? undefined : whole);
+  // A caller that names a machine also decides when it leaves.
+  if (own !== undefined) return { machines: [ownForm(own, at)], dropped: [] };
+  const readings = bodiesOf(whole, at).map(readQueueMessage);
+  const { machines, dropped } = standingNotices(readings, at);
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
   const problem = unreadable?.kind === "Unreadable" ? unreadable.problem : undefined;
   const [first, ...others] = distinct(machines);
@@ -248,10 +267,48 @@ export function departingMachines(
     const mapping = `, and LASTCALL_EVENT_FIELDS finds no instanceId at ${instanceId.join(".")}`;
     throw unreadableAs(`found ${problem}${fields === undefined ? "" : mapping}`);
   }
-  if (first === undefined || problem === undefined) return first ? [first, ...others] : [];
+  if (first === undefined) return { machines: [], dropped };
+  if (problem === undefined) return { machines: [first, ...others], dropped };
   // A message that cannot be parsed must not hold up the machines of the others.
   const unread = `another message of the batch cannot be read: ${problem}`;
-  return [{ ...first, problems: [...first.problems, unread] }, ...others];
+  return {
+    machines: [{ ...first, problems: [...first.problems, unread] }, ...others],
+    dropped,
+  };
+}
+
+/** Separates the notices that count now from those that do not. */
+function standingNotices(readings: readonly MessageReading[], at: Instant): Invocation {
+  const told = readings.flatMap((reading) =>
+    reading.kind === "Read"
+      ? reading.notices.map((one) => ({ ...one, problems: reading.problems }))
+      : [],
+  );
+  // SQS may deliver an event and its cancellation in one batch, in any order.
+  const keyOf = ({ machine, notice }: InstanceNotice) => `${machine} ${notice.eventId}`;
+  const off = new Set(told.filter(({ notice }) => notice.withdrawn === true).map(keyOf));
+  const machines: DepartingMachine[] = [];
+  const dropped: DroppedNotice[] = [];
+  for (const { problems, ...one } of told) {
+    const { machine: instanceId, notice } = one;
+    const { cause, deadlineAt, noticedAt } = notice;
+    const why = off.has(keyOf(one)) ? "is canceled or over" : whyNotNow(one, at);
+    if (why !== undefined) dropped.push({ instanceId, cause, why });
+    else machines.push({ instanceId, cause, deadlineAt, noticedAt, byEvent: true, problems });
+  }
+  return { machines, dropped };
+}
+
+/** Undefined if the notice is due. The rules are those of `resolveNotice` for the queue. */
+function whyNotNow({ notice }: InstanceNotice, at: Instant): string | undefined {
+  const { deadlineAt, noticedAt } = notice;
+  if (isStale(notice, at)) {
+    const when = deadlineAt === undefined ? "is from" : "was due at";
+    return `${when} ${formatInstant(deadlineAt ?? noticedAt)}, too long ago`;
+  }
+  if (isNear(notice, at)) return undefined;
+  const [dueAt, fromAt] = [deadlineAt ?? noticedAt, actFromAt(notice) ?? at];
+  return `is due at ${formatInstant(dueAt)}, too far ahead: invoke the function again from ${formatInstant(fromAt)}`;
 }
 
 /** SQS may also deliver an event twice in one batch. */
@@ -260,18 +317,18 @@ function distinct(machines: readonly DepartingMachine[]): readonly DepartingMach
   return [...new Map(machines.toReversed().map((one) => [keyOf(one), one])).values()].toReversed();
 }
 
-function told({ machine, notice }: InstanceNotice, problems: readonly string[]): DepartingMachine {
-  const { cause, deadlineAt, noticedAt } = notice;
-  return { instanceId: machine, cause, deadlineAt, noticedAt, byEvent: true, problems };
-}
-
-/** SNS and SQS deliver messages to a function as records, SQS up to ten at a time. */
-function bodiesOf(event: Fields): readonly string[] {
-  const texts = listOf(event.Records).flatMap((record) => {
-    const ofSns = textOf(valueAt(record, ["Sns", "Message"]));
-    return ofSns ?? textOf(fieldsOf(record).body) ?? [];
+/**
+ * SNS and SQS deliver messages to a function as records, SQS up to ten at a time, each with the
+ * time at which it was sent to the queue.
+ */
+function bodiesOf(event: Fields, at: Instant): readonly MetadataText[] {
+  const texts = listOf(event.Records).flatMap((record): readonly MetadataText[] => {
+    const text = textOf(valueAt(record, ["Sns", "Message"])) ?? textOf(fieldsOf(record).body);
+    if (text === undefined) return [];
+    const sentMs = Number(valueAt(record, ["attributes", "SentTimestamp"]));
+    return [{ text, at: sentMs > 0 ? earlier(instant(sentMs), at) : at }];
   });
-  return texts.length > 0 ? texts : [JSON.stringify(event)];
+  return texts.length > 0 ? texts : [{ text: JSON.stringify(event), at }];
 }
 
 /** Undefined if the mapping finds no machine, because the invocation has another format. */

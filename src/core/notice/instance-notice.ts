@@ -226,7 +226,8 @@ function isDealtWith(departure: Departure, notice: Notice): boolean {
   return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
 }
 
-function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
+/** Whether the notice expired long ago. */
+export function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
   // A machine that was shutting down is gone soon as well, or has been restarted.
   if (cause === "ScheduledMaintenance" && deadlineAt !== undefined) {
     return at > plus(deadlineAt, maintenanceWindowMs);

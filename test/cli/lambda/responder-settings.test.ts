@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import {
   createResponder,
-  departingMachines,
   parseEventFields,
+  readInvocation,
 } from "../../../src/cli/lambda/create-responder.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant } from "../../../src/core/time/time.ts";
@@ -13,7 +13,7 @@ const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 it("names LASTCALL_EVENT_FIELDS and the path at which an invocation has no instance id", () => {
   const fields = parseEventFields("instanceId=spot.name");
-  expect(() => departingMachines({ spot: { id: "i-0abc" } }, { at, fields })).toThrow(
+  expect(() => readInvocation({ spot: { id: "i-0abc" } }, { at, fields })).toThrow(
     /, and LASTCALL_EVENT_FIELDS finds no instanceId at spot.name/,
   );
 });
@@ -33,7 +33,8 @@ it("says that LASTCALL_SECRETS is not JSON", async () => {
     LASTCALL_ACTION_HOSTS: "slack.com",
   };
   const responder = createResponder({ env, clock: realClock, rng: seededRng(1), log });
-  const [machine] = departingMachines({ instanceId: "i-0123456789abcdef0", node: "n1" }, { at });
+  const { machines } = readInvocation({ instanceId: "i-0123456789abcdef0", node: "n1" }, { at });
+  const [machine] = machines;
   if (machine === undefined) throw new Error("the invocation names a machine");
   const { signal } = new AbortController();
   const { actions } = await responder.respond(machine, { endsAt: undefined, signal });
