@@ -78,6 +78,8 @@ export interface ActionTarget {
   readonly providerID: string | undefined;
   /** The machine as its cloud names it: `i-0abc` on EC2, a name on the others. */
   readonly instanceId: string | undefined;
+  /** The machine's region, if it is known although no providerID contains it. */
+  readonly region?: string | undefined;
   /** Looked up in the cluster only if an action needs them. */
   readonly addresses: (signal: AbortSignal) => Promise<MachineAddresses>;
 }

@@ -1,9 +1,19 @@
 import { lookup } from "node:dns/promises";
 import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
-import { findInstanceRef, instanceIdOf, parseManagedTag } from "../../cloud/aws/ec2-machine.ts";
+import {
+  findInstanceRef,
+  type InRegion,
+  instanceIdOf,
+  oneEach,
+  parseManagedTag,
+} from "../../cloud/aws/ec2-machine.ts";
 import { TaggedMachines } from "../../cloud/aws/instance-feed.ts";
 import type { MetadataText } from "../../cloud/aws/notice-source.ts";
-import { type MessageReading, readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
+import {
+  eventRegion,
+  type MessageReading,
+  readQueueMessage,
+} from "../../cloud/aws/queue/queue-message.ts";
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/action-runner.ts";
@@ -51,12 +61,12 @@ export interface ResponderIo {
 /** Assembles the responder from its environment. Throws CONFIG_INVALID with the field. */
 export function createResponder(io: ResponderIo): Responder {
   const { env, clock, rng, log } = io;
-  const ec2 = ec2Client();
+  const ec2In = ec2Clients(io);
   return new Responder({
     actions: readActions(env.LASTCALL_ACTIONS),
     runners: runnersOf(io),
-    lookUp: machineLookUp(ec2),
-    fleet: fleetOf(io, ec2),
+    lookUp: machineLookUp(ec2In),
+    fleet: fleetOf(io, ec2In),
     ...{ clock, rng, log },
   });
 }
@@ -143,33 +153,30 @@ function asVariable(error: unknown, option: string, variable: string): unknown {
   return new LastcallError(error.code, error.message.replaceAll(option, variable));
 }
 
-/** Created when first needed. */
-function ec2Client(): () => Promise<ResponderEc2> {
-  let client: Promise<ResponderEc2> | undefined;
-  return () => {
-    client ??= import("../../cloud/aws/ec2-client.ts").then(
-      ({ Ec2Client }) => new Ec2Client({ region: undefined }),
-    );
-    return client;
-  };
+/** One client per region, created when first needed; without a region, the function's own. */
+function ec2Clients({ env }: ResponderIo): InRegion<Promise<ResponderEc2>> {
+  const inNamed = oneEach(async (region) => {
+    const { Ec2Client } = await import("../../cloud/aws/ec2-client.ts");
+    return new Ec2Client({ region });
+  });
+  return (region) => inNamed(region ?? env.AWS_REGION);
 }
 
 /** `LASTCALL_AWS_MANAGED_TAG`, like the controller's `--aws-managed-tag`. */
 function fleetOf(
   { env, clock, rng, log }: ResponderIo,
-  ec2: () => Promise<ResponderEc2>,
+  ec2In: InRegion<Promise<ResponderEc2>>,
 ): ResponderFleet | undefined {
   const text = env.LASTCALL_AWS_MANAGED_TAG;
   if (!text) return undefined;
   const tag = tagOf(text);
   const onError = ({ message }: LastcallError) => log.warn("tag-unknown", { error: message });
-  let machines: TaggedMachines | undefined;
+  const taggedIn = oneEach(
+    async (region) => new TaggedMachines({ ec2: await ec2In(region), tag, clock, rng }),
+  );
   return {
     mark: `the tag ${text}`,
-    has: async (instanceId) => {
-      machines ??= new TaggedMachines({ ec2: await ec2(), tag, clock, rng });
-      return machines.has(instanceId, onError);
-    },
+    has: async ({ instanceId, region }) => (await taggedIn(region)).has(instanceId, onError),
   };
 }
 
@@ -181,14 +188,14 @@ function tagOf(text: string): ReturnType<typeof parseManagedTag> {
   }
 }
 
-function machineLookUp(ec2: () => Promise<ResponderEc2>): MachineLookUp {
+function machineLookUp(ec2In: InRegion<Promise<ResponderEc2>>): MachineLookUp {
   return {
-    nodeName: async (instanceId, signal) => {
-      const [instance] = await (await ec2()).instances([instanceId], signal);
+    nodeName: async ({ instanceId, region }, signal) => {
+      const [instance] = await (await ec2In(region)).instances([instanceId], signal);
       return instance?.dnsName;
     },
-    addresses: async (instanceId, signal) => {
-      const interfaces = await (await ec2()).interfacesOf([instanceId], signal);
+    addresses: async ({ instanceId, region }, signal) => {
+      const interfaces = await (await ec2In(region)).interfacesOf([instanceId], signal);
       return interfaces.flatMap(({ addresses }) => addresses);
     },
   };
@@ -256,7 +263,7 @@ export function readInvocation(
   const mapped = fields === undefined ? undefined : mappedFields(whole, fields);
   const own = mapped ?? (whole.instanceId === undefined ? undefined : whole);
   // A caller that names a machine also decides when it leaves.
-  if (own !== undefined) return { machines: [ownForm(own, at)], dropped: [] };
+  if (own !== undefined) return { machines: [ownForm(own, { event: whole, at })], dropped: [] };
   const readings = bodiesOf(whole, at).map(readQueueMessage);
   const { machines, dropped } = standingNotices(readings, at);
   const unreadable = readings.find(({ kind }) => kind === "Unreadable");
@@ -290,11 +297,14 @@ function standingNotices(readings: readonly MessageReading[], at: Instant): Invo
   const machines: DepartingMachine[] = [];
   const dropped: DroppedNotice[] = [];
   for (const { problems, ...one } of told) {
-    const { machine: instanceId, notice } = one;
+    const { machine: instanceId, region, notice } = one;
     const { cause, deadlineAt, noticedAt } = notice;
     const why = off.has(keyOf(one)) ? "is canceled or over" : whyNotNow(one, at);
     if (why !== undefined) dropped.push({ instanceId, cause, why });
-    else machines.push({ instanceId, cause, deadlineAt, noticedAt, byEvent: true, problems });
+    else {
+      const when = { deadlineAt, noticedAt };
+      machines.push({ instanceId, region, cause, ...when, byEvent: true, problems });
+    }
   }
   return { machines, dropped };
 }
@@ -338,9 +348,13 @@ function mappedFields(event: Fields, fields: EventFields): Fields | undefined {
   return mapped.instanceId === undefined ? undefined : mapped;
 }
 
-function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): DepartingMachine {
+function ownForm(
+  { instanceId, node, cause, deadline }: Fields,
+  { event, at }: { readonly event: Fields; readonly at: Instant },
+): DepartingMachine {
   const told = trimmedTextOf(instanceId) ?? "";
-  const id = instanceIdOf(told) ?? findInstanceRef(told)?.instanceId;
+  const ref = findInstanceRef(told);
+  const id = ref?.instanceId ?? instanceIdOf(told);
   if (id === undefined) {
     throw unreadableAs(
       `found instanceId ${excerpt(instanceId)}, expected an id such as i-0123456789abcdef0, or its providerID`,
@@ -356,8 +370,12 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   if (cause !== undefined && known === undefined) {
     problems.push(`the cause ${excerpt(cause)} is unknown and is treated as SpotInterruption`);
   }
+  // A mapping may find the id in an EventBridge event. Another format's `region` can be anything.
+  const isEvent = event["detail-type"] !== undefined;
+  const region = ref?.region ?? (isEvent ? eventRegion(event) : undefined);
   return {
-    ...{ instanceId: id, node: trimmedTextOf(node), deadlineAt, noticedAt: at, problems },
+    ...{ instanceId: id, region, ...(ref && { providerID: told }) },
+    ...{ node: trimmedTextOf(node), deadlineAt, noticedAt: at, problems },
     ...{ cause: known ?? "SpotInterruption", byEvent: false },
   };
 }

@@ -1,3 +1,4 @@
+import type { InstanceRef } from "../../cloud/aws/ec2-machine.ts";
 import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
@@ -35,19 +36,19 @@ export interface ResponderFleet {
   /** For messages: `the tag team=spot`. */
   readonly mark: string;
   /** True if the tag is not configured. */
-  has(instanceId: string): Promise<boolean>;
+  has(machine: InstanceRef): Promise<boolean>;
 }
 
 export interface MachineLookUp {
   /**
    * The instance's private DNS name, which is its Node's name; undefined if the instance is gone.
    */
-  nodeName(instanceId: string, signal: AbortSignal): Promise<string | undefined>;
+  nodeName(machine: InstanceRef, signal: AbortSignal): Promise<string | undefined>;
   /**
    * All addresses of the instance's network interfaces: its own, and those that its pods got from
    * them.
    */
-  addresses(instanceId: string, signal: AbortSignal): Promise<readonly string[]>;
+  addresses(machine: InstanceRef, signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /** The responder's answer; scripts depend on it. */
@@ -125,7 +126,7 @@ export class Responder {
   ): Promise<ResponderAnswer> {
     const { actions, log, fleet } = this.#options;
     const { instanceId, cause, node = instanceId } = machine;
-    if (fleet !== undefined && machine.byEvent && !(await fleet.has(instanceId))) {
+    if (fleet !== undefined && machine.byEvent && !(await fleet.has(machine))) {
       const summary = `${instanceId} does not have ${fleet.mark}: skipped.`;
       log.info("not-managed", { instance: instanceId, cause, mark: fleet.mark });
       return { instanceId, actions: [], summary };
@@ -161,7 +162,7 @@ export class Responder {
   /** Never rejects: the name is only for readers, and comes in time or not at all. */
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
     const { lookUp, clock, log } = this.#options;
-    const { instanceId } = open.machine;
+    const { machine } = open;
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
     const leftMs = open.actsUntil && between(clock.now(), open.actsUntil);
@@ -170,10 +171,10 @@ export class Responder {
       throw new Error(`no response within ${limitMs / 1000} s`);
     });
     try {
-      const name = await Promise.race([lookUp.nodeName(instanceId, until), late]);
-      open.node = name ?? instanceId;
+      const name = await Promise.race([lookUp.nodeName(machine, until), late]);
+      open.node = name ?? machine.instanceId;
     } catch (error) {
-      log.warn("node-unknown", { instance: instanceId, error: messageOf(error) });
+      log.warn("node-unknown", { instance: machine.instanceId, error: messageOf(error) });
     } finally {
       late.catch(() => undefined);
       over.abort();
@@ -255,11 +256,11 @@ export class Responder {
   }
 
   #targetOf({ machine, node }: Case): ActionTarget {
-    const { instanceId } = machine;
+    const { instanceId, providerID, region } = machine;
     return {
-      ...{ node, nodeUid: "", providerID: undefined, instanceId },
+      ...{ node, nodeUid: "", providerID, instanceId, region },
       addresses: async (signal) => ({
-        node: await this.#options.lookUp.addresses(instanceId, signal),
+        node: await this.#options.lookUp.addresses(machine, signal),
         pods: [],
       }),
     };
@@ -286,19 +287,21 @@ function answerOf(record: ActionRecord): AnsweredAction {
 
 /** The departure for templates and the summary. No such object exists in a cluster. */
 function departureOf({ machine, node, records }: Case): Departure {
-  const { instanceId, cause, deadlineAt, noticedAt } = machine;
+  // Without a zone if it is unknown: only the instance id matters then.
+  const { instanceId, providerID = `aws:////${instanceId}` } = machine;
+  const { cause, deadlineAt, noticedAt } = machine;
   return {
     ...{ name: instanceId, uid: instanceId, resourceVersion: "", hold: false },
-    // The zone is unknown; only the instance id matters in it.
-    node: { name: node, uid: instanceId, providerID: `aws:////${instanceId}` },
+    node: { name: node, uid: instanceId, providerID },
     ...{ cause, deadlineAt, noticedAt },
     status: { phase: "Preparing", timeline: [], actions: [...records.values()] },
   };
 }
 
 /** A machine that is leaving, as the invocation describes it. */
-export interface DepartingMachine {
-  readonly instanceId: string;
+export interface DepartingMachine extends InstanceRef {
+  /** If the invocation names it instead of the instance id. */
+  readonly providerID?: string | undefined;
   /** The Node's name, if the invocation gives it. */
   readonly node?: string | undefined;
   readonly cause: Cause;

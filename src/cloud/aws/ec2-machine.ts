@@ -13,7 +13,7 @@ export function instanceIdOf(value: unknown): string | undefined {
 /** An instance and its region. */
 export interface InstanceRef {
   readonly instanceId: string;
-  /** Undefined if the providerID names no zone: the region then comes from the environment. */
+  /** Undefined if no zone or event names it: the region then comes from the environment. */
   readonly region: string | undefined;
 }
 
@@ -30,6 +30,12 @@ export function findInstanceRef(providerID: string): InstanceRef | undefined {
  */
 function regionOf(zone: string): string | undefined {
   return /^[a-z]{2,}(-[a-z]+)+-\d+/.exec(zone)?.[0];
+}
+
+/** Returns a valid name of a region; undefined for anything else. */
+export function regionNameOf(value: unknown): string | undefined {
+  const name = trimmedTextOf(value) ?? "";
+  return regionOf(name) === name ? name : undefined;
 }
 
 /**
@@ -194,9 +200,8 @@ export type KnownInstances = () => readonly InstanceRef[];
 /** The instance of an action. Throws if the departing machine is not an EC2 instance. */
 export function instanceOf({ target }: Pick<ActionTask, "target">): InstanceRef {
   const found = target.providerID === undefined ? undefined : findInstanceRef(target.providerID);
-  if (found !== undefined) return found;
-  const instanceId = instanceIdOf(target.instanceId);
-  if (instanceId !== undefined) return { instanceId, region: undefined };
+  const instanceId = found?.instanceId ?? instanceIdOf(target.instanceId);
+  if (instanceId !== undefined) return { instanceId, region: found?.region ?? target.region };
   throw new LastcallError(
     "ACTION_REFUSED",
     `Cannot act on ${target.node} in AWS: its providerID is ${target.providerID ?? "missing"}, expected an EC2 instance, such as aws:///eu-west-1a/i-0123456789abcdef0`,

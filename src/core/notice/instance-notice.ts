@@ -120,6 +120,8 @@ function isDrained(departure: Departure, policy: Policy): boolean {
 export interface InstanceNotice {
   /** A providerID, or its last segment if the cloud never reuses it, such as `i-0abc`. */
   readonly machine: string;
+  /** The machine's region, if `machine` does not contain it and the cloud names it. */
+  readonly region?: string | undefined;
   /** Its `noticedAt` is the event's time in the cloud's clock. */
   readonly notice: Notice;
 }

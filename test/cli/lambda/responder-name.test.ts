@@ -34,7 +34,10 @@ function stage(nodeName: () => Promise<string | undefined>) {
     log: { debug() {}, info() {}, warn: (event) => warned.push(event), error() {} },
   });
   const answered = responder.respond(
-    { instanceId, cause: "SpotInterruption", noticedAt: clock.now(), byEvent: false, problems: [] },
+    {
+      ...{ instanceId, region: undefined, cause: "SpotInterruption", noticedAt: clock.now() },
+      ...{ byEvent: false, problems: [] },
+    },
     { endsAt: undefined, signal: never },
   );
   const applied = () => runner.calls.filter((call) => call.startsWith("apply"));

@@ -34,6 +34,7 @@ function stage({ leftMs, noticeMs }: { readonly leftMs: Millis; readonly noticeM
   const now = clock.now();
   const machine = {
     instanceId,
+    region: undefined,
     cause: "SpotInterruption",
     noticedAt: now,
     byEvent: false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findInstanceRef } from "../../../src/cloud/aws/ec2-machine.ts";
+import { findInstanceRef, instanceOf, regionNameOf } from "../../../src/cloud/aws/ec2-machine.ts";
 
 const id = "i-0123456789abcdef0";
 
@@ -27,4 +27,35 @@ describe("the instance of a providerID", () => {
   ])("is not found in %j", (providerID) => {
     expect(findInstanceRef(providerID)).toBeUndefined();
   });
+});
+
+describe("the instance of an action's target", () => {
+  const regions = { zone: "us-east-1", told: "eu-west-1" };
+
+  it.each([
+    ["the zone's, if the providerID has one", `aws:///us-east-1a/${id}`, regions.zone],
+    ["the named one, if the providerID has no zone", `aws:////${id}`, regions.told],
+    ["the named one, if there is no providerID", undefined, regions.told],
+  ])("is in the region %s", (_, providerID, region) => {
+    const addresses = async () => ({ node: [], pods: [] });
+    const known = { node: "n1", nodeUid: "", instanceId: id, region: regions.told };
+    const target = { ...known, providerID, addresses };
+    expect(instanceOf({ target })).toEqual({ instanceId: id, region });
+  });
+});
+
+describe("the name of a region", () => {
+  it.each(["eu-west-1", "us-gov-west-1", "us-isob-east-1", "eusc-de-east-1", "ap-southeast-5"])(
+    "may be %s",
+    (name) => {
+      expect(regionNameOf(name)).toBe(name);
+    },
+  );
+
+  it.each(["", "emea", "global", "eu-west-1a", "us-east-1.example.com/", 7, undefined])(
+    "is not %j",
+    (name) => {
+      expect(regionNameOf(name)).toBeUndefined();
+    },
+  );
 });

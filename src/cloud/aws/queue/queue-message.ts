@@ -19,7 +19,7 @@ import {
   parseInstant,
   plus,
 } from "../../../core/time/time.ts";
-import { instanceIdOf } from "../ec2-machine.ts";
+import { instanceIdOf, regionNameOf } from "../ec2-machine.ts";
 import { type MetadataText, spotNoticeMs } from "../notice-source.ts";
 
 /** The content of one message of the queue. */
@@ -79,7 +79,8 @@ function readEvent(event: Fields, at: Instant): MessageReading {
   const type = trimmedTextOf(event["detail-type"]) ?? "";
   if (!isFields(detail)) return unreadable(`${excerpt(type)} has no detail`);
   const isReplay = trimmedTextOf(event["replay-name"]) !== undefined;
-  const told = { detail, at: isReplay ? replayedAt(event.time, at) : eventAt(event.time, at) };
+  const happenedAt = isReplay ? replayedAt(event.time, at) : eventAt(event.time, at);
+  const told = { detail, at: happenedAt, region: eventRegion(event) };
   const id = trimmedTextOf(event.id);
   switch (`${trimmedTextOf(event.source)}/${type}`) {
     case "aws.ec2/EC2 Spot Instance Interruption Warning":
@@ -97,7 +98,7 @@ function readEvent(event: Fields, at: Instant): MessageReading {
       return readStateChange({ ...told, id, source: "aws/queue/state-change" });
     case "aws.autoscaling/EC2 Instance-launch Lifecycle Action":
     case "aws.autoscaling/EC2 Instance-terminate Lifecycle Action":
-      return readHook(detail, { at: told.at, id });
+      return readHook(detail, { ...told, id });
     case "aws.health/AWS Health Event":
       return readHealth({ ...told, id, source: "aws/queue/health" });
     default:
@@ -107,6 +108,14 @@ function readEvent(event: Fields, at: Instant): MessageReading {
   }
 }
 
+/**
+ * The region of an EventBridge event's machine. AWS Health also delivers events to a backup region,
+ * and then only the detail names the machine's. Source: AWS Health, "EventBridge schema".
+ */
+export function eventRegion({ region, detail }: Fields): string | undefined {
+  return regionNameOf(fieldsOf(detail).eventRegion) ?? regionNameOf(region);
+}
+
 interface Told {
   readonly detail: Fields;
   /** When it happened. */
@@ -114,6 +123,8 @@ interface Told {
   /** The same in every copy of the event. */
   readonly id: string | undefined;
   readonly source: string;
+  /** A hook's own message names none. */
+  readonly region?: string | undefined;
 }
 
 /** The deadline is two minutes after the event, also for a stop; hibernation starts at once. */
@@ -148,7 +159,7 @@ function readStateChange(told: Told): MessageReading {
 /** The message does not say how long the hook waits, so there is no deadline. */
 function readHook(
   detail: Fields,
-  { at, id }: { readonly at: Instant; readonly id?: string | undefined },
+  { at, id, region }: Pick<Told, "at" | "region"> & Partial<Pick<Told, "id">>,
 ): MessageReading {
   if ([detail.LifecycleTransition, detail.Event].includes("autoscaling:TEST_NOTIFICATION")) {
     return { kind: "Ignored", what: "a test notification of an Auto Scaling group" };
@@ -163,7 +174,7 @@ function readHook(
       const named = { "instance-id": detail.EC2InstanceId };
       // A hook may send messages in several formats. All of them contain the token.
       const token = trimmedTextOf(detail.LifecycleActionToken) ?? id;
-      const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
+      const told = { detail: named, at, id: token, region, source: "aws/queue/lifecycle-hook" };
       const reading = aboutInstance(told, { cause: "LifecycleHook" });
       return reading.kind === "Read" ? { ...reading, hook } : reading;
     }
@@ -234,7 +245,7 @@ function aboutInstance(
     source: told.source,
     eventId: eventIdFrom(told.id ?? `${told.source}-${told.at}`),
   };
-  return { kind: "Read", notices: [{ machine, notice }], problems: [] };
+  return { kind: "Read", notices: [{ machine, region: told.region, notice }], problems: [] };
 }
 
 /**

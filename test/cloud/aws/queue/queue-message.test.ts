@@ -57,6 +57,7 @@ describe("a message in the queue", () => {
   it("sets the deadline two minutes after a Spot warning's event, however late it arrives", () => {
     expect(only(spotWarning(about))).toEqual({
       machine: "i-0123456789abcdef0",
+      region: "us-east-2",
       notice: {
         cause: "SpotInterruption",
         deadlineAt: eventAt + 120_000,
@@ -112,6 +113,13 @@ describe("a message in the queue", () => {
       notice: { deadlineAt: eventAt + 120_000 },
     });
   });
+
+  it.each(["", "nowhere", "us-east-1.example.com/", 7, undefined])(
+    "names no region if its event's is %j",
+    (region) => {
+      expect(only({ ...spotWarning(about), region })).toHaveProperty("region", undefined);
+    },
+  );
 
   it("has no deadline for a rebalance recommendation", () => {
     const told = only(rebalance(about));
@@ -228,11 +236,18 @@ describe("a message in the queue", () => {
       expect(reading).toEqual({
         kind: "Read",
         notices: [
-          { machine: "i-0000000000000000a", notice },
-          { machine: "i-0000000000000000b", notice },
+          { machine: "i-0000000000000000a", region: "us-east-2", notice },
+          { machine: "i-0000000000000000b", region: "us-east-2", notice },
         ],
         problems: [],
       });
+    });
+
+    it("is about machines in the region that it names, not in that of its delivery", () => {
+      const more = { eventRegion: "eu-west-1" };
+      const reading = read(healthEvent(about, { entities, startTime, more }));
+      const region = "eu-west-1";
+      expect(reading).toMatchObject({ kind: "Read", notices: [{ region }, { region }] });
     });
 
     it.each(["aws", "aws-us-gov", "aws-cn"])("accepts a machine's ARN: %s", (partition) => {
@@ -272,6 +287,7 @@ describe("a message in the queue", () => {
       const reading = read(healthEvent(about, { entities, startTime: start, more }));
       const notices = entities.map(({ entityValue }) => ({
         machine: entityValue,
+        region: "us-east-2",
         notice: {
           cause: "ScheduledMaintenance",
           deadlineAt,
