@@ -128,11 +128,11 @@ describe("two departures that need the same two budgets", () => {
   }
 
   /** Makes the node's departure a planned one that the previous controller has started. */
-  function beginPlanned(world: ModelWorld, node: string): void {
+  function beginPlanned(world: ModelWorld, node: string, leftMs = hours(12)): void {
     const now = world.clock.now();
     const path = `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(node)?.metadata?.name}`;
     const at = formatInstant(now);
-    const deadlineAt = formatInstant(plus(now, hours(12)));
+    const deadlineAt = formatInstant(plus(now, leftMs));
     const timeline = [{ at, step: "Preparing", result: "Due" }];
     for (const [where, body] of [
       ["", { spec: { cause: "Planned", departAt: at, deadlineAt } }],
@@ -181,6 +181,37 @@ describe("two departures that need the same two budgets", () => {
     );
     stop.abort();
     await running;
+  });
+
+  const pause = (world: ModelWorld) => world.patchPolicy({ spec: { paused: true } });
+  const disrupt = (world: ModelWorld, node: string) =>
+    world.patchNode(node, {
+      spec: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
+    });
+  const freeze = (world: ModelWorld) =>
+    world.patchPolicy({ spec: { gates: { freezeUntil: "2027-01-01T00:00:00Z" } } });
+
+  it.each([
+    { what: "a paused policy", act: pause, reason: "PolicyPaused" },
+    { what: "Karpenter's mark", act: disrupt, reason: "LeftToOthers" },
+    { what: "a freeze, which the deadline overrides", act: freeze, reason: undefined },
+  ])("respect $what that comes before the deadline of the second", async ({ act, reason }) => {
+    const world = await entangled();
+    world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
+    for (const name of ["n0", "n1"]) beginPlanned(world, name, seconds(30));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ["n0", "n1"].some(waits(world)), minutes(1));
+    const [second = ""] = ["n0", "n1"].filter(waits(world));
+    act(world, second);
+    await world.pass(minutes(6));
+    stop.abort();
+    await running;
+    if (reason === undefined) expect(ledgerOf(world, second).outcome).toBe("Planned");
+    else {
+      expect(ledgerOf(world, second)).toMatchObject({ phase: "Held", reason });
+      expect(world.steps).not.toContain(`cordon ${second}`);
+    }
   });
 
   it("do not wait for each other once the cloud takes one of the nodes", async () => {

@@ -15,6 +15,7 @@ import {
   mayShowMark,
   reactionTo,
 } from "../../core/notice/interruption.ts";
+import { isFirm } from "../../core/plan/start.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { earlier, minutes, plus } from "../../core/time/time.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
@@ -205,13 +206,14 @@ export async function checkGates(context: StepContext): Promise<PhaseResult | un
   const { departure, clock, policy, view } = context;
   const { name, cause, deadlineAt, status } = departure();
   const now = clock.now();
-  if (cause !== "Planned" || isNoticed(departure()) || (deadlineAt ?? now) <= now) return undefined;
+  if (cause !== "Planned" || isNoticed(departure())) return undefined;
   const node = context.node() ?? targetOf(context);
   const isMarked = node.annotations[departureAnnotation] === name;
   if (isMarked || reasonSince(status, "ConflictWait") === undefined) return undefined;
   const newest = view().policies.find((one) => one.name === policy.name) ?? policy;
   const held = innerHold({ policy: newest, node, now });
-  if (held === undefined) return undefined;
+  const isForced = deadlineAt !== undefined && deadlineAt <= now;
+  if (held === undefined || (isForced && !isFirm(held))) return undefined;
   return { event: "Blocked", reason: held.reason, detail: held.detail, until: held.retryAt };
 }
 

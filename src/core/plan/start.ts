@@ -206,7 +206,7 @@ function forcedAt(held: GateHold, { planned }: StartQuestion): number {
  * Whether a deadline cannot override the hold. As in the plan, it overrides a hold that ends at an
  * instant, but not a permanent one.
  */
-function isFirm({ reason, retryAt }: GateHold): boolean {
+export function isFirm({ reason, retryAt }: GateHold): boolean {
   return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
 }
 
