@@ -40,7 +40,7 @@ import {
 } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
-import type { Policy } from "./policy/policy.ts";
+import type { BadPolicy, Policy } from "./policy/policy.ts";
 import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
 import { explain, type Reason } from "./reason/reason.ts";
 import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
@@ -130,8 +130,8 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
     const reason = departure.status.reason ?? "Started";
     return [{ kind: "Continue", departure, ...because(reason, departure) }];
   }
-  const detail = `${unread.name}: ${unread.problem}`;
-  return [{ kind: "Leave", node, ...because("PolicyInvalid", departure, { detail }) }];
+  const { reason, detail } = unreadableAs(unread);
+  return [{ kind: "Leave", node, ...because(reason, departure, { detail }) }];
 }
 
 /**
@@ -147,6 +147,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (node === undefined) return [];
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
+  const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
+  if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
   const policy = policyFor(departure, node, snapshot.policies);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
@@ -160,6 +162,10 @@ function manual(departure: Departure, pass: Pass): Decision[] {
     if (budget.kind === "Held") return hold(departure, budget, pass);
   }
   return release.kind === "NotAsked" ? ask(node, release, pass) : [begin(start, pass)];
+}
+
+function unreadableAs({ name, problem }: BadPolicy): Why {
+  return { reason: "PolicyInvalid", detail: `${name}: ${problem}` };
 }
 
 /** Before its instant, a request is held only if the planned departure comes first. */
@@ -211,10 +217,7 @@ function advised(departure: Departure, pass: Pass): Decision[] {
   // machine to the cloud.
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   const bad = pass.bad.get(policy.name);
-  if (bad !== undefined) {
-    const detail = `${bad.name}: ${bad.problem}`;
-    return hold(departure, { reason: "PolicyInvalid", detail }, pass);
-  }
+  if (bad !== undefined) return hold(departure, unreadableAs(bad), pass);
   // The policy's budgets, waves and gates find the departure by the policy's name.
   if (policy.name !== (departure.policy ?? "")) {
     const { departAt = now } = departure;

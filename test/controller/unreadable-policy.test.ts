@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { hours, minutes } from "../../src/core/time/time.ts";
-import { departures, ModelWorld, policies } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, policies } from "../support/model-world.ts";
 
 function policy(world: ModelWorld, name: string, spec: object): void {
   world.create(policies, {
@@ -69,6 +69,45 @@ it("an unreadable policy stops only its own nodes, and is reported in status, Ev
   stop.abort();
   await running;
 });
+
+it.each([
+  ["names no policy", undefined],
+  ["names that policy", "odd"],
+])(
+  "a request that %s waits until the policy that might own its node can be read",
+  async (_, named) => {
+    const world = new ModelWorld();
+    for (const name of ["a1", "b1"]) world.addNode(name, name.charAt(0));
+    policy(world, "spot", {});
+    const release = { instance: { release: "None" } };
+    policy(world, "odd", { weight: 1, nodeSelector: inZone("a"), windows: local, ...release });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(1));
+    const uid = world.get(`${nodes}/a1`)?.metadata?.uid ?? "";
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "a1-asked" },
+      spec: { node: { name: "a1", uid }, cause: "Manual", source: "person", policy: named },
+    });
+    await world.pass(minutes(2));
+    expect(world.stepsOf("a1")).toEqual([]);
+    expect(world.statusOf("a1")).toMatchObject({ phase: "Held", reason: "PolicyInvalid" });
+
+    world.api.handle({
+      method: "PATCH",
+      path: `${policies}/odd`,
+      patchType: "application/merge-patch+json",
+      body: { spec: { windows: null } },
+    });
+    await world.pass(minutes(1));
+    stop.abort();
+    await running;
+    expect(world.stepsOf("a1")).toContain("cordon");
+    expect(world.released).toEqual([]);
+  },
+);
 
 it("planned departures move to a policy with a higher weight, even if it is paused", async () => {
   const world = new ModelWorld();

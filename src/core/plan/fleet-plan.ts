@@ -270,7 +270,8 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
   }
   const asked: Refusal | undefined = request && { reason: "Requested", detail: request.name };
   const why: Refusal = leaving ?? asked ?? refused ?? { reason: "NoLaunchTime" };
-  const { reason, detail, blockedBy } = why;
+  const { reason, detail } = why;
+  const blockedBy = refused?.blockedBy;
   const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
   const requestedAt = leaving === undefined ? startOf(request, context.at) : undefined;
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
