@@ -302,13 +302,13 @@ class HttpCaller implements ActionRunner<"http"> {
   }
 
   async apply(task: PreparedTask<"http">, signal: AbortSignal): Promise<ActionDone> {
-    return this.#send(task, task.how, signal);
+    return this.#send({ ...task, key: keyOfRun(task) }, task.how, signal);
   }
 
   async undo(task: PreparedTask<"http">, signal: AbortSignal): Promise<ActionDone> {
     const { how } = task;
     if (how.undo === undefined) return { detail: "the policy no longer defines how to undo it" };
-    return this.#send(task, how.undo, signal);
+    return this.#send({ ...task, key: `${keyOfRun(task)}/undo` }, how.undo, signal);
   }
 
   async #send(
@@ -331,4 +331,9 @@ class HttpCaller implements ActionRunner<"http"> {
     const { status } = await sendOk(request, this.#options, signal);
     return { detail: `${what}, answered with ${status}` };
   }
+}
+
+/** An action that runs again after it was undone must not look like a repeat of its first run. */
+function keyOfRun({ key, undo, startedAt }: PreparedTask<"http">): string {
+  return undo === undefined || startedAt === undefined ? key : `${key}/${formatInstant(startedAt)}`;
 }

@@ -48,6 +48,11 @@ export interface ActionTask<Kind extends ActionKind = ActionKind> {
   /** Idempotency key: the same for every attempt in any process, different for other actions. */
   readonly key: string;
   /**
+   * When its current run started, which tells it from a run that was undone before; the undo has
+   * the same. Absent if nothing is undone automatically.
+   */
+  readonly startedAt?: Instant | undefined;
+  /**
    * This attempt is aborted at this instant. A runner that only waits for something to finish ends
    * before it and reports the progress so far.
    */

@@ -1,13 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { sinkRunner } from "../../src/actions/sink-runners.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
 import { sinkTools, startActionServer } from "../support/action-server.ts";
 import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
 
 const signal = new AbortController().signal;
 
+/** A receiver that ignores a request whose `Idempotency-Key` it has seen. */
 function inventory(): Receiver<"http"> {
   const leaving = new Set<string>();
+  const seen = new Set<unknown>();
   return {
     sort: "Undoable",
     state: () => [...leaving],
@@ -23,6 +26,8 @@ function inventory(): Receiver<"http"> {
     }),
     reply: ({ method, path, headers }) => {
       if (headers.authorization !== `Bearer ${secret}`) return { status: 401 };
+      if (seen.has(headers["idempotency-key"])) return { status: 200 };
+      seen.add(headers["idempotency-key"]);
       if (method === "PUT") leaving.add(path);
       else leaving.delete(path);
       return { status: 200 };
@@ -45,6 +50,41 @@ describe("an http action", () => {
         "idempotency-key": task.key,
       },
     });
+    await world.close();
+  });
+
+  it("that runs again after it was undone is no repetition of the first run", async () => {
+    const world = await sinkWorld(inventory());
+    const run = async (time: string) => {
+      const task = { ...aTask(world.how), startedAt: instant(Date.parse(time)) };
+      const prepared = { ...task, undo: await world.runner.prepare(task, signal) };
+      return {
+        apply: () => world.runner.apply(prepared, signal),
+        undo: () => world.runner.undo(prepared, signal),
+      };
+    };
+    const [first, again] = [await run("2026-11-24T12:00:00Z"), await run("2026-11-24T13:00:00Z")];
+    await first.apply();
+    await first.undo();
+    await again.apply();
+    expect(world.state()).toEqual(["/hosts/n1"]);
+    // The receiver may have got a request whose response was lost.
+    await again.apply();
+    await first.undo();
+    expect(world.state()).toEqual(["/hosts/n1"]);
+    await again.undo();
+    expect(world.state()).toEqual([]);
+    const keys = world.requests.map(({ headers }) => headers["idempotency-key"]);
+    expect(new Set(keys).size).toBe(4);
+    await world.close();
+  });
+
+  it("has one key for all runs if it cannot be undone, as for a failed one that runs again", async () => {
+    const world = await sinkWorld(inventory());
+    const { undo: _, ...how } = world.how;
+    const task = { ...aTask(how), startedAt: instant(Date.UTC(2026, 10, 24)), undo: undefined };
+    await world.runner.apply(task, signal);
+    expect(world.requests[0]?.headers["idempotency-key"]).toBe(task.key);
     await world.close();
   });
 

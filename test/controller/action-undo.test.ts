@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { minutes, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, type Instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { silence, slack, useActionStage } from "../support/action-stage.ts";
 
 const stage = useActionStage();
@@ -165,6 +165,11 @@ describe("a cancelled departure", () => {
     expect(stage.mute.inEffect).toHaveLength(1);
     // From the record written before anything was changed.
     expect(stage.mute.calls.filter((call) => call === "prepare mute")).toHaveLength(1);
+    // Each run has its own start, by which a receiver tells them apart, and its undo shares it.
+    const [, apply, undo, again] = stage.mute.tasks.map(({ startedAt }) => startedAt);
+    expect(undo).toBe(apply);
+    expect(Number(again)).toBeGreaterThan(Number(undo));
+    expect(stage.records[0]?.startedAt).toBe(formatInstant(again as Instant));
   });
 
   it("is rolled back even if an action cannot be undone, and its record says why", async () => {

@@ -75,6 +75,7 @@ export function taskFor(
     how: renderAction(action.how, templateFacts(told, about.policy)),
     departure: name,
     key: `${uid}/${action.name}`,
+    startedAt: status.actions?.find((one) => one.name === action.name)?.startedAt,
     earlier: others.flatMap(({ name: earlier, kind, reference }) =>
       reference === undefined ? [] : [{ name: earlier, kind, reference }],
     ),

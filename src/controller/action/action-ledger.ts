@@ -1,9 +1,15 @@
-import { actionRecords, isUnfinished, recordsAtEnd } from "../../core/action/action-plan.ts";
+import {
+  actionRecords,
+  isFormer,
+  isUnfinished,
+  recordsAtEnd,
+} from "../../core/action/action-plan.ts";
 import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
 import { begunLastAt } from "../../core/departure/ledger.ts";
 import { isSameJson } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
+import type { Instant } from "../../core/time/time.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
 
@@ -51,6 +57,14 @@ export class ActionLedger {
   recordOf({ name, at, how }: Action): ActionRecord {
     const known = this.#records.find((record) => record.name === name);
     return known ?? { name, kind: how.kind, at, state: "Pending", attempts: 0 };
+  }
+
+  /** The record of an action that starts now, or that continues a run of an earlier process. */
+  begunOf(action: Action, now: Instant): ActionRecord {
+    const before = this.recordOf(action);
+    const begunAt = begunLastAt(this.#options.departure().status);
+    const startedAt = isFormer(before, begunAt) ? now : (before.startedAt ?? now);
+    return { ...before, state: "Running", startedAt, attempts: before.attempts + 1 };
   }
 
   /** Sets the record of an action; `save` writes it. */

@@ -253,10 +253,7 @@ export class ActionPipeline {
 
   async #run(action: Action, way: Way): Promise<void> {
     const { clock, executor } = this.#options;
-    const before = this.#ledger.recordOf(action);
-    const startedAt = before.startedAt ?? clock.now();
-    const attempts = before.attempts + 1;
-    const begun: ActionRecord = { ...before, state: "Running", startedAt, attempts };
+    const begun = this.#ledger.begunOf(action, clock.now());
     if (this.#isResumed) {
       if (!(await this.#ledger.claim(begun, way.signal))) return;
     } else {
@@ -269,7 +266,7 @@ export class ActionPipeline {
     const runner = await executor.actionRunner(action.how.kind);
     const end =
       runner === undefined ? unsupported(action.how) : await this.#carryOut(action, runner, way);
-    await this.#settle(action, end, before.attempts);
+    await this.#settle(action, end, begun.attempts - 1);
   }
 
   #carryOut(action: Action, runner: ActionRunner, way: Way): Promise<ActionEnd> {

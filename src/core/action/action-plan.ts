@@ -39,11 +39,15 @@ export function actionRecords(
     if (before === undefined) return newRecord(action, cause);
     const isOpen = before.state === "Pending" || before.result === "CauseExcluded";
     if (isOpen || (before.state === "Undone" && isLeaving(phase))) return newRecord(action, cause);
-    const isFormer = (before.startedAt ?? Infinity) < (begunAt ?? -Infinity);
-    const isToTryAgain = before.state === "Failed" && isFormer && isLeaving(phase);
+    const isToTryAgain = before.state === "Failed" && isFormer(before, begunAt) && isLeaving(phase);
     return isToTryAgain ? openedAgain(before, newRecord(action, cause)) : before;
   });
   return [...own, ...records.filter(({ name }) => !named.has(name)).map(withoutPolicy)];
+}
+
+/** Whether an action ran before the departure last started, which undid what could be undone. */
+export function isFormer({ startedAt }: ActionRecord, begunAt: Instant | undefined): boolean {
+  return (startedAt ?? Infinity) < (begunAt ?? -Infinity);
 }
 
 /** A change that could not be undone may still be in effect, so its undo record is kept. */
