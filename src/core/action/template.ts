@@ -272,11 +272,14 @@ function renderHttp(
 
 function escapeFor(contentType: string): Escape {
   if (isJsonType(contentType)) return asJson;
-  if (contentType.startsWith("application/x-www-form-urlencoded")) return asUrlPart;
-  return /[/+](xml|html)\b/.test(contentType) ? asXml : asText;
+  if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return asUrlPart;
+  return /[/+](xml|html)\b/i.test(contentType) ? asXml : asText;
 }
 
-/** Whether a media type is JSON, whose templates are checked and escaped as such. */
+/**
+ * Whether a media type, in which case does not matter, is JSON, whose templates are checked and
+ * escaped as such.
+ */
 export function isJsonType(contentType: string): boolean {
-  return /[/+]json\b/.test(contentType);
+  return /[/+]json\b/i.test(contentType);
 }

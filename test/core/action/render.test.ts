@@ -164,6 +164,24 @@ describe("a rendered action", () => {
     });
   });
 
+  it.each([
+    ["application/JSON", "application/json"],
+    ["application/vnd.api+Json; charset=UTF-8", "application/json"],
+    ["application/X-WWW-Form-Urlencoded", "application/x-www-form-urlencoded"],
+    ["text/HTML", "text/html"],
+    ["application/atom+XML", "application/xml"],
+  ])("escapes the body for %s as for %s, and sends the type as it is written", (written, usual) => {
+    const http = (contentType: string) =>
+      renderAction(
+        {
+          ...{ kind: "http", url: "https://a.example", method: "POST" },
+          ...{ contentType, headers: [], body: "{{summary}}{{node}}" },
+        },
+        facts,
+      ) as HttpCall;
+    expect(http(written)).toEqual({ ...http(usual), contentType: written });
+  });
+
   describe("with control bytes and an error message cut within a character in its facts", () => {
     const odd = { ...facts, summary: `mute Failed: \u0000\u001b[31m "\ud835`, node: "n\udc9b1" };
     const http = (contentType: string) =>
