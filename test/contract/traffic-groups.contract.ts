@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type {
-  Registered,
-  Target,
-  TrafficGroups,
+import {
+  GroupBatches,
+  type Registered,
+  type Target,
+  type TrafficGroups,
 } from "../../src/cloud/aws/actions/traffic-groups.ts";
+import { millis } from "../../src/core/time/time.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
 
 /** Groups of one kind, and control over them. */
 export interface TrafficWorld {
@@ -14,6 +17,8 @@ export interface TrafficWorld {
   add(name: string, instances: readonly string[], drainMs?: number): string;
   /** The instances that receive traffic. */
   serving(id: string): readonly string[];
+  /** From now on EC2 does not know the instance. */
+  terminate(instance: string): void;
   pass(spanMs: number): void;
   /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
@@ -24,6 +29,7 @@ export interface TrafficWorld {
 const never = new AbortController().signal;
 const one = "i-00000000000000001";
 const two = "i-00000000000000002";
+const three = "i-00000000000000003";
 
 const noTrouble = {
   onError: (_: unknown, error: unknown): never => {
@@ -101,6 +107,41 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
       await world.groups.deregister(gone, [target], never);
       expect(await world.groups.register(gone, [target], never)).toBe("Gone");
       expect(await world.groups.remaining(gone, [target], never)).toEqual([]);
+    });
+
+    it("treats a machine that does not exist as one without targets", async () => {
+      const id = world.add("web", [two]);
+      const target = { ...(await targetOf(id, two)), id: one };
+      world.terminate(one);
+      await world.groups.deregister(id, [target], never);
+      expect(await world.groups.remaining(id, [target], never)).toEqual([]);
+      expect(world.serving(id)).toEqual([two]);
+    });
+
+    it("deregisters and looks at the others of a batch if one machine does not exist", async () => {
+      const id = world.add("web", [one, two]);
+      const target = await targetOf(id, two);
+      const targets = [{ ...target, id: three }, { ...target, id: one }, target];
+      world.terminate(three);
+      const clock = realClock;
+      const lingerMs = millis(1);
+      const deregister = new GroupBatches({
+        send: world.groups.deregister.bind(world.groups),
+        clock,
+        lingerMs,
+      });
+      const look = new GroupBatches({
+        send: world.groups.remaining.bind(world.groups),
+        clock,
+        lingerMs,
+      });
+      const left = () => Promise.all(targets.map((one) => look.ask(id, [one], never)));
+      const idsOf = (found: readonly Target[]) => found.map((found) => found.id);
+      const ofEach = await left();
+      expect(ofEach.flatMap(idsOf)).toEqual(expect.arrayContaining([one, two]));
+      await Promise.all(targets.map((one) => deregister.ask(id, [one], never)));
+      expect(world.serving(id)).toEqual([]);
+      expect((await left()).flatMap(idsOf)).toEqual([]);
     });
 
     it("throws the signal's reason, and changes nothing", async () => {

@@ -97,6 +97,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   readonly denied = new Set<string>();
   /** Refuses targets that are not registered, as some AWS-compatible servers do. */
   refusesAbsent = false;
+  /** Instances that EC2 no longer knows: classic load balancers refuse requests that name one. */
+  readonly terminated = new Set<string>();
   /** Requests about these are never answered. */
   readonly hanging = new Set<string>();
   /** How many of the next requests are throttled. */
@@ -256,6 +258,8 @@ export class LoadBalancerServer extends AwsQueryServer {
     if (!/^(DescribeInstanceHealth|(Dereg|Reg)isterInstances(From|With)LoadBalancer)$/.test(action))
       return undefined;
     if (classic === undefined) return noClassic;
+    const gone = ids.find((id) => this.terminated.has(id));
+    if (gone !== undefined) return invalidInstance(gone);
     if (action === "DescribeInstanceHealth") return this.#instanceHealth(classic, ids);
     for (const id of ids) {
       if (action.startsWith("Reg")) {
@@ -305,6 +309,10 @@ const noClassic: QueryRefusal = {
   ...{ status: 400, code: "LoadBalancerNotFound" },
   text: "There is no ACTIVE Load Balancer named 'x'",
 };
+
+function invalidInstance(id: string): QueryRefusal {
+  return { status: 400, code: "InvalidInstance", text: `Could not find EC2 instance ${id}.` };
+}
 
 function invalidTarget({ type }: ServedGroup): QueryRefusal {
   const text = `The following targets are not of the target type '${type}'`;

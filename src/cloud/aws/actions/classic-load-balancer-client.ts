@@ -68,6 +68,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     const asked = askedFor(
       "DeregisterInstancesFromLoadBalancer",
       `deregister instances from ${id}`,
+      targets,
     );
     await this.#ask(asked, signal, async (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
@@ -81,7 +82,11 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     targets: readonly Target[],
     signal: AbortSignal,
   ): Promise<RegisterEnd> {
-    const asked = askedFor("RegisterInstancesWithLoadBalancer", `register instances with ${id}`);
+    const asked = askedFor(
+      "RegisterInstancesWithLoadBalancer",
+      `register instances with ${id}`,
+      targets,
+    );
     const answer = await this.#ask(asked, signal, (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
       const command = new RegisterInstancesWithLoadBalancerCommand(input);
@@ -95,7 +100,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     targets: readonly Target[],
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
-    const asked = askedFor("DescribeInstanceHealth", `read the instances of ${id}`);
+    const asked = askedFor("DescribeInstanceHealth", `read the instances of ${id}`, targets);
     const answer = await this.#ask(asked, signal, (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
       return this.#client.send(new DescribeInstanceHealthCommand(input), { abortSignal });
@@ -107,9 +112,9 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     );
   }
 
-  /** Undefined if the load balancer, or the instance in it, no longer exists. */
+  /** Undefined if the load balancer, or the only instance of the request, no longer exists. */
   async #ask<T>(
-    asked: AwsPurpose,
+    asked: ClassicPurpose,
     signal: AbortSignal,
     send: (signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
@@ -117,23 +122,35 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
       return await send(signal);
     } catch (error) {
       signal.throwIfAborted();
-      const { name } = (error ?? {}) as { readonly name?: unknown };
-      if (/^(LoadBalancerNotFound|AccessPointNotFound|InvalidInstance)/.test(String(name))) {
-        return undefined;
-      }
+      if (isGone(error, asked)) return undefined;
       throw faultOfAws(error, asked);
     }
   }
+}
+
+/**
+ * The client's names for the codes LoadBalancerNotFound and InvalidInstance. One instance that is
+ * gone makes AWS refuse the whole request: the caller then asks for each by itself.
+ */
+function isGone(error: unknown, { targets }: ClassicPurpose): boolean {
+  const { name } = (error ?? {}) as { readonly name?: unknown };
+  if (/^(LoadBalancerNotFound|AccessPointNotFound)/.test(String(name))) return true;
+  return targets.length === 1 && /^(InvalidEndPoint|InvalidInstance)/.test(String(name));
 }
 
 function toAws({ id }: Target): { readonly InstanceId: string } {
   return { InstanceId: id };
 }
 
-function askedFor(call: string, action: string): AwsPurpose {
+/** The purpose of a request, and the instances that it names. */
+interface ClassicPurpose extends AwsPurpose {
+  readonly targets: readonly Target[];
+}
+
+function askedFor(call: string, action: string, targets: readonly Target[] = []): ClassicPurpose {
   const isRead = call.startsWith("Describe");
   return {
-    action,
+    ...{ action, targets },
     permission: `elasticloadbalancing:${call} on ${isRead ? "*" : "the load balancer"}`,
     service: "Elastic Load Balancing",
     wanted: "a classic load balancer of this region",

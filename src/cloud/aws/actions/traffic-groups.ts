@@ -65,7 +65,8 @@ export type RegisterEnd = "Registered" | "Gone";
  * Elastic Load Balancing for one kind of group. Implemented by `target-group-client.ts` and
  * `classic-load-balancer-client.ts`; contract suite: `test/contract/traffic-groups.contract.ts`.
  * All methods throw `CLOUD_*` errors, or the signal's reason when it aborts. A deleted group has no
- * targets, and removing a missing target succeeds.
+ * targets, and removing a missing target succeeds, also one whose machine no longer exists. Beside
+ * other targets such a one may be `CLOUD_REFUSED`, with nothing done for any of them.
  */
 export interface TrafficGroups {
   readonly kind: TrafficGroup["kind"];

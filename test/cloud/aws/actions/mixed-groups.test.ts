@@ -103,6 +103,17 @@ describe("a machine in an ALB, an NLB and a classic load balancer", () => {
     expect(stage.standing()).toEqual(before.slice(2));
   });
 
+  it("leaves the rest if it is terminated, so that its load balancer does not find it", async () => {
+    await stage.run({ machine: "i-00000000000000099" });
+    balancers.terminated.add(stage.instance.id);
+    const { detail, undo } = await stage.run(given);
+    expect(detail).toBe("deregistered from 5 groups");
+    expect(stage.standing()).toEqual(["i-00000000000000002:80"]);
+    expect((await stage.comeBack(undo, given)).detail).toBe(
+      "registered again with 4 groups, 1 of 5 no longer exist",
+    );
+  });
+
   it("counts as drained if its group is deleted while it drains", async () => {
     for (const group of groups) group.drainMs = 60_000;
     balancers.groups.splice(1);

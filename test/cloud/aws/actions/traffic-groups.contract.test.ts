@@ -25,6 +25,9 @@ async function serve() {
 
 function sideOf({ server, time }: Awaited<ReturnType<typeof serve>>) {
   return {
+    terminate: (instance: string) => {
+      server.terminated.add(instance);
+    },
     pass: (spanMs: number) => {
       time.nowMs += spanMs;
     },
@@ -64,6 +67,23 @@ trafficGroupsContract("the AWS SDK client for classic load balancers", async () 
     add: (name, instances, drainMs = 0) => server.addClassic(name, instances, drainMs).name,
     serving: (id) => [...(server.classics.find(({ name }) => name === id)?.instances ?? [])],
   };
+});
+
+describe("ClassicLoadBalancerClient", () => {
+  it("reports a machine that does not exist as gone, but never for others beside it", async () => {
+    const { server } = await serve();
+    const groups = new ClassicLoadBalancerClient({ region: "eu-west-1" });
+    const { instances } = server.addClassic("classic", [two]);
+    server.terminated.add(one);
+    expect(await groups.register("classic", [{ id: one }], never)).toBe("Gone");
+    const both = [{ id: one }, { id: two }];
+    const refused = { code: "CLOUD_REFUSED", retryable: false };
+    await expect(groups.register("classic", both, never)).rejects.toMatchObject(refused);
+    await expect(groups.deregister("classic", both, never)).rejects.toMatchObject(refused);
+    await expect(groups.remaining("classic", both, never)).rejects.toMatchObject(refused);
+    expect([...instances]).toEqual([two]);
+    await server.stop();
+  });
 });
 
 describe("TargetGroupClient", () => {
