@@ -111,6 +111,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/client-lambda": ["src/cloud/aws/actions/lambda-client.ts"],
   "@aws-sdk/client-sns": ["src/cloud/aws/actions/sns-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/queue/sqs-client.ts"],
+  "@aws-sdk/credential-provider-node": ["src/cloud/aws/aws-client.ts"],
   "@smithy/signature-v4": ["src/cloud/aws/actions/query-sender.ts"],
   "@azure/msal-node": ["src/cloud/azure/azure-compute.ts"],
   "google-auth-library": ["src/cloud/gcp/compute-engine.ts"],

@@ -1,7 +1,8 @@
 import http from "node:http";
 import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
-import type { Millis } from "../../core/time/time.ts";
+import type { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { type Millis, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** The most concurrent requests of a client, which is the client's own default. */
@@ -32,6 +33,7 @@ export function clientSettings({
     // The caller retries, and logs it.
     maxAttempts,
     logger: silentLog,
+    credentials: boundedCredentials(),
     requestHandler: {
       connectionTimeout: 3000,
       requestTimeout: answerLimitMs,
@@ -41,6 +43,68 @@ export function clientSettings({
     },
     extensions: [boundedAnswers(answerLimitMs)],
   };
+}
+
+type Credentials = ReturnType<typeof defaultProvider>;
+
+/** The sources' own attempts end within four seconds, unless a response never arrives. */
+const credentialLimitMs: Millis = seconds(5);
+
+/**
+ * The client's own chain of sources, with a limit: its request to a container's source of
+ * credentials, as in EKS Pod Identity, has none, and all later calls would wait for one that is
+ * lost. A chain that has failed is therefore replaced; one that has not renews what it has found
+ * before that expires.
+ */
+function boundedCredentials(): Credentials {
+  let chain: Promise<Credentials> | undefined;
+  return async (asked) => {
+    chain ??= newChain();
+    const used = chain;
+    const found = used.then((credentials) => credentials(asked));
+    const late = AbortSignal.timeout(credentialLimitMs);
+    try {
+      return await untilAborted(found, late);
+    } catch (error) {
+      if (chain === used) chain = undefined;
+      if (!late.aborted) throw error;
+      // A source may just be slow, such as a process that asks for a code.
+      const keep = () => {
+        chain = used;
+      };
+      found.then(keep, () => undefined);
+      throw noCredentials();
+    }
+  };
+}
+
+async function newChain(): Promise<Credentials> {
+  const { defaultProvider } = await import("@aws-sdk/credential-provider-node");
+  return defaultProvider({ logger: silentLog });
+}
+
+/** The message that tells it from a service that has not responded. */
+const credentialsLate = `no credentials within ${credentialLimitMs / 1000} s`;
+
+function noCredentials(): Error {
+  const error = new Error(credentialsLate);
+  error.name = "TimeoutError";
+  return error;
+}
+
+/** Waits for shared work: the signal ends the wait, not the work. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  // After the race, nothing would handle a rejection of the work.
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([promise, work]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
 
 /**
@@ -175,6 +239,12 @@ const refusals: readonly KnownRefusal[] = [
     name: /^KMSAccessDenied/i,
     code: "CLOUD_RIGHT_MISSING",
     wanted: "the permissions kms:Decrypt and kms:GenerateDataKey on the key that encrypts it",
+  },
+  {
+    name: /^TimeoutError$/,
+    told: new RegExp(`^${credentialsLate}$`),
+    code: "CLOUD_UNREACHABLE",
+    wanted: "a response from the source of the credentials",
   },
   {
     name: /^OperationNotPermitted$/,

@@ -3,11 +3,13 @@ import {
   DescribeTargetGroupsCommand,
   ElasticLoadBalancingV2Client,
 } from "@aws-sdk/client-elastic-load-balancing-v2";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientSettings } from "../../../src/cloud/aws/aws-client.ts";
-import { millis } from "../../../src/core/time/time.ts";
+import { Ec2Client } from "../../../src/cloud/aws/ec2-client.ts";
+import { hours, millis, minutes } from "../../../src/core/time/time.ts";
 import { useAwsEnvironment } from "../../support/aws-environment.ts";
-import { type Script, ScriptedServer } from "../../support/scripted-server.ts";
+import { json, type Script, ScriptedServer } from "../../support/scripted-server.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 useAwsEnvironment();
 
@@ -107,5 +109,100 @@ describe("a response from AWS", () => {
       await proxy.stop();
     }
     expect(seen).toEqual(["http://elb.invalid/"]);
+  });
+});
+
+describe("the credentials of a client", () => {
+  let former: NodeJS.ProcessEnv;
+  const none = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
+  let source: ScriptedServer;
+  let aws: ScriptedServer;
+  let isHanging: boolean;
+  /** Sends the responses that were held while it was hanging. */
+  let held: (() => void)[];
+  let firstValidMs: number;
+
+  beforeEach(async () => {
+    former = { ...process.env };
+    held = [];
+    [isHanging, firstValidMs] = [false, hours(6)];
+    // As of EKS Pod Identity.
+    source = await new ScriptedServer((_, response, turn) => {
+      const Expiration = new Date(
+        Date.now() + (turn === 1 ? firstValidMs : hours(6)),
+      ).toISOString();
+      const keys = { AccessKeyId: `key-${turn}`, SecretAccessKey: "s", Token: "t" };
+      const send = () => json(response, 200, { ...keys, Expiration });
+      if (isHanging) held.push(send);
+      else send();
+    }).start();
+    aws = await new ScriptedServer((_, response) => void response.end(none)).start();
+    Object.assign(process.env, {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/v1/credentials`,
+      AWS_ENDPOINT_URL_EC2: aws.url,
+      AWS_EC2_METADATA_DISABLED: "true",
+    });
+    delete process.env.AWS_ACCESS_KEY_ID;
+  });
+  afterEach(async () => {
+    // A request that fails would be repeated, to the source of the next test.
+    await respond();
+    process.env = former;
+    await source.stop();
+    await aws.stop();
+  });
+
+  async function respond(): Promise<void> {
+    for (const send of held.splice(0)) send();
+    const areRead = async () => source.sockets.size === 0;
+    await waitUntil(areRead, { what: "the responses are read", timeoutMs: 5000 });
+  }
+
+  const askWith = (client: Ec2Client) =>
+    client.instances(["i-0123456789abcdef0"], new AbortController().signal);
+
+  it("are looked for again if their source has not responded within five seconds", async () => {
+    isHanging = true;
+    const client = new Ec2Client({ region: "eu-west-1" });
+    const beganMs = performance.now();
+    const ends = await Promise.allSettled([askWith(client), askWith(client)]);
+    expect(performance.now() - beganMs).toBeLessThan(7000);
+    const message =
+      'Cannot call ec2:DescribeInstances: found TimeoutError, "no credentials within 5 s", expected a response from the source of the credentials';
+    const reason = { code: "CLOUD_UNREACHABLE", retryable: true, message };
+    expect(ends).toMatchObject([{ reason }, { reason }]);
+    expect(source.seen).toHaveLength(1);
+    isHanging = false;
+    expect(await askWith(client)).toEqual([]);
+    expect(aws.seen).toHaveLength(1);
+  });
+
+  it("that are found too late for a request are used by the next", async () => {
+    isHanging = true;
+    const client = new Ec2Client({ region: "eu-west-1" });
+    await expect(askWith(client)).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE" });
+    await respond();
+    expect(await askWith(client)).toEqual([]);
+    expect(source.seen).toHaveLength(1);
+  });
+
+  it("are looked for once, and not for each request", async () => {
+    const client = new Ec2Client({ region: "eu-west-1" });
+    for (let count = 0; count < 3; count += 1) await askWith(client);
+    await Promise.all([askWith(client), askWith(client)]);
+    expect(aws.seen).toHaveLength(5);
+    expect(source.seen).toHaveLength(1);
+  });
+
+  it("are renewed beside the requests before they expire", async () => {
+    firstValidMs = minutes(4);
+    const client = new Ec2Client({ region: "eu-west-1" });
+    await askWith(client);
+    await waitUntil(async () => source.seen.length === 2, { what: "renewed", timeoutMs: 5000 });
+    isHanging = true;
+    await askWith(client);
+    await askWith(client);
+    expect(source.seen).toHaveLength(2);
+    expect(aws.seen.at(-1)?.headers.authorization).toContain("Credential=key-2/");
   });
 });

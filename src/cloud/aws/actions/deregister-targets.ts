@@ -18,7 +18,7 @@ import {
   seconds,
 } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-client.ts";
+import { asFault, untilAborted } from "../aws-client.ts";
 import {
   type Ec2Instances,
   type InRegion,
@@ -44,7 +44,7 @@ import {
   unknownLate,
 } from "./leaving-targets.ts";
 import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
-import { type TrafficGroups, untilAborted } from "./traffic-groups.ts";
+import type { TrafficGroups } from "./traffic-groups.ts";
 
 /** The load balancers of a region. */
 export interface RegionTraffic {

@@ -2,16 +2,15 @@ import type { Clock } from "../../../contracts/clock.ts";
 import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-client.ts";
+import { asFault, untilAborted } from "../aws-client.ts";
 import type { Ec2Network } from "../ec2-machine.ts";
-import {
-  type OnBusy,
-  type ReadingListener,
-  type Registered,
-  type Target,
-  type TrafficGroup,
-  type TrafficGroups,
-  untilAborted,
+import type {
+  OnBusy,
+  ReadingListener,
+  Registered,
+  Target,
+  TrafficGroup,
+  TrafficGroups,
 } from "./traffic-groups.ts";
 
 export interface TargetIndexOptions {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../contracts/clock.ts";
 import { backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
-import { asFault } from "../aws-client.ts";
+import { asFault, untilAborted } from "../aws-client.ts";
 
 /**
  * A target group (ALB, NLB) or a classic load balancer.
@@ -298,20 +298,5 @@ export class Turns {
       if (next === undefined) this.#free += 1;
       else next();
     }
-  }
-}
-
-/** Waits for shared work: the signal ends the wait, not the work. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  // After the race, nothing would handle a rejection of the work.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([promise, work]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }

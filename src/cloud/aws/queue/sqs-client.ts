@@ -11,7 +11,13 @@ import type { Clock } from "../../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../../contracts/cloud.ts";
 import { halfToAll, type Rng } from "../../../core/chance/chance.ts";
 import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsPurpose, asFault, clientSettings, faultOfAws } from "../aws-client.ts";
+import {
+  type AwsPurpose,
+  asFault,
+  clientSettings,
+  faultOfAws,
+  untilAborted,
+} from "../aws-client.ts";
 import {
   InFlightMessages,
   MessageHandler,
@@ -79,7 +85,9 @@ export class SqsClient implements QueueClient {
       MessageSystemAttributeNames: ["SentTimestamp", "ApproximateReceiveCount"],
     });
     try {
-      const { Messages = [] } = await this.#client.send(command, { abortSignal: signal });
+      const sent = this.#client.send(command, { abortSignal: signal });
+      // The client ignores the signal while it looks for credentials.
+      const { Messages = [] } = await untilAborted(sent, signal);
       return Messages.flatMap((message) => this.#read(message) ?? []);
     } catch (error) {
       signal.throwIfAborted();

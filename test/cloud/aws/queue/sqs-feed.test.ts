@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SqsClient, SqsFeed } from "../../../../src/cloud/aws/queue/sqs-client.ts";
 import { actFromAt } from "../../../../src/core/notice/notice.ts";
 import { hours, minutes, plus, seconds } from "../../../../src/core/time/time.ts";
 import { LastcallError } from "../../../../src/errors.ts";
+import { realClock } from "../../../../src/runtime/real-clock.ts";
 import { queueFault } from "../../../support/fake-queue.ts";
 import {
   healthEvent,
@@ -11,6 +13,8 @@ import {
 } from "../../../support/queue-body.ts";
 import { QueueListener } from "../../../support/queue-listener.ts";
 import { dawn, ours, QueueStage, theirs } from "../../../support/queue-stage.ts";
+import { ScriptedServer } from "../../../support/scripted-server.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
 
 describe("the feed of a queue", () => {
   let stage: QueueStage;
@@ -251,5 +255,35 @@ describe("the feed of a queue", () => {
     await stage.pass(seconds(1));
     expect(cluster.words).toHaveLength(1);
     expect(cluster.codes()).toEqual(["BROKEN_INVARIANT"]);
+  });
+});
+
+describe("a run of the feed", () => {
+  const former = { ...process.env };
+  afterEach(() => {
+    process.env = former;
+  });
+
+  it("ends when it is aborted, also while the source of the credentials does not respond", async () => {
+    const source = await new ScriptedServer(() => undefined).start();
+    Object.assign(process.env, {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/v1/credentials`,
+      ...{ AWS_REGION: "eu-west-1", AWS_EC2_METADATA_DISABLED: "true" },
+    });
+    delete process.env.AWS_ACCESS_KEY_ID;
+    const url = "http://127.0.0.1:9/123456789012/q";
+    const client = new SqsClient({ url, clock: realClock, hasEndpoint: false });
+    const rng = () => 0.5;
+    const feed = new SqsFeed({ client, receivers: 2, clock: realClock, rng, unknown: "Leave" });
+    const stop = new AbortController();
+    const listener = new QueueListener({});
+    const run = feed.run(listener, stop.signal);
+    const isAsked = async () => source.seen.length > 0;
+    await waitUntil(isAsked, { what: "the credentials are looked for", timeoutMs: 5000 });
+    const beganMs = performance.now();
+    stop.abort(new Error("the lead is lost"));
+    await run;
+    expect(performance.now() - beganMs).toBeLessThan(1000);
+    await source.stop();
   });
 });
