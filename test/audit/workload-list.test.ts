@@ -246,6 +246,67 @@ describe("the owners of pods", () => {
     expect(workloads).toMatchObject([{ kind: "Deployment", name: "brokers" }]);
   });
 
+  const operator = (apiVersion: string, kind: string, more = "") =>
+    `---\n{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: shop${more}}, spec: {}}\n`;
+  const [prometheus, service, revision] = [
+    operator("monitoring.coreos.com/v1", "Prometheus"),
+    operator("serving.knative.dev/v1", "Service"),
+    operator("serving.knative.dev/v1", "Revision", `, ${owned("Service", "shop")}`),
+  ];
+  const deploymentOf = (kind: string) =>
+    deployment({}).replace("{name: web}", `{name: web, ${owned(kind, "shop")}}`);
+
+  it.each([
+    { owner: "a Prometheus", yaml: deploymentOf("Prometheus") + prometheus },
+    { owner: "a Revision and its Service", yaml: deploymentOf("Revision") + revision + service },
+  ])("such as $owner in the input do not hide a Deployment either", async ({ yaml }) => {
+    const { workloads, notJudged } = await auditYaml(yaml);
+
+    expect(workloads).toMatchObject([{ kind: "Deployment", name: "web" }]);
+    expect(notJudged).toEqual([]);
+  });
+
+  it("without a pod template are judged by their pods", async () => {
+    const yaml = prometheus + pod("shop-0", owned("Prometheus", "shop"));
+    const { workloads, notJudged } = await auditYaml(yaml);
+
+    expect(workloads).toMatchObject([{ kind: "Prometheus", name: "shop", wantedGraceSeconds: 60 }]);
+    expect(notJudged).toEqual([]);
+  });
+
+  it("are listed as not judged if all of their pods have finished", async () => {
+    const yaml = prometheus + pod("shop-0", owned("Prometheus", "shop"), "Failed");
+
+    expect((await auditYaml(yaml)).notJudged).toMatchObject([{ kind: "Prometheus" }]);
+  });
+
+  describe("of which one is a Rollout that refers to a Deployment", () => {
+    const rollout =
+      "---\n{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {workloadRef: {kind: Deployment, name: web}}}\n";
+    const replicaSet = `---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-5d9, labels: {rollouts-pod-template-hash: 5d9}, ${owned("Rollout", "web")}}, spec: {replicas: 2, ${template}}}
+`;
+
+    it("are both judged, the Rollout by its ReplicaSets", async () => {
+      const scaledDown = deployment({ spec: "replicas: 0" });
+      const yaml = scaledDown + rollout + replicaSet + pod("p", owned("ReplicaSet", "web-5d9"));
+      const { workloads, notJudged } = await auditYaml(yaml);
+
+      expect(workloads).toMatchObject([
+        { kind: "Deployment", name: "web", wantedGraceSeconds: 30 },
+        { kind: "Rollout", name: "web", wantedGraceSeconds: 60 },
+      ]);
+      expect(notJudged).toEqual([]);
+    });
+
+    it("are judged by the Deployment where nothing else shows the pods", async () => {
+      const { workloads, notJudged } = await auditYaml(deployment({}) + rollout);
+
+      expect(workloads).toMatchObject([{ kind: "Deployment", name: "web" }]);
+      expect(notJudged).toEqual([]);
+    });
+  });
+
   it("are not listed for finished pods, and static pods cannot be judged", async () => {
     const yaml =
       pod("done", owned("Job", "nightly"), "Succeeded") + pod("proxy-n1", owned("Node", "n1"));

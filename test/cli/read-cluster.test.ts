@@ -136,6 +136,17 @@ describe("the live cluster", () => {
       expect(workloads).toMatchObject([{ kind: "Sandbox", name: "box", wantedGraceSeconds: 60 }]);
     });
 
+    it("keeps the pods of one that has no template", async () => {
+      const bare = { ...sandbox, spec: {} };
+      const { api } = apiOf({
+        ...discovery,
+        "/apis/example.com/v1/sandboxes": list("Sandbox", [bare]),
+      });
+      const { objects } = await readCluster({ api, templatePaths: [sandboxes] });
+
+      expect(objects).toMatchObject([{ kind: "Sandbox" }, { kind: "Pod" }]);
+    });
+
     it.each([
       { why: "the group does not exist", answers: {} },
       { why: "the kind is not in it", answers: { ...discovery, "/apis/example.com/v1": {} } },

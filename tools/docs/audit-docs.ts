@@ -72,7 +72,7 @@ ${rules.join("\n")}
 - An entry that ignores nothing, and an object that only looks like a workload (a \`Deployment\` of
   \`v1\`), are named on stderr.
 - Custom resources are listed as not judged, because no file shows which pods a Prometheus or a Kafka creates:
-  audit the live cluster to see those. A custom resource with a pod template is judged if
+  audit the live cluster, or a recording with the workloads or pods that they own, to see those. A custom resource with a pod template is judged if
   \`--template-path Sandbox.example.com=spec.template\` gives its path, also on a live cluster; Argo's
   \`Rollout\` in a file is built in.
 

@@ -28,8 +28,9 @@ interface Owner {
 }
 
 /**
- * Finds the workloads of the input. An object whose owner is in the input is not listed again. Pods
- * whose owner is not in the input (a recording of only nodes and pods) count as that owner's.
+ * Finds the workloads of the input. An object whose owner is a workload of the input is not listed
+ * again. Pods whose owner is none (a recording of only nodes and pods, or an operator's resource
+ * without a pod template) count as that owner's.
  */
 export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const classes = readPriorityClasses(manifests);
@@ -37,21 +38,56 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const notJudged: NotJudged[] = [];
   const workloads: Workload[] = [];
   const orphans = new Map<string, Workload>();
-  const present = new Set(manifests.map(objectKey));
+  const judged = new Set(manifests.filter(hidesItsPods).map(objectKey));
+  const owners = ownersOfWorkloads(manifests);
   for (const manifest of manifests) {
-    if (isCustomResource(manifest)) notJudged.push({ manifest, reason: "CustomResource" });
+    const isShown = owners.has(objectKey(manifest)) || judged.has(referredKey(manifest));
+    if (isCustomResource(manifest) && !isShown) {
+      notJudged.push({ manifest, reason: "CustomResource" });
+    }
     if (workloadKindOf(manifest) === undefined || isOver(manifest)) continue;
     const owner = ownerOf(manifest);
     if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
     if (owner?.kind === "Node") continue;
     const root = owner === undefined ? undefined : rootOf(manifest, owner);
-    if (ownerKeys(manifest).some((key) => present.has(key))) continue;
+    if (ownerKeys(manifest).some((key) => judged.has(key))) continue;
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
     else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
     else addToOwner(orphans, { owner: root, workload: read.workload });
   }
   return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
+}
+
+/**
+ * Whether what the object owns is judged through it: it has the template of those pods. A Rollout
+ * that refers to a Deployment has none, so its ReplicaSets are judged as the Rollout's, next to the
+ * Deployment: only they show how many pods there are, since the Deployment is usually scaled to 0.
+ */
+export function hidesItsPods(manifest: Manifest): boolean {
+  return workloadKindOf(manifest) !== undefined;
+}
+
+/**
+ * The keys of all owners of the workloads in the input, and of the owners of those: a Knative
+ * Service owns a Configuration, which owns a Revision, which owns the Deployment.
+ */
+function ownersOfWorkloads(manifests: readonly Manifest[]): ReadonlySet<string> {
+  const byKey = Map.groupBy(manifests, objectKey);
+  const found = new Set<string>();
+  let owned = manifests.filter((one) => workloadKindOf(one) !== undefined && !isOver(one));
+  while (owned.length > 0) {
+    const keys = new Set(owned.flatMap(ownerKeys)).difference(found);
+    for (const key of keys) found.add(key);
+    owned = [...keys].flatMap((key) => byKey.get(key) ?? []);
+  }
+  return found;
+}
+
+/** The key of the Deployment to which a Rollout without a template refers; no key if it does not. */
+function referredKey(manifest: Manifest): string {
+  const { kind, name } = fieldsOf(valueAt(manifest.json, ["spec", "workloadRef"]));
+  return keyOf(manifest, { kind: nameOf(kind) ?? "", name: nameOf(name) ?? "" });
 }
 
 /** The key by which the objects that it owns refer to it. */

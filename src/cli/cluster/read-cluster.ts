@@ -1,6 +1,6 @@
 import { isAutopilot, isSpot, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
 import { leanObject, readManifest, type TemplatePath } from "../../audit/objects/manifest.ts";
-import { objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
+import { hidesItsPods, objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import type { KubeAnswer, KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
 import {
@@ -218,9 +218,9 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
   const owners = [...namespacedKinds, ...(await customKinds(options))];
   for (const kind of [...clusterKinds, ...owners, podKind]) {
     for await (const json of listed(kind, options)) {
-      const manifest = readManifest({ json }, "default");
+      const manifest = readManifest({ json }, "default", options.templatePaths);
       if (kind === podKind && ownerKeys(manifest).some((key) => known.has(key))) continue;
-      if (owners.includes(kind)) known.add(objectKey(manifest));
+      if (hidesItsPods(manifest)) known.add(objectKey(manifest));
       objects.push(json);
     }
   }
