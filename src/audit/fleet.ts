@@ -201,6 +201,7 @@ export interface ReplicaBounds {
 export interface DisruptionBudget {
   readonly manifest: Manifest;
   readonly selector: LabelSelector | undefined;
+  /** A whole number or a percentage, unless the budget is faulty; undefined: not set, or null. */
   readonly minAvailable: unknown;
   readonly maxUnavailable: unknown;
 }
@@ -325,8 +326,8 @@ function readBudget(manifest: Manifest): DisruptionBudget | undefined {
   return {
     manifest,
     selector: selectsNothing(manifest) ? undefined : readSelector(spec.selector),
-    minAvailable: spec.minAvailable,
-    maxUnavailable: spec.maxUnavailable,
+    minAvailable: spec.minAvailable ?? undefined,
+    maxUnavailable: spec.maxUnavailable ?? undefined,
   };
 }
 

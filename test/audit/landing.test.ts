@@ -222,6 +222,14 @@ describe("with nodes in the input", () => {
     expect(workloads).toMatchObject([{ kind: "DaemonSet", spot: "May", granted: { gke: 15 } }]);
   });
 
+  it("a term whose matchFields are null matches no node", async () => {
+    const pod =
+      "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: null}]}}}";
+    const yaml = `${gkeSpot("n", "v1.33.1-gke.1")}---\n${deployment({ pod })}`;
+
+    expect((await auditYaml(yaml)).workloads).toMatchObject([{ spot: "Never", granted: {} }]);
+  });
+
   it("a note says that GKE's default was assumed for GKE Autopilot", async () => {
     const { platforms, notes } = await auditYaml(gkeSpot("gk3-a-pool-1", "v1.33.1-gke.1"));
 

@@ -15,6 +15,10 @@ describe("what a PodDisruptionBudget allows", () => {
     { term: "minAvailable: 80%", replicas: 5, blocks: false },
     { term: "minAvailable: 1", replicas: 1, blocks: true },
     { term: "minAvailable: 1", replicas: 0, blocks: false },
+    { term: "minAvailable: 1, maxUnavailable: null", replicas: 1, blocks: true },
+    { term: "minAvailable: 1, maxUnavailable: null", replicas: 5, blocks: false },
+    { term: "minAvailable: null, maxUnavailable: 0", replicas: 5, blocks: true },
+    { term: "minAvailable: null", replicas: 5, blocks: true },
     { term: "unhealthyPodEvictionPolicy: AlwaysAllow", replicas: 5, blocks: true },
     { term: 'maxUnavailable: "some"', replicas: 5, blocks: false },
   ])("$term of $replicas blocks forever: $blocks", async ({ term, replicas, blocks }) => {
@@ -317,6 +321,9 @@ describe("spreading replicas", () => {
     { pod: apart("app: other"), nothing: 0, beside: "other", together: 2 },
     { pod: apart("app: gone"), nothing: 1 },
     { pod: apart("app: gone", ", namespaces: [far]"), nothing: 0 },
+    { pod: apart("app: gone", ", namespaces: null"), nothing: 1 },
+    { pod: apart("app: gone", ", namespaceSelector: {}"), nothing: 0 },
+    { pod: apart("app: gone", ", namespaceSelector: null"), nothing: 1 },
     { pod: "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1}]", nothing: 1 },
   ])(
     "$pod selects nothing: $nothing",

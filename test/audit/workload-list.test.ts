@@ -49,6 +49,13 @@ describe("the audit of each kind that creates pods", () => {
     expect(report.notJudged).toMatchObject([{ name: "web", reason: "CustomResource" }]);
   });
 
+  it("reads a template that is null as none", async () => {
+    const yaml =
+      "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {template: null}}\n";
+
+    expect((await auditYaml(yaml)).workloads).toEqual([]);
+  });
+
   it("lists a custom resource as not judged, because its pods are not visible", async () => {
     const report = await auditYaml(
       "{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: k8s}}\n",

@@ -1,6 +1,7 @@
 import {
   type Fields,
   fieldsOf,
+  isFields,
   listOf,
   nameOf,
   textMapOf,
@@ -53,7 +54,8 @@ export function readManifest(
   const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
   const kind = nameOf(object.kind) ?? "";
   const named = templatePaths.find((one) => one.kind === kind && (one.group ?? group) === group);
-  const hasTemplate = named !== undefined && valueAt(source.json, named.path) !== undefined;
+  const template = valueAt(source.json, named?.path ?? []) ?? undefined;
+  const hasTemplate = named !== undefined && template !== undefined;
   return {
     ...source,
     origin: source.origin ?? (textOf(metadata.uid) === undefined ? "Written" : "Recorded"),
@@ -173,8 +175,8 @@ function leanSpec(spec: unknown): unknown {
     const job = fieldsOf(fields.jobTemplate);
     return { ...fields, jobTemplate: { ...job, spec: leanSpec(job.spec) } };
   }
-  if (!("template" in fields)) return spec;
-  const template = fieldsOf(fields.template);
+  const { template } = fields;
+  if (!isFields(template)) return spec;
   return { ...fields, template: { ...template, spec: leanPod(template.spec) } };
 }
 

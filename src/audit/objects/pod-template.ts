@@ -160,9 +160,9 @@ function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {
   const terms = required.map(fieldsOf);
   // The DaemonSet controller binds each pod to its node this way; it says nothing about the
   // workload.
-  if (terms.some((term) => "matchFields" in term && listOf(term.matchExpressions).length === 0)) {
-    return undefined;
-  }
+  const names = (term: Fields) =>
+    listOf(term.matchFields).length > 0 && listOf(term.matchExpressions).length === 0;
+  if (terms.some(names)) return undefined;
   return terms.map((term) => readRequirements(term.matchExpressions));
 }
 
@@ -175,7 +175,7 @@ function readAntiAffinity(spec: unknown): readonly AntiAffinityTerm[] {
     const fields = fieldsOf(item);
     return {
       selector: readSelector(fields.labelSelector),
-      otherNamespaces: "namespaces" in fields || "namespaceSelector" in fields,
+      otherNamespaces: listOf(fields.namespaces).length > 0 || isFields(fields.namespaceSelector),
       topologyKey: textOf(fields.topologyKey) ?? "",
     };
   });
