@@ -20,8 +20,70 @@ describe("the duration of a preStop hook", () => {
     { command: ["timeout", "--foreground", "5s", "sleep", "infinity"], seconds: 5 },
     { command: ["/wait-shutdown"], seconds: 0 },
     { command: [], seconds: 0 },
+    { command: ["python3", "-c", "import time\nif drained():\n  time.sleep(20)"], seconds: 0 },
+    { command: ["python3", "-c", "import time; stop(); time.sleep(20)"], seconds: 20 },
+    { command: ["timeout", "5", "sh", "-c", "sleep 60"], seconds: 0 },
+    { command: ["sh", "-c", "sleep", "60"], seconds: 0 },
+    { command: ["env", "A=1", "/bin/bash", "-ec", "sleep 5\nnginx -s quit"], seconds: 5 },
+    { command: ["bash", "-ec", "nginx -s quit; sleep 5"], seconds: 5 },
   ])("$command is $seconds s", ({ command, seconds }) => {
     expect(sleepSecondsOf(command)).toBe(seconds);
+  });
+
+  it.each([
+    // Of a list of commands, what runs if they succeed counts.
+    { script: "wget -q localhost/drain && sleep 30", seconds: 30 },
+    { script: "set -e\nnginx -s quit\nsleep 20", seconds: 20 },
+    { script: "sleep 5; nginx -s quit", seconds: 5 },
+    { script: "sleep 5\nnginx -s quit\n", seconds: 5 },
+    { script: "nginx -s quit; sleep 5", seconds: 5 },
+    { script: "sleep 5 && sleep 3 && nginx -s quit && sleep 60", seconds: 68 },
+    { script: "sleep 5 &&\n  sleep 3", seconds: 8 },
+    { script: "sleep 5 || true", seconds: 5 },
+    { script: "A=1 exec sleep 5", seconds: 5 },
+    { script: "set -x\nsleep '5' > /dev/null 2>&1; nginx -s quit", seconds: 5 },
+    { script: 'echo "going; sleep 60" > /proc/1/fd/1 && sleep 5', seconds: 5 },
+    { script: "echo waiting for connections if any; sleep 5", seconds: 5 },
+    { script: "sleep 5 && kill -QUIT $(pidof nginx; sleep 60)", seconds: 5 },
+    { script: "echo $(a; sleep 60; b) && sleep 5", seconds: 5 },
+    // Comments and quoted text do not.
+    { script: "# was: sleep 60\nsleep 5", seconds: 5 },
+    { script: "sleep 5 # it's enough; sleep 60\nsleep 1", seconds: 6 },
+    { script: "log 'a; sleep 60\nsleep 60'; sleep 5", seconds: 5 },
+    { script: "cat <<EOF\nsleep 60\nEOF", seconds: 0 },
+    // Neither does what may be skipped.
+    { script: "wget -q localhost/drain || sleep 30", seconds: 0 },
+    { script: "wget -q localhost/drain ||\n  sleep 30", seconds: 0 },
+    { script: "set -e\n[ -f x ]\nsleep 20", seconds: 0 },
+    { script: "set -e\nsleep 3\ngrep x y; sleep 20", seconds: 3 },
+    { script: "timeout 5 sleep 60 && sleep 30", seconds: 5 },
+    { script: '[ "$A" = b ] && sleep 20; nginx -s quit', seconds: 0 },
+    { script: "echo b | grep a && sleep 20", seconds: 0 },
+    { script: "if [ -f x ]; then sleep 5; else sleep 12; fi", seconds: 0 },
+    { script: "if(x); then\n  sleep 5\nfi; sleep 3", seconds: 3 },
+    { script: "while pgrep x; do sleep 20; done", seconds: 0 },
+    { script: "for i in 1 2; do\n  sleep 20\ndone\nsleep 3", seconds: 3 },
+    { script: "case $A in b) sleep 20;; esac; sleep 3", seconds: 3 },
+    { script: "case $A in b) if c; then d; fi; sleep 20;; esac", seconds: 0 },
+    { script: "wait_long() {\n  sleep 60\n}\nsleep 3", seconds: 3 },
+    { script: "a || { sleep 20; }; sleep 3", seconds: 3 },
+    { script: "(sleep 20; a) & sleep 3", seconds: 3 },
+    { script: "[ -f x ] || exit 0\nsleep 20", seconds: 0 },
+    { script: "sleep 3; exec nginx -s quit; sleep 20", seconds: 3 },
+    { script: "exec sleep 3 && sleep 20", seconds: 3 },
+    { script: "sleep 3; (case $A in a) b; sleep 20;; esac)", seconds: 3 },
+    // Nor does the background.
+    { script: "nohup sleep 60 & kill 1", seconds: 0 },
+    { script: "sleep 60 && nginx -s quit &", seconds: 0 },
+    { script: "sleep 60 &\nsleep 5", seconds: 5 },
+  ])("of the script $script is $seconds s", ({ script, seconds }) => {
+    expect(sleepSecondsOf(["sh", "-c", script])).toBe(seconds);
+  });
+
+  it("is found in time for a script of nothing but brackets and quotes", () => {
+    const script = `${"(".repeat(50_000)}${"'\"`".repeat(50_001)}sleep 5`;
+
+    expect(sleepSecondsOf(["sh", "-c", script])).toBe(0);
   });
 });
 
@@ -113,6 +175,7 @@ describe("a shell as the main process", () => {
     { action: "exec: {command: [nginx, -s, quit]}", says: 0 },
     { action: "httpGet: {path: /quit, port: 80}", says: 0 },
     { action: 'exec: {command: [/bin/sh, -c, "sleep 15"]}', says: 1 },
+    { action: 'exec: {command: [/bin/sh, -c, "# gives it time\\nsleep 15"]}', says: 1 },
     { action: "sleep: {seconds: 15}", says: 1 },
   ])("with the preStop hook {$action} is flagged: $says", async ({ action, says }) => {
     expect(await remarks("exec-sigterm-lost", preStop(action))).toHaveLength(says);

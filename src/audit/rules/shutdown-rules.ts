@@ -74,7 +74,7 @@ export const prestopOverGrace: Rule = {
   id: "prestop-over-grace",
   severity: "error",
   title: "the preStop hook takes the whole grace",
-  why: "The grace runs from the start of the preStop hook, not from SIGTERM. A hook that sleeps as long as the grace, or longer, leaves the process at most two seconds between SIGTERM and SIGKILL, on every node.",
+  why: "The grace runs from the start of the preStop hook, not from SIGTERM. A hook that sleeps as long as the grace, or longer, leaves the process at most two seconds between SIGTERM and SIGKILL, on every node. Of a script, only those sleeps count that run if its commands succeed: none behind a condition, in a loop or in the background.",
   fix: "Make terminationGracePeriodSeconds longer than the hook by what the process needs after SIGTERM, or make the hook shorter.",
   whenNotToUse:
     "The process has nothing to finish, and the hook alone (such as a wait for the load balancer) is what the grace is for.",
