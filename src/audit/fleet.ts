@@ -160,7 +160,7 @@ function isTolerated(
   if (taint.effect === "PreferNoSchedule" || passing.test(taint.key)) return true;
   return tolerations.some((one) => {
     if (one.effect !== undefined && one.effect !== taint.effect) return false;
-    if (one.key === undefined || one.key === "") return one.operator === "Exists";
+    if (one.key === undefined) return one.operator === "Exists";
     if (one.key !== taint.key) return false;
     return one.operator === "Exists" || (one.value ?? "") === (taint.value ?? "");
   });

@@ -201,6 +201,16 @@ describe("with nodes in the input", () => {
     { tolerations: "[{key: dedicated, value: batch, effect: NoSchedule}]", spot: "May" },
     { tolerations: "[{key: dedicated, value: web}]", spot: "Never" },
     { tolerations: "[{key: dedicated, value: batch, effect: NoExecute}]", spot: "Never" },
+    // An empty field is not set, nor is one that is null: any effect, the operator Equal.
+    { tolerations: '[{key: dedicated, value: batch, effect: ""}]', spot: "May" },
+    { tolerations: "[{key: dedicated, value: batch, effect: null}]", spot: "May" },
+    { tolerations: '[{key: dedicated, operator: "", value: batch}]', spot: "May" },
+    { tolerations: "[{key: dedicated, operator: null, value: batch}]", spot: "May" },
+    { tolerations: "[{key: dedicated, operator: Exists, value: null}]", spot: "May" },
+    { tolerations: "[{key: dedicated, value: null}]", spot: "Never" },
+    { tolerations: "[{key: null, operator: Exists}]", spot: "May" },
+    { tolerations: '[{key: "", operator: Exists, effect: NoExecute}]', spot: "Never" },
+    { tolerations: "[{key: null, operator: Equal}]", spot: "Never" },
   ])("taints count: tolerations $tolerations mean $spot", async ({ tolerations, spot }) => {
     const tainted = node("n", {
       labels: `"cloud.google.com/gke-spot": "true"`,

@@ -83,7 +83,7 @@ export function readPodTemplate(template: unknown): PodTemplate {
     volumes: listOf(spec.volumes).map(readVolume),
     nodeSelector: textMapOf(spec.nodeSelector),
     nodeTerms: readNodeTerms(spec),
-    tolerations: listOf(spec.tolerations).map((item) => fieldsOf(item) as Toleration),
+    tolerations: listOf(spec.tolerations).map(readToleration),
     spread: listOf(spec.topologySpreadConstraints).map((item) => ({
       selector: readSelector(fieldsOf(item).labelSelector),
       topologyKey: textOf(fieldsOf(item).topologyKey) ?? "",
@@ -91,6 +91,17 @@ export function readPodTemplate(template: unknown): PodTemplate {
     apart: readAntiAffinity(spec),
     restartPolicy: textOf(spec.restartPolicy) ?? "Always",
     priorityClassName: textOf(spec.priorityClassName),
+  };
+}
+
+/** Kubernetes reads an empty field like one that is not set, and an empty operator as Equal. */
+function readToleration(item: unknown): Toleration {
+  const { key, operator, value, effect } = fieldsOf(item);
+  return {
+    key: textOf(key) || undefined,
+    operator: operator === "Exists" ? "Exists" : "Equal",
+    value: textOf(value),
+    effect: (textOf(effect) || undefined) as Toleration["effect"],
   };
 }
 

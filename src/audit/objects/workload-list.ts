@@ -84,7 +84,7 @@ function ownersOfWorkloads(manifests: readonly Manifest[]): ReadonlySet<string> 
   return found;
 }
 
-/** The key of the Deployment to which a Rollout without a template refers; no key if it does not. */
+/** The key of the Deployment to which a Rollout without a template refers. */
 function referredKey(manifest: Manifest): string {
   const { kind, name } = fieldsOf(valueAt(manifest.json, ["spec", "workloadRef"]));
   return keyOf(manifest, { kind: nameOf(kind) ?? "", name: nameOf(name) ?? "" });
