@@ -253,6 +253,47 @@ describe("the owners of pods", () => {
     expect(workloads).toMatchObject([{ kind: "Deployment", name: "brokers" }]);
   });
 
+  describe("of several revisions", () => {
+    interface Revision {
+      readonly name: string;
+      readonly replicas: number;
+      readonly grace: number;
+    }
+    const replicaSet = ({ name, replicas, grace }: Revision) => `---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-${name}, labels: {pod-template-hash: ${name}}, ${owned("Deployment", "web")}}, spec: {replicas: ${replicas}, template: {spec: {terminationGracePeriodSeconds: ${grace}, containers: [{name: main}]}}}}
+`;
+    const podsOf = ({ name, replicas, grace }: Revision) =>
+      Array.from({ length: replicas }, (_, at) =>
+        pod(`web-${name}-${at}`, owned("ReplicaSet", `web-${name}`))
+          .replace("pod-template-hash: 5d9", `pod-template-hash: ${name}`)
+          .replace("GracePeriodSeconds: 60", `GracePeriodSeconds: ${grace}`),
+      ).join("");
+    const [none, one, long, many, later] = [
+      { name: "a1", replicas: 0, grace: 10 },
+      { name: "b2", replicas: 1, grace: 600 },
+      { name: "c3", replicas: 2, grace: 300 },
+      { name: "d4", replicas: 3, grace: 20 },
+      { name: "e5", replicas: 3, grace: 40 },
+    ] as const;
+
+    it.each([
+      { revisions: [none, many], wanted: 20, why: "one has no pods" },
+      { revisions: [one, many], wanted: 20, why: "one has fewer pods" },
+      { revisions: [one, long, many], wanted: 20, why: "two have fewer pods" },
+      { revisions: [many, later], wanted: 40, why: "the grace is longer" },
+    ])("are judged by the one that asks for $wanted s: $why", async ({ revisions, wanted }) => {
+      for (const write of [replicaSet, podsOf]) {
+        for (const order of [revisions, revisions.toReversed()]) {
+          const { workloads } = await auditYaml(order.map(write).join(""));
+
+          expect(workloads).toMatchObject([
+            { kind: "Deployment", name: "web", wantedGraceSeconds: wanted },
+          ]);
+        }
+      }
+    });
+  });
+
   const operator = (apiVersion: string, kind: string, more = "") =>
     `---\n{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: shop${more}}, spec: {}}\n`;
   const [prometheus, service, revision] = [

@@ -37,7 +37,7 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const problems: string[] = [...classes.problems];
   const notJudged: NotJudged[] = [];
   const workloads: Workload[] = [];
-  const orphans = new Map<string, Workload>();
+  const orphans = new Map<string, Orphan[]>();
   const judged = new Set(manifests.filter(hidesItsPods).map(objectKey));
   const owners = ownersOfWorkloads(manifests);
   for (const manifest of manifests) {
@@ -54,9 +54,9 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
     else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
-    else addToOwner(orphans, { owner: root, workload: read.workload });
+    else addTo(orphans, keyOf(manifest, root), { root, workload: read.workload });
   }
-  return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
+  return { workloads: [...workloads, ...[...orphans.values()].map(asOwner)], notJudged, problems };
 }
 
 /**
@@ -140,21 +140,37 @@ function rootOf(manifest: Manifest, owner: Owner): Owner {
   return owner;
 }
 
-function addToOwner(
-  orphans: Map<string, Workload>,
-  found: { readonly owner: Owner; readonly workload: Workload },
-): void {
-  const { owner, workload } = found;
-  const key = keyOf(workload.manifest, owner);
-  const sooner = orphans.get(key);
-  const replicas = (sooner?.replicas ?? 0) + (workload.replicas ?? 1);
-  const counted = owner.kind === "DaemonSet" ? undefined : replicas;
-  orphans.set(key, {
-    ...(sooner ?? workload),
-    kind: owner.kind,
-    name: owner.name,
-    replicas: counted,
+/** A pod or a ReplicaSet, and the owner that it stands for. */
+interface Orphan {
+  readonly root: Owner;
+  readonly workload: Workload;
+}
+
+/**
+ * The owner of these pods or ReplicaSets, with the template of the revision that has the most pods;
+ * of equal ones, of that with the longest grace. Old ReplicaSets are kept without pods.
+ */
+function asOwner(orphans: readonly Orphan[]): Workload {
+  const revisions = [...Map.groupBy(orphans, revisionOf)];
+  const sizes = new Map(revisions.map(([name, own]) => [name, countPods(own)]));
+  const podsOf = (orphan: Orphan) => sizes.get(revisionOf(orphan)) ?? 0;
+  const lead = orphans.reduce((best, one) => {
+    const more = podsOf(one) - podsOf(best);
+    const longer = one.workload.wantedGraceSeconds - best.workload.wantedGraceSeconds;
+    return (more || longer) > 0 ? one : best;
   });
+  const { kind, name } = lead.root;
+  const replicas = kind === "DaemonSet" ? undefined : countPods(orphans);
+  return { ...lead.workload, kind, name, replicas };
+}
+
+function revisionOf({ workload }: Orphan): string | undefined {
+  const { manifest } = workload;
+  return manifest.kind === "ReplicaSet" ? manifest.name : ownerOf(manifest)?.name;
+}
+
+function countPods(orphans: readonly Orphan[]): number {
+  return orphans.reduce((sum, { workload }) => sum + (workload.replicas ?? 1), 0);
 }
 
 /** A pod or a Job that has finished does not need a grace period any more. */
