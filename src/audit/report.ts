@@ -1,5 +1,13 @@
 import type { GraceSource, ShutdownGroup } from "../core/drain-plan/drain-order.ts";
-import { describeValue, fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
+import {
+  describeValue,
+  fieldsOf,
+  isFields,
+  listOf,
+  textOf,
+  valueAt,
+  wholeNumberOf,
+} from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import type { AuditedFleet, Landing } from "./fleet.ts";
 import type { PlaceOfField } from "./objects/audit-node.ts";
@@ -66,10 +74,16 @@ export interface Rule {
  * Kinds that keep a number of pods running. Jobs and bare pods do not, and a DaemonSet has one per
  * node.
  */
-const replicated = new Set(["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"]);
+const replicated = new Set([
+  ...["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"],
+  "Rollout",
+]);
 
-export function isReplicated(workload: Workload): boolean {
-  return replicated.has(workload.kind);
+/** A custom resource does as well if it says how many. */
+export function isReplicated({ kind, manifest }: Workload): boolean {
+  const written = valueAt(manifest.json, ["spec", "replicas"]);
+  const isCustom = manifest.templatePath !== undefined;
+  return replicated.has(kind) || (isCustom && wholeNumberOf(written) !== undefined);
 }
 
 /** The workloads that a Spot rule applies to: all except those that are kept off Spot nodes. */

@@ -8,6 +8,7 @@ import {
   workloadsOf,
 } from "../fleet.ts";
 import { nameOfObject } from "../objects/manifest.ts";
+import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const pdbBlocksForever: Rule = {
@@ -78,9 +79,8 @@ function termOf(budget: DisruptionBudget): string {
 /**
  * How many disruptions a budget allows at a time while all pods are healthy; undefined if the
  * specification does not say (unknown replicas, nothing selected, pods without a replicated owner).
- * Percentages of both fields round up; a budget with neither field expects no pods and so allows
- * none to be evicted. If an autoscaler sets the number of replicas, its lower or upper bound is
- * used. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
+ * Percentages of both fields round up. If an autoscaler sets the number of replicas, its lower or
+ * upper bound is used. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
  */
 function allowedDisruptions(
   fleet: AuditedFleet,
@@ -88,6 +88,7 @@ function allowedDisruptions(
   bound: "Least" | "Most" = "Least",
 ): number | undefined {
   const workloads = workloadsOf(fleet, budget);
+  if (refusesAll(budget, withPods(fleet, workloads))) return 0;
   if (workloads.length === 0 || !workloads.every(isReplicated)) return undefined;
   const countOf = bound === "Least" ? replicasOf : mostReplicasOf;
   const counts = workloads.map((workload) => countOf(fleet, workload));
@@ -95,9 +96,24 @@ function allowedDisruptions(
   const expected = counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
   if (expected === 0) return undefined;
   if (budget.maxUnavailable !== undefined) return amountOf(budget.maxUnavailable, expected);
-  if (budget.minAvailable === undefined) return 0;
   const needed = amountOf(budget.minAvailable, expected);
   return needed === undefined ? undefined : Math.max(0, expected - needed);
+}
+
+/**
+ * Whether a budget refuses every eviction, whatever the number of pods and whoever owns them: its
+ * maxUnavailable is 0, or it has neither field and so expects no pods. Pods without an owner are
+ * not expected, but they are healthy: with one of those, another pod may be unavailable.
+ */
+function refusesAll(budget: DisruptionBudget, selected: readonly Workload[]): boolean {
+  if (selected.length === 0) return false;
+  if (budget.maxUnavailable === undefined) return budget.minAvailable === undefined;
+  const bare = selected.filter(({ kind }) => kind === "Pod").length;
+  return amountOf(budget.maxUnavailable, 1) === 0 && (bare === 0 || bare === selected.length);
+}
+
+function withPods(fleet: AuditedFleet, workloads: readonly Workload[]): readonly Workload[] {
+  return workloads.filter((workload) => mostReplicasOf(fleet, workload) !== 0);
 }
 
 /** A whole number, or a percentage of `expected` rounded up; undefined for anything else. */

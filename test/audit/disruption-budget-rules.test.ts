@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import { deployment } from "./support/audit-yaml.ts";
+import { remarks } from "./support/rule-remarks.ts";
+
+describe("what a PodDisruptionBudget allows", () => {
+  it.each([
+    { term: "maxUnavailable: 0", replicas: 5, blocks: true },
+    { term: "maxUnavailable: 0%", replicas: 5, blocks: true },
+    { term: "maxUnavailable: 1%", replicas: 5, blocks: false },
+    { term: "minAvailable: 5", replicas: 5, blocks: true },
+    { term: "minAvailable: 6", replicas: 5, blocks: true },
+    { term: "minAvailable: 4", replicas: 5, blocks: false },
+    { term: "minAvailable: 100%", replicas: 5, blocks: true },
+    { term: "minAvailable: 81%", replicas: 5, blocks: true },
+    { term: "minAvailable: 80%", replicas: 5, blocks: false },
+    { term: "minAvailable: 1", replicas: 1, blocks: true },
+    { term: "minAvailable: 1", replicas: 0, blocks: false },
+    { term: "minAvailable: 1, maxUnavailable: null", replicas: 1, blocks: true },
+    { term: "minAvailable: 1, maxUnavailable: null", replicas: 5, blocks: false },
+    { term: "minAvailable: null, maxUnavailable: 0", replicas: 5, blocks: true },
+    { term: "minAvailable: null", replicas: 5, blocks: true },
+    { term: "unhealthyPodEvictionPolicy: AlwaysAllow", replicas: 5, blocks: true },
+    { term: 'maxUnavailable: "some"', replicas: 5, blocks: false },
+  ])("$term of $replicas blocks forever: $blocks", async ({ term, replicas, blocks }) => {
+    const pdb = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n---\n`;
+    const yaml = pdb + deployment({ spec: `replicas: ${replicas}` });
+
+    expect(await remarks("pdb-blocks-forever", yaml)).toHaveLength(blocks ? 1 : 0);
+  });
+
+  const budget = (term: string) =>
+    `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n`;
+  const template = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: m}]}}";
+  const owner = (apiVersion: string, kind: string, spec: string) =>
+    `---\n{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: web}, spec: {${spec}}}\n`;
+  const kinds = {
+    Deployment: owner("apps/v1", "Deployment", `replicas: 3, ${template}`),
+    Unknown: owner("apps/v1", "Deployment", `replicas: "{{n}}", ${template}`),
+    None: owner("apps/v1", "StatefulSet", `replicas: 0, ${template}`),
+    CronJob: owner("batch/v1", "CronJob", `jobTemplate: {spec: {${template}}}`),
+    Job: owner("batch/v1", "Job", template),
+    Rollout: owner("argoproj.io/v1alpha1", "Rollout", `replicas: 3, ${template}`),
+    DaemonSet: owner("apps/v1", "DaemonSet", template),
+    Pod: "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web}}, spec: {containers: []}}\n",
+  };
+
+  it.each<{ term: string; of: readonly (keyof typeof kinds)[]; blocks: boolean }>([
+    { term: "maxUnavailable: 0", of: ["Deployment", "CronJob"], blocks: true },
+    { term: "maxUnavailable: 0%", of: ["Job"], blocks: true },
+    { term: "paused: false", of: ["Job"], blocks: true },
+    { term: "maxUnavailable: 1", of: ["Deployment", "CronJob"], blocks: false },
+    { term: "maxUnavailable: 0", of: ["Unknown"], blocks: true },
+    { term: "maxUnavailable: 0", of: ["None"], blocks: false },
+    { term: "maxUnavailable: 0", of: ["DaemonSet"], blocks: false },
+    { term: "maxUnavailable: 0", of: ["Pod"], blocks: true },
+    // A pod without an owner is healthy, but not expected: as many others may be evicted.
+    { term: "maxUnavailable: 0", of: ["Deployment", "Pod"], blocks: false },
+    { term: "maxUnavailable: 0", of: ["Rollout"], blocks: true },
+    { term: "minAvailable: 3", of: ["Rollout"], blocks: true },
+    { term: "minAvailable: 100%", of: ["Rollout", "Deployment"], blocks: true },
+    { term: "minAvailable: 2", of: ["Rollout"], blocks: false },
+  ])("$term of the kinds $of blocks forever: $blocks", async ({ term, of, blocks }) => {
+    const yaml = budget(term) + of.map((kind) => kinds[kind]).join("");
+    const found = await remarks("pdb-blocks-forever", yaml);
+
+    expect(found.map((one) => one.split(" ")[0])).toEqual(blocks ? ["error"] : []);
+  });
+
+  it("is an error for a maxUnavailable of 0, even if KEDA scales to zero", async () => {
+    const keda =
+      "---\n{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {scaleTargetRef: {name: web}}}\n";
+    const yaml = budget("maxUnavailable: 0") + kinds.Deployment + keda;
+
+    expect(await remarks("pdb-blocks-forever", yaml)).toEqual([
+      "error maxUnavailable 0 never allows a pod of Deployment default/web to be evicted",
+    ]);
+  });
+
+  it("counts all workloads that it selects together", async () => {
+    const pdb =
+      "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, selector: {matchLabels: {team: a}}}}\n---\n";
+    const one = deployment({ name: "a", spec: "replicas: 1", labels: "team: a" });
+    const two = deployment({ name: "b", spec: "replicas: 1", labels: "team: a" });
+
+    expect(await remarks("pdb-blocks-forever", pdb + one)).toHaveLength(1);
+    expect(await remarks("pdb-blocks-forever", `${pdb}${one}---\n${two}`)).toHaveLength(0);
+  });
+
+  it("depends on an autoscaler's lower bound", async () => {
+    const hpa =
+      "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {minReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n";
+
+    expect(await remarks("single-replica", hpa + deployment({ spec: "paused: false" }))).toEqual(
+      [],
+    );
+    expect(await remarks("single-replica", deployment({ spec: "paused: false" }))).toHaveLength(1);
+  });
+
+  it.each([
+    { bound: "minReplicaCount: 3,", single: 0 },
+    { bound: "minReplicaCount: 1,", single: 1 },
+    { bound: "", single: 0 },
+  ])("depends on a KEDA ScaledObject with {$bound}", async ({ bound, single }) => {
+    const keda = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {${bound} scaleTargetRef: {name: web}}}\n---\n`;
+
+    expect(
+      await remarks("single-replica", keda + deployment({ spec: "paused: false" })),
+    ).toHaveLength(single);
+  });
+
+  it.each([
+    { term: "minAvailable: 1", bounds: "minReplicas: 1, maxReplicas: 5", says: "warning" },
+    { term: "minAvailable: 5", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "minAvailable: 100%", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "maxUnavailable: 0", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "minAvailable: 1", bounds: "maxReplicas: 1", says: "error" },
+    { term: "minAvailable: 1", bounds: "minReplicas: 2, maxReplicas: 5", says: undefined },
+  ])("$term under an autoscaler with {$bounds}: $says", async ({ term, bounds, says }) => {
+    const hpa = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {${bounds}, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n`;
+    const pdb = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n---\n`;
+    const found = await remarks(
+      "pdb-blocks-forever",
+      hpa + pdb + deployment({ spec: "paused: false" }),
+    );
+
+    expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
+  it("does not apply to another namespace", async () => {
+    const pdb = (namespace: string) =>
+      `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ${namespace}}, spec: {maxUnavailable: 1, selector: {}}}\n---\n`;
+
+    expect(await remarks("pdb-missing", pdb("other") + deployment({}))).toHaveLength(1);
+    expect(await remarks("pdb-missing", pdb("default") + deployment({}))).toHaveLength(0);
+  });
+});
