@@ -192,6 +192,9 @@ describe("a load balancer's delay", () => {
   const attributes = "service.beta.kubernetes.io/aws-load-balancer-target-group-attributes";
   const service = (annotations: string, spec = "type: LoadBalancer") =>
     `{apiVersion: v1, kind: Service, metadata: {name: s, annotations: {${annotations}}}, spec: {${spec}}}\n`;
+  const nlb = "service.beta.kubernetes.io/aws-load-balancer-type: nlb";
+  const classic = (field: "enabled" | "timeout", value: boolean | number) =>
+    `service.beta.kubernetes.io/aws-load-balancer-connection-draining-${field}: "${value}"`;
   const ingress = (annotations: string, spec: string) =>
     `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i, annotations: {${annotations}}}, spec: {${spec}}}\n`;
   const alb = "alb.ingress.kubernetes.io/target-group-attributes";
@@ -208,6 +211,21 @@ describe("a load balancer's delay", () => {
       seconds: 300,
     },
     { yaml: service("a: b"), seconds: undefined },
+    { yaml: service(classic("timeout", 300)), seconds: undefined },
+    {
+      yaml: service(`${classic("enabled", false)}, ${classic("timeout", 300)}`),
+      seconds: undefined,
+    },
+    { yaml: service(`${classic("enabled", true)}, ${classic("timeout", 240)}`), seconds: 240 },
+    {
+      yaml: service(`${classic("enabled", true)}, ${classic("timeout", 60)}`),
+      seconds: undefined,
+    },
+    { yaml: service(classic("enabled", true)), seconds: 300 },
+    {
+      yaml: service(`${nlb}, ${classic("enabled", true)}, ${classic("timeout", 60)}`),
+      seconds: 300,
+    },
     { yaml: service("a: b", "type: ClusterIP"), seconds: undefined },
     { yaml: ingress("a: b", "ingressClassName: alb"), seconds: 300 },
     {

@@ -241,14 +241,17 @@ function ignoresDisruption(spec: unknown): boolean {
 /** The notice period of EC2 and Compute Engine for a Spot machine. */
 const noticeSeconds = { aws: 120, gke: 30 } as const;
 
-/** The ELBv2 default of `deregistration_delay.timeout_seconds`. */
+/**
+ * The ELBv2 default of `deregistration_delay.timeout_seconds`, and that of a classic load balancer
+ * with connection draining.
+ */
 const awsDefaultDelaySeconds = 300;
 
 export const lbDelayOverNotice: Rule = {
   id: "lb-delay-over-notice",
   severity: "warning",
   title: "the load balancer drains longer than the notice lasts",
-  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s. Connections that are still open when the machine shuts down are cut. On GKE, the same applies to connection draining longer than the notice of 30 s.",
+  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s (a classic load balancer has a delay only if connection draining is enabled). Connections that are still open when the machine shuts down are cut. On GKE, the same applies to connection draining longer than the notice of 30 s.",
   fix: "Set the delay below the notice, and let the application close its connections on SIGTERM.",
   whenNotToUse: "The targets behind this load balancer are never on Spot nodes.",
   bad: {
@@ -311,14 +314,21 @@ const awsPrefix = "service.beta.kubernetes.io/aws-load-balancer-";
 
 function serviceDelay({ json, annotations }: Manifest): Delay | undefined {
   if (valueAt(json, ["spec", "type"]) !== "LoadBalancer") return undefined;
-  const classic = Number(annotations[`${awsPrefix}connection-draining-timeout`]);
-  if (classic > 0) return { cloud: "aws", seconds: classic, source: "Set" };
   const attributes = annotations[`${awsPrefix}target-group-attributes`];
   const loadBalancerClass = textOf(valueAt(json, ["spec", "loadBalancerClass"]));
   const isNlb =
     loadBalancerClass === "service.k8s.aws/nlb" ||
     ["external", "nlb", "nlb-ip"].includes(annotations[`${awsPrefix}type`] ?? "");
-  return isNlb || attributes !== undefined ? awsDelay(attributes) : undefined;
+  return isNlb || attributes !== undefined ? awsDelay(attributes) : classicDelay(annotations);
+}
+
+/** A classic load balancer drains only if told to. Source: kubernetes cloud-provider-aws aws.go. */
+function classicDelay(annotations: Manifest["annotations"]): Delay | undefined {
+  const enabled = annotations[`${awsPrefix}connection-draining-enabled`] ?? "";
+  if (!/^(?:true|t|1)$/i.test(enabled)) return undefined;
+  const seconds = Number(annotations[`${awsPrefix}connection-draining-timeout`]);
+  if (seconds > 0) return { cloud: "aws", seconds, source: "Set" };
+  return { cloud: "aws", seconds: awsDefaultDelaySeconds, source: "Default" };
 }
 
 function awsDelay(attributes: string | undefined): Delay {
