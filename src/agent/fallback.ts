@@ -302,10 +302,7 @@ export class Fallback {
   }
 }
 
-/**
- * Whether a Departure was created for an earlier notice. While no controller ends it, this one
- * cannot be reported.
- */
+/** Whether a Departure is of an earlier notice, which keeps this one from being reported. */
 function concernsEarlier({ eventIds }: DepartureView, { notice, reported }: OpenNotice): boolean {
   return reported === undefined && !notice.eventIds.every((id) => eventIds.includes(id));
 }

@@ -247,8 +247,8 @@ const scriptOption = /^-[a-z]*c$/;
 
 /**
  * The least number of seconds that a command sleeps if what it runs succeeds: the sleeps added up
- * that run unconditionally, and in the foreground. `sh -c "sleep 5; nginx -s quit; sleep 1m"` is 65, `sh -c "drained || sleep 5"` is
- * 0. Infinite for `sleep infinity`.
+ * that run unconditionally, and in the foreground. `sh -c "sleep 5; nginx -s quit; sleep 1m"` is
+ * 65, `sh -c "drained || sleep 5"` is 0. Infinite for `sleep infinity`.
  */
 export function sleepSecondsOf(command: readonly string[]): number {
   const [program = "", ...rest] = command.slice(command.findIndex((one) => !wrapper.test(one)));
