@@ -49,6 +49,21 @@ describe("a fleet under a policy", () => {
     expect(world.released).toHaveLength(4);
   });
 
+  it("leaves node by node at once if a shorter lifetime makes it overdue", async () => {
+    const world = fleet();
+    world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(hours(13));
+    world.patchPolicy({ spec: { lifetime: { max: "12h" } } });
+    await world.pass(hours(1));
+    stop.abort();
+    await running;
+    const ended = world.list(departures).filter(({ status }) => isEnded(status));
+    const started = ended.map((one) => (one.status as { startedAt: string }).startedAt).toSorted();
+    expect(started.map((one) => one.slice(11, 16))).toEqual(["13:00", "13:15", "13:30", "13:45"]);
+  });
+
   it("keeps a departure for 72 hours after its end", async () => {
     const world = fleet(["n0"]);
     const stop = new AbortController();

@@ -190,6 +190,8 @@ export interface Candidate {
   readonly restUntil: Instant | undefined;
   /** The instant of the previous plan. */
   readonly keptAt: Instant | undefined;
+  /** The deadline in the previous plan, which may have had another `lifetime`. */
+  readonly keptDeadlineAt: Instant | undefined;
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
   /** Whether its departure is held. */
@@ -261,6 +263,7 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       ...{ deadlineAt, endsAt },
       restUntil: retryAt(former),
       keptAt: keptInstant(departure, node),
+      keptDeadlineAt: departure?.deadlineAt,
       plannedInTime: plannedAt <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),

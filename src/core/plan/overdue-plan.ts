@@ -7,7 +7,7 @@ import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
 import { assignSlots, type Slotted, tieMs } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
-import { type DueDeparture, hasAllowedInstant } from "./start.ts";
+import { type DueDeparture, hasAllowedInstant, waitsForBudget } from "./start.ts";
 
 /** A node that should have left already. */
 export interface OverdueJob {
@@ -96,38 +96,42 @@ export interface OverdueJobs {
   readonly overdue: readonly Job[];
   /** Due, and waiting to start. */
   readonly overdueDue: readonly DueDeparture[];
+  /** Likewise, but not overdue when first planned. */
+  readonly due: readonly DueDeparture[];
 }
 
 /**
  * Overdue nodes never leave all at once. Oldest first, they take the earliest allowed instants at
  * least min(spacing.min, the reached gap) from every other departure. Nodes that were planned
- * before and whose instant is still ahead keep it, unless one before them in the queue has to be
- * placed again: no node overtakes another.
+ * before keep their instants up to the first one that is no longer such an instant. That one and
+ * all after it are placed again, in the same order: no node overtakes another.
  */
 export function placeOverdue(
-  { overdue: jobs, overdueDue }: OverdueJobs,
+  jobs: OverdueJobs,
   around: AroundOverdue,
 ): readonly PlannedDeparture[] {
-  const { hours } = around;
-  const due = overdueDue.map(({ job, ...place }) => departureOf(job, { ...place, hours }));
-  if (jobs.length === 0) return due;
-  const { keeps, moves } = queueOf(jobs);
-  const kept = [...due, ...keepPlaces(keeps, around)];
-  const others: number[] = [...around.placed, ...around.apart, ...kept].map((one) => one.departAt);
-  if (around.lastStart !== undefined) others.push(around.lastStart);
-  others.push(...around.requested);
-  const search = { around, others, gap: overdueGap(around) };
-  const fresh = [...moves, ...zonesInTurn(jobs.filter(({ keptAt }) => keptAt === undefined))];
+  const { hours, lastStart, placed, apart, requested } = around;
+  const due = jobs.overdueDue.map(({ job, ...place }) => departureOf(job, { ...place, hours }));
+  if (jobs.overdue.length === 0) return due;
+  const walls = [...placed, ...apart, ...due].map((one) => one.departAt).concat(requested);
+  const past = lastStart === undefined ? [] : [lastStart];
+  const gap = overdueGap(around);
+  // Departures that wait for a budget start first, and keep the gap from the newest start.
+  const isQueue = [...jobs.due, ...jobs.overdueDue].some(waitsForBudget);
+  const others = isQueue ? walls : [...walls, ...past];
+  const { kept, moves } = queueOf(jobs.overdue, { around, others, gap });
+  const search = { around, gap, others: [...walls, ...past, ...kept.map((one) => one.departAt)] };
+  const fresh = [...moves, ...zonesInTurn(jobs.overdue.filter((job) => job.keptAt === undefined))];
   // For a node on hold for years, no window is searched until the end of the hold is near.
   const isFar = ({ release }: Job) => release - around.at > neverOpensMs;
   const near = fresh.filter((job) => !isFar(job));
   const inWindows = lookAhead(near, search);
   const left = [...near.slice(inWindows.length), ...fresh.filter(isFar)];
-  return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+  return [...due, ...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
 }
 
 interface Queue {
-  readonly keeps: readonly Job[];
+  readonly kept: readonly PlannedDeparture[];
   /** Released at their current instants, so that none of them overtakes another. */
   readonly moves: readonly Job[];
 }
@@ -136,16 +140,53 @@ interface Queue {
  * The jobs that have an instant, in that order: in it their zones alternate, also with the nodes
  * that have already left.
  */
-function queueOf(jobs: readonly Job[]): Queue {
+function queueOf(jobs: readonly Job[], search: Search): Queue {
   const planned = jobs
-    .filter(({ keptAt }) => keptAt !== undefined)
-    .toSorted((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
-  const first = planned.findIndex((job) => !isKept(job));
-  const moves = first < 0 ? [] : planned.slice(first);
+    .flatMap((job) => (job.keptAt === undefined ? [] : [{ job, keptAt: job.keptAt }]))
+    .toSorted((a, b) => a.keptAt - b.keptAt || a.job.rank - b.job.rank);
+  const count = keptCount(planned, search);
+  const keeps = planned.slice(0, count);
+  const hours = hoursOf(keeps, search.around);
   return {
-    keeps: first < 0 ? planned : planned.slice(0, first),
-    moves: moves.map((job) => ({ ...job, release: Math.max(job.release, job.keptAt ?? 0) })),
+    kept: keeps.map(({ job, keptAt }) => placedAt(job, keptAt, hours)),
+    moves: planned
+      .slice(count)
+      .map(({ job, keptAt }) => ({ ...job, release: Math.max(job.release, keptAt) })),
   };
+}
+
+interface Kept {
+  readonly job: Job;
+  readonly keptAt: number;
+}
+
+/** How many of the jobs can keep their instants before the first one that cannot. */
+function keptCount(planned: readonly Kept[], { around, others, gap }: Search): number {
+  const open = openTime(hoursOf(planned, around).spans);
+  const taken = [...others].sort((a, b) => a - b);
+  // The reached gap changes slightly with every change of the fleet.
+  const least = gap === around.policy.spacing.minMs ? gap : Math.floor(gap * keptShare);
+  const first = planned.findIndex(({ job, keptAt }, place) => {
+    const isOpen = keptAt - around.at > neverOpensMs || nextOpen(open, keptAt) === keptAt;
+    const former = planned[place - 1]?.keptAt ?? Number.NEGATIVE_INFINITY;
+    const isApart = keptAt - former >= least && isClear(keptAt, { taken, gap: least });
+    return !(isKept(job) && isOpen && isApart);
+  });
+  return first < 0 ? planned.length : first;
+}
+
+/** The open hours until the last of the instants, except those years away. */
+function hoursOf(planned: readonly Kept[], { policy, at }: AroundOverdue): OpenHours {
+  const last = planned.findLast(({ keptAt }) => keptAt - at <= neverOpensMs)?.keptAt ?? at;
+  return openHours(policy.windows, { startAt: at, endAt: instant(Math.max(at, last) + 1) });
+}
+
+/** Whether the instant is at least the gap from every taken one. */
+function isClear(at: number, { taken, gap }: Omit<Capacity, "open">): boolean {
+  const place = placeIn(taken, at);
+  const before = taken[place - 1] ?? Number.NEGATIVE_INFINITY;
+  const after = taken[place] ?? Number.POSITIVE_INFINITY;
+  return at - before >= gap && after - at >= gap;
 }
 
 /** Jobs of the same launch time, and no others, change places so that their zones alternate. */
@@ -163,19 +204,8 @@ function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
 }
 
 /** Whether the job can keep its instant: a hold may have postponed it past the instant. */
-export function isKept({ keptAt, release }: Job): boolean {
+function isKept({ keptAt, release }: Job): boolean {
   return keptAt !== undefined && keptAt >= release;
-}
-
-function keepPlaces(
-  jobs: readonly Job[],
-  { policy, at }: AroundOverdue,
-): readonly PlannedDeparture[] {
-  const instants = jobs.flatMap((job) => (job.keptAt === undefined ? [] : [job.keptAt]));
-  const lookedAt = instants.filter((one) => one - at <= neverOpensMs);
-  const last = lookedAt.reduce((a, b) => Math.max(a, b), at as number);
-  const open = openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
-  return jobs.flatMap((job) => (job.keptAt === undefined ? [] : [placedAt(job, job.keptAt, open)]));
 }
 
 /**
@@ -360,11 +390,8 @@ function keepable({ at, hours, others, order }: Scene, gap: number): readonly Jo
   });
   const taken = [...others].sort((a, b) => a - b);
   return allowed.filter(({ keptAt = at }) => {
-    const place = placeIn(taken, keptAt);
-    const before = taken[place - 1] ?? Number.NEGATIVE_INFINITY;
-    const after = taken[place] ?? Number.POSITIVE_INFINITY;
-    if (keptAt - before < gap || after - keptAt < gap) return false;
-    taken.splice(place, 0, keptAt);
+    if (!isClear(keptAt, { taken, gap })) return false;
+    taken.splice(placeIn(taken, keptAt), 0, keptAt);
     return true;
   });
 }

@@ -2,7 +2,7 @@ import { keptAway, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
-import { isKept, type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
+import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, placeJobs } from "./planned-departure.ts";
 import {
   bestGapMs,
@@ -183,11 +183,10 @@ function placeMissedOf(
   const { policy, planned, requested, at } = scene;
   const { minMs } = policy.spacing;
   if (classes.missed.length === 0) return { departures: [], gapMs: minMs };
-  const overdue = classes.overdue.filter(isKept).map(({ keptAt }) => keptAt ?? at);
   const others: number[] = [
     ...planned.map(({ departAt }) => departAt),
     ...classes.overdueDue.map((one) => one.at),
-    ...[...overdue, ...requested],
+    ...requested,
   ];
   const lastStart = leftAt(classes, scene);
   if (lastStart !== undefined) others.push(lastStart);

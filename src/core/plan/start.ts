@@ -14,6 +14,7 @@ import {
   type OpenTime,
   openTime,
   previousOpen,
+  windowHold,
 } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
@@ -55,12 +56,15 @@ export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
 function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;
   const due: DueDeparture[] = [];
+  const reopens = opensAt > at && windowHold(policy, at)?.retryAt !== undefined;
   for (const job of jobs) {
     const { keptAt, release, deadline, candidate } = job;
     if (keptAt === undefined || keptAt > at || release > at) continue;
     if (opensAt > at && opensAt <= deadline) continue;
     const isLate = at - keptAt > pace.lagMs && !candidate.waitsForBudget;
-    due.push({ job, at: keptAt, reason: reasonOf(job, keptAt, policy), isLate });
+    const reason = reasonOf(job, keptAt, policy);
+    if (reason === "Overdue" && reopens) continue;
+    due.push({ job, at: keptAt, reason, isLate });
   }
   const sorted = due.sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
   const leftAt = pace.leftAt ?? Number.NEGATIVE_INFINITY;
@@ -76,7 +80,7 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
   return overdueInTurn(sorted, new Set(kept));
 }
 
-function waitsForBudget({ job }: DueDeparture): boolean {
+export function waitsForBudget({ job }: DueDeparture): boolean {
   return job.candidate.waitsForBudget;
 }
 
@@ -318,9 +322,19 @@ function jobOf(
   rank: number,
   when: { readonly open: OpenTime; readonly at: Instant },
 ): Job {
-  const { zone, keptAt, deadlineAt } = candidate;
+  const { zone, deadlineAt } = candidate;
   const release = isForced(candidate, when.at) ? when.at : rested(candidate, when);
+  const keptAt = isOutdated(candidate, when.at) ? undefined : candidate.keptAt;
   return { candidate, zone, rank, release, deadline: deadlineAt, keptAt };
+}
+
+/**
+ * Whether the instant was in time for a later deadline, which the node no longer has because the
+ * lifetime was shortened. A node that is already past its deadline must not wait for that instant.
+ */
+function isOutdated({ keptAt, keptDeadlineAt, deadlineAt }: Candidate, at: Instant): boolean {
+  if (keptAt === undefined || keptDeadlineAt === undefined) return false;
+  return deadlineAt < at && at < keptAt && keptAt <= keptDeadlineAt;
 }
 
 /**
