@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { seededRng } from "../../src/core/chance/chance.ts";
+import type { PlanInput, PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../src/core/plan/plan.ts";
 import type { Budget, Policy } from "../../src/core/policy/policy.ts";
-import { hours, type Instant, instant, millis } from "../../src/core/time/time.ts";
+import { hours, type Instant, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { type Begun, DecideRun } from "./decide-run.ts";
-import { aPolicy, at } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
 
 const startAt = at("2026-11-20T12:00:00Z");
 /** From a decision to the next pass, which sees its changes, in these runs. */
@@ -172,6 +174,65 @@ describe("after a long hold", () => {
     expect(run.begun.map(({ reason }) => reason)).toEqual(Array(4).fill("DeadlineForces"));
     expect(run.begun[0]?.at).toBe(inMs(3_600_000));
     expect(gapsOf(run.begun)).toEqual([600_000, 600_000, 600_000]);
+  });
+});
+
+describe("the best gap in the plan after a long hold", () => {
+  const night = at("2026-11-20T22:00:00Z");
+  const windows = [daily("22:00-06:00")];
+  const plan = (fleet: Partial<PlanInput>): PolicyPlan => {
+    const rest = { policies: [], badPolicies: [], nodes: [], departures: [], at: night };
+    const [made] = planFleet({ ...rest, ...fleet }).policies;
+    if (made === undefined) throw new Error("the policy has a plan");
+    return made;
+  };
+
+  interface Hold {
+    readonly mode: "Late" | "Even";
+    /** The end of the hold: the first node leaves then. */
+    readonly until: string;
+    readonly count: number;
+  }
+
+  /** Nodes with a minute between their deadlines, from 08:00 on. */
+  function held({ mode, until, count }: Hold): { initial: PolicyPlan; again: PolicyPlan } {
+    const policies = [aPolicy({ spacing: { mode, minMs: minutes(15) }, windows })];
+    const nodes = Array.from({ length: count }, (_, i) =>
+      aNode(`n${i}`, { createdAt: instant(at("2026-11-20T08:30:00Z") + minutes(i)) }),
+    );
+    const startedAt = at(`2026-11-21T${until}:00Z`);
+    const departures = plan({ policies, nodes }).departures.map((one, place) =>
+      aDeparture(one.node, {
+        ...{ departAt: one.departAt, deadlineAt: one.deadlineAt, createdAt: night },
+        status:
+          place === 0 ? { phase: "Draining", startedAt } : { phase: "Held", reason: "Frozen" },
+      }),
+    );
+    const input = { policies, nodes, at: instant(startedAt + lookMs) };
+    const initial = plan({ ...input, departures: departures.slice(0, 1) });
+    return { initial, again: plan({ ...input, departures }) };
+  }
+
+  it.each<Hold & { readonly bestMs: number }>([
+    // Five and nine have to leave between 05:40 and 06:00, away from the one that left at 05:40.
+    { mode: "Late", until: "05:40", count: 6, bestMs: 239_999 },
+    { mode: "Even", until: "05:40", count: 6, bestMs: 239_999 },
+    { mode: "Late", until: "05:40", count: 10, bestMs: 133_333 },
+    { mode: "Even", until: "02:00", count: 6, bestMs: 2_879_999 },
+  ])("is that of an initial plan: $mode, $count nodes held until $until", ({ bestMs, ...hold }) => {
+    const { initial, again } = held(hold);
+    expect([initial.spacing.bestMs, again.spacing.bestMs]).toEqual([bestMs, bestMs]);
+    expect(again.spacing.reachedMs).toBeLessThanOrEqual(bestMs);
+  });
+
+  it.each([
+    ["06:10", minutes(15)],
+    // The lifetimes of the two that remain end at 08:31 and 08:32.
+    ["08:20", minutes(6)],
+  ])("is the gap reached if they have to use the reserve: held until %s", (until, gapMs) => {
+    const { again } = held({ mode: "Late", until, count: 3 });
+    expect(again.departures.map(({ reason }) => reason)).toEqual(["Missed", "Missed"]);
+    expect(again.spacing).toMatchObject({ reachedMs: gapMs, bestMs: gapMs });
   });
 });
 

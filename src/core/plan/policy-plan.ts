@@ -1,5 +1,6 @@
 import { keptAway, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
+import type { Policy } from "../policy/policy.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
@@ -9,6 +10,7 @@ import {
   earlyInstants,
   freeGapMs,
   type SpacingProblem,
+  smallestGapMs,
   smallestStepMs,
   spacingOf,
 } from "./spacing/spacing.ts";
@@ -109,8 +111,11 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   const lastStart = leftAt(classes, scene);
   const missed = placeMissedOf(classes, { ...scene, planned });
   const around = { ...scene, placed: planned, apart: missed.departures, lastStart };
+  const inTurn = [...planned, ...missed.departures];
+  const best =
+    classes.missed.length === 0 ? bestMs : bestWithMissed(classes, { ...scene, placed: inTurn });
   const overdue = placeOverdue(classes, around);
-  const placed = [...planned, ...missed.departures, ...overdue].sort(byTime);
+  const placed = [...inTurn, ...overdue].sort(byTime);
   const departures = withQueue(placed, classes, {
     lastStart,
     gap: Math.min(minMs, bestMs ?? minMs),
@@ -118,10 +123,27 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   const spacing = {
     wantedMs: mode === "Late" ? minMs : null,
     reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
-    bestMs: asMillis(bestMs),
+    bestMs: asMillis(best),
   };
   const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
   return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+/**
+ * The best gap of a plan that treats missed departures like all others. Departures within the
+ * reserve may be further apart than in any plan that keeps the deadlines.
+ */
+function bestWithMissed(
+  classes: Classes,
+  { placed, ...scene }: Scene & { readonly placed: readonly PlannedDeparture[] },
+): number | null {
+  const { missed, ...freed } = freeMissed(classes, scene);
+  const shut = missed.filter(({ deadline }) => deadline >= scene.at);
+  const all = { ...freed, forced: [...freed.forced, ...shut], missed: [] };
+  const best = bestGapMs(spacingOf(problemAfterStart(all, scene)));
+  const usesReserve = placed.some(({ reason }) => reason === "Missed");
+  const reached = usesReserve ? smallestGapMs(placed.map((one) => one.departAt)) : null;
+  return reached === null ? best : Math.max(reached, best ?? 0);
 }
 
 /** If any due departure waits for a budget, none of the due ones starts before the queue opens. */
@@ -147,14 +169,11 @@ interface InTime {
 /** Places the free jobs, those that are due, and those that leave at their deadlines. */
 function placeInTime(classes: Classes, scene: Scene): InTime {
   const { policy, hours } = scene;
-  const { mode, minMs } = policy.spacing;
-  const goalOf = (best: number | null): number =>
-    mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
-  const lastStart = leftAt(classes, scene);
-  const problem = withPast(problemOf(classes, scene), { lastStart, goalOf, minMs });
+  const { mode } = policy.spacing;
+  const problem = problemAfterStart(classes, scene);
   const wanted = spacingOf(problem);
   const bestMs = bestGapMs(wanted);
-  const goal = goalOf(bestMs);
+  const goal = goalOf(policy, bestMs);
   const open = clearOfRequests(problem, { gap: goal, requested: scene.requested });
   const spacing = open === problem.open ? wanted : spacingOf({ ...problem, open });
   const seated = placeJobs({
@@ -193,21 +212,24 @@ function placeMissedOf(
   return placeMissed(classes.missed, { at, policy, others });
 }
 
-interface Past {
-  readonly lastStart: number | undefined;
-  readonly goalOf: (best: number | null) => number;
-  readonly minMs: number;
+/** The gap to reach if the best one is known; null is that of fewer than two departures. */
+function goalOf({ spacing: { mode, minMs } }: Policy, best: number | null): number {
+  return mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
 }
 
 /**
- * A node that cannot keep half of the others' gap from the newest start is exempt from it; but not
- * one that can keep `spacing.min`, however far apart the others could be.
+ * The problem with the newest start as a neighbor. A node that cannot keep half of the others' gap
+ * from it is exempt from it; but not one that can keep `spacing.min`, however far apart the others
+ * could be.
  */
-function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): SpacingProblem {
-  if (lastStart === undefined) return problem;
-  const half = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
-  const leastGap = Math.min(half, minMs);
-  return { ...problem, lastStart: { at: lastStart, leastGap } };
+function problemAfterStart(classes: Classes, scene: Scene): SpacingProblem {
+  const problem = problemOf(classes, scene);
+  const at = leftAt(classes, scene);
+  if (at === undefined) return problem;
+  const { policy } = scene;
+  const half = Math.floor(goalOf(policy, bestGapMs(spacingOf(problem))) / 2);
+  const leastGap = Math.min(half, policy.spacing.minMs);
+  return { ...problem, lastStart: { at, leastGap } };
 }
 
 function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
