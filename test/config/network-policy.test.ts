@@ -71,6 +71,7 @@ describe("the controller's network policy", () => {
     ["the cluster's DNS", { namespace: "kube-system" }, "UDP 53"],
     ["the cluster's DNS over TCP", { namespace: "kube-system" }, "TCP 53"],
     ["the DNS cache of a node", { ip: "169.254.20.10" }, "UDP 53"],
+    ["Cloud DNS for GKE", imds, "UDP 53"],
     ["GKE's metadata server", { ip: "169.254.169.252" }, "TCP 988"],
     ["GKE's metadata server with Dataplane V2", imds, "TCP 80"],
     ["EKS Pod Identity", { ip: "169.254.170.23" }, "TCP 80"],
