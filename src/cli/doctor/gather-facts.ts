@@ -51,7 +51,7 @@ import {
   rightsOfAccount,
   serverFacts,
 } from "./cluster-facts.ts";
-import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
+import { otherToolsIn, ownPods, ownWorkload } from "./own-workloads.ts";
 
 /** Queries to services other than the API server. */
 export interface Outside {
@@ -196,34 +196,33 @@ async function installation(
     name: (one.kind === "Known" ? one.value?.serviceAccount : undefined) ?? otherwise,
   });
   const account = accountOf(found.controller, "lastcall");
-  const [rights, ofAgent, lease, otherLeaders, at, ownPods, annotations, classes] =
-    await Promise.all([
-      fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
-      fact(io, (signal) =>
-        rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
-      ),
-      // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
-      fact(io, (signal) => leaseFacts(api, namespace, signal)),
-      fact(io, async (signal) => {
-        const at = await clusterTime(api, io);
-        const leases = await liveLeases(api, { name: "lastcall", at, signal });
-        return (leases ?? []).filter((one) => one.namespace !== namespace);
-      }),
-      clusterTime(api, io),
-      fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
-      fact(io, async (signal) => {
-        const path = inNamespace(`serviceaccounts/${account.name}`);
-        return textMapOf((await objectAt(api, path, signal))?.metadata?.annotations);
-      }),
-      fact(io, async () => quotaClasses(await listAll(api, inNamespace("resourcequotas")))),
-    ]);
+  const [rights, ofAgent, lease, otherLeaders, at, pods, annotations, classes] = await Promise.all([
+    fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
+    fact(io, (signal) =>
+      rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
+    ),
+    // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
+    fact(io, (signal) => leaseFacts(api, namespace, signal)),
+    fact(io, async (signal) => {
+      const at = await clusterTime(api, io);
+      const leases = await liveLeases(api, { name: "lastcall", at, signal });
+      return (leases ?? []).filter((one) => one.namespace !== namespace);
+    }),
+    clusterTime(api, io),
+    fact(io, async () => ownPods(await listAll(api, inNamespace("pods")))),
+    fact(io, async (signal) => {
+      const path = inNamespace(`serviceaccounts/${account.name}`);
+      return textMapOf((await objectAt(api, path, signal))?.metadata?.annotations);
+    }),
+    fact(io, async () => quotaClasses(await listAll(api, inNamespace("resourcequotas")))),
+  ]);
   return {
     rights,
     agentRights: ofAgent,
     at,
     lease,
     otherLeaders,
-    ownPods,
+    ownPods: pods,
     accountAnnotations: annotations,
     quotaClasses: classes,
   };

@@ -23,10 +23,14 @@ export function ownWorkload(
   const found = workloads.filter((one) => {
     const labels = one.metadata?.labels ?? {};
     if (namespace !== undefined && one.metadata?.namespace !== namespace) return false;
-    const isNamed = labels[nameLabel] === "lastcall" || /lastcall/.test(firstContainer(one).image);
-    return labels[componentLabel] === component && isNamed;
+    return labels[componentLabel] === component && isOwn(labels, firstContainer(one));
   });
   return found[0] && workloadFacts(found[0]);
+}
+
+/** Other applications of a shared namespace may have components of the same names. */
+function isOwn(labels: Readonly<Record<string, string>>, { image }: { readonly image: string }) {
+  return labels[nameLabel] === "lastcall" || /lastcall/.test(image);
 }
 
 function workloadFacts(workload: KubeObject): WorkloadFacts {
@@ -106,8 +110,17 @@ export function otherToolsIn(workloads: readonly KubeObject[]): readonly OtherTo
   });
 }
 
-/** One of Lastcall's pods: its component, its node, and why it does not run. */
-export function ownPod(pod: KubeObject): OwnPod {
+/** Lastcall's pods among all: each with its component, its node, and why it does not run. */
+export function ownPods(pods: readonly KubeObject[]): readonly OwnPod[] {
+  return pods.filter(isOwnPod).map(ownPod);
+}
+
+function isOwnPod({ metadata, spec }: KubeObject): boolean {
+  const [first] = listOf(valueAt(spec, ["containers"])).map(fieldsOf);
+  return isOwn(metadata?.labels ?? {}, { image: textOf(first?.image) ?? "" });
+}
+
+function ownPod(pod: KubeObject): OwnPod {
   const status = fieldsOf(pod.status);
   const statuses = listOf(status.containerStatuses);
   const conditions = listOf(status.conditions).map(fieldsOf);

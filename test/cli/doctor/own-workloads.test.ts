@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { otherToolsIn, ownPod, ownWorkload } from "../../../src/cli/doctor/own-workloads.ts";
+import { otherToolsIn, ownPods, ownWorkload } from "../../../src/cli/doctor/own-workloads.ts";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
 
 const part = (name: string, component: string) => ({
@@ -78,12 +78,27 @@ describe("another tool", () => {
 });
 
 describe("a pod of Lastcall", () => {
-  const pod = (reason: string) =>
-    ownPod({ status: { containerStatuses: [{ state: { waiting: { reason } } }] } });
+  const pod = (labels: Readonly<Record<string, string>>, image: string, reason?: string) => ({
+    metadata: { name: "x", labels },
+    spec: { containers: [{ image }] },
+    status: { containerStatuses: [{ state: { waiting: { reason } } }] },
+  });
+  const waitingOf = (reason: string) =>
+    ownPods([pod(part("lastcall", "agent"), "mirror/x@sha256:0", reason)])[0]?.waiting;
+
   it.each(["ImagePullBackOff", "CrashLoopBackOff"])("has the waiting reason %s", (reason) => {
-    expect(pod(reason).waiting).toBe(reason);
+    expect(waitingOf(reason)).toBe(reason);
   });
   it("has no waiting reason while its container is being created", () => {
-    expect(pod("ContainerCreating").waiting).toBeUndefined();
+    expect(waitingOf("ContainerCreating")).toBeUndefined();
+  });
+  it("is found by its label or its image, beside other applications with such components", () => {
+    const found = ownPods([
+      pod(part("datadog", "agent"), "gcr.io/datadoghq/agent:7"),
+      pod(part("ingress-nginx", "controller"), "registry.k8s.io/ingress-nginx/controller:v1"),
+      pod(part("killer", "controller"), "registry.example/lastcall:1.2.3"),
+      pod(part("lastcall", "placeholder"), "registry.k8s.io/pause:3.10"),
+    ]);
+    expect(found.map(({ component }) => component)).toEqual(["controller", "placeholder"]);
   });
 });
