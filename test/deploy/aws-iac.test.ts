@@ -90,6 +90,17 @@ describe("deploy/aws/terraform", async () => {
     expect(iamActions(resources.get("aws_iam_role_policy.controller"))).toEqual(granted);
   });
 
+  it("installs a chart whose pods get the role", () => {
+    const { values, depends_on } = resources.get("helm_release.lastcall") ?? {};
+    const [chart] = values as readonly string[];
+    expect(chart).toMatch(/serviceAccount = \{\s*name\s*= var\.service_account/);
+    expect(chart).toMatch(
+      /var\.identity == "IRSA" \? \{ "eks\.amazonaws\.com\/role-arn" = aws_iam_role/,
+    );
+    expect(JSON.stringify(depends_on)).toMatch(/aws_eks_pod_identity_association\.controller/);
+    expect(JSON.stringify(depends_on)).toMatch(/aws_iam_role_policy\.controller/);
+  });
+
   it("grants the responder what it calls, and nothing else", () => {
     const found = iamActions(resources.get("aws_iam_role_policy.responder"));
     expect(found).toEqual([...responderCalls, ...ofLambda].sort());

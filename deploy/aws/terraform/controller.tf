@@ -157,6 +157,10 @@ resource "helm_release" "lastcall" {
   create_namespace = true
 
   values = [yamlencode({
+    serviceAccount = {
+      name        = var.service_account
+      annotations = var.identity == "IRSA" ? { "eks.amazonaws.com/role-arn" = aws_iam_role.controller.arn } : {}
+    }
     controller = {
       options = {
         "sqs-queue-url" = aws_sqs_queue.notices.url
@@ -165,4 +169,10 @@ resource "helm_release" "lastcall" {
     }
     policies = var.policies
   })]
+
+  # Pods get credentials, and the permissions of their role, only if these exist before they start.
+  depends_on = [
+    aws_eks_pod_identity_association.controller,
+    aws_iam_role_policy.controller,
+  ]
 }
