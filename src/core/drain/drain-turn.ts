@@ -168,7 +168,9 @@ function opened(state: Open, due: Due): Turn {
   if (state.trouble?.reason === "NamespaceTerminating" && view.limit.kind === "Deadline") {
     return deletion("NamespaceTerminating", due);
   }
-  if (paused) return look(earliest(state.nextTryAt, forceAt));
+  // A force time that has passed is no instant to wait for: an overloaded server never refused.
+  const isAhead = forceAt !== undefined && forceAt > view.now;
+  if (paused) return look(isAhead ? earliest(state.nextTryAt, forceAt) : state.nextTryAt);
   if (planned.action === "Delete") {
     const reason = planned.reason === "NamespaceTerminating" ? planned.reason : "DeleteRule";
     return deletion(reason, due);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
-import { type Millis, plus, seconds } from "../../../src/core/time/time.ts";
+import { type Millis, millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
 import { budget, pod, rule, startAt } from "./drain-scene.ts";
 
@@ -79,4 +79,29 @@ it("a pod that takes longer than earlier ones makes the others be deleted sooner
   // Once it ends at 25 s, its workload would be expected to need 32 s; the share ends at 18 s.
   expect(forced?.afterMs).toBeGreaterThanOrEqual(18_000);
   expect(forced?.afterMs).toBeLessThan(25_000);
+});
+
+it.each([
+  { what: "past the force time of its notice", until: seconds(16), more: { notice: seconds(30) } },
+  {
+    what: "with a budgetShare of 0",
+    until: millis(500),
+    more: { notice: seconds(30), rule: rule({ budgetShare: 0 }) },
+  },
+  {
+    what: "past the force time of its timeout",
+    until: seconds(40),
+    more: { rule: rule({ onTimeout: "Proceed", timeoutMs: seconds(60) }) },
+  },
+])("a pod is evicted once the API server is no longer overloaded, $what", ({ until, more }) => {
+  const { sent, end } = drained([model("web", seconds(3))], {
+    ...more,
+    api: (_, afterMs) =>
+      afterMs < until ? { kind: "Overloaded", retryAfterMs: seconds(1) } : undefined,
+  });
+  const last = sent.at(-1);
+  expect(last).toMatchObject({ answer: "Accepted", act: { kind: "Evict" } });
+  // The longest pause between two retries.
+  expect(last?.afterMs).toBeLessThan(until + 11_000);
+  expect(end.counts).toMatchObject({ evicted: 1, forced: 0, left: 0 });
 });
