@@ -145,7 +145,7 @@ export class DrainDriver {
   #planFor(seen: DrainView, now: Instant): DrainPlan {
     const { ownPods, budgets, rule, startedAt, deadlineAt, knownAt } = seen;
     // Marks count as they are now. Under a notice none does, and a new plan would shift the waves.
-    const basis = deadlineAt ?? marksOf(ownPods);
+    const basis = deadlineAt ?? marksOf(ownPods, now);
     if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
     const { node, self } = this.#options;
     const notice =

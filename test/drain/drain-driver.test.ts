@@ -52,6 +52,16 @@ it("the wait for a job is not extended by a new plan", () => {
   expect(asked(at(10, [job]))).toEqual(["Evict job"]);
 });
 
+it("a job whose mark expires during the drain is waited for as if it had none", () => {
+  const at = drainOf();
+  const annotations = { "lastcall.dev/do-not-disturb": "1h5m" };
+  const held = { ...job, annotations };
+  expect(asked(at(0, [held]))).toEqual([]);
+  expect(asked(at(5, [held]))).toEqual([]);
+  expect(asked(at(9.99, [held]))).toEqual([]);
+  expect(asked(at(10, [held]))).toEqual(["Evict job"]);
+});
+
 it("the timeout counts from the end of a wait, even if a newer plan has no wait", () => {
   const at = drainOf();
   at(0, [job, marked, web]);

@@ -34,11 +34,17 @@ export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | 
 
 const keys = [...timed.map(([key]) => key), safeToEvict];
 
-/** All marks of a pod as one text, which differs if one was set, changed or removed. */
-export function marksOf(pods: readonly PodFacts[]): string {
-  const said = pods.flatMap(({ uid, annotations }) =>
-    keys.flatMap((key) => (key in annotations ? [`${uid} ${key}=${annotations[key]}`] : [])),
-  );
+/**
+ * All marks of the pods as one text, which differs if one was set, changed or removed, or has
+ * expired.
+ */
+export function marksOf(pods: readonly PodFacts[], now: Instant): string {
+  const said = pods.flatMap((pod) => {
+    const { uid, annotations } = pod;
+    const own = keys.flatMap((key) => (key in annotations ? [`${key}=${annotations[key]}`] : []));
+    if (own.length === 0) return [];
+    return [`${uid} ${own.join(" ")} holds ${disturbanceMark(pod, now)?.detail}`];
+  });
   return said.toSorted().join("\n");
 }
 
