@@ -122,7 +122,12 @@ export function translateHandler(setup: ToolSetup): Translation {
     ...(isOn(settings, "DRY_RUN", false) && { dryRun: true }),
     ...(webhookOf(settings) !== undefined && { actions: [webhookAction] }),
   });
-  const agentValues = isQueue ? {} : onAgents(settings, nodeSelector);
+  const agentValues = isQueue
+    ? {}
+    : {
+        ...onAgents(settings, nodeSelector),
+        ...(expressions && { affinity: onAnyNode }),
+      };
   return {
     policies: [policy],
     values: {
@@ -142,6 +147,12 @@ export function translateHandler(setup: ToolSetup): Translation {
     notes: [...setup.notes, ...notesOn(settings, isQueue, expressions !== undefined)],
   };
 }
+
+/**
+ * Removes the chart's term that restricts the agents to known Spot labels: a node that has only the
+ * labels of NTH's own selector would get no agent.
+ */
+const onAnyNode = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } };
 
 function onAgents(settings: Settings, nodeSelector: unknown) {
   const url = settingOf(settings, "INSTANCE_METADATA_URL")?.text;

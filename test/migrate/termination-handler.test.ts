@@ -77,6 +77,8 @@ describe("NTH's values", () => {
       agent: {
         options: { cloud: "aws", "metadata-url": "http://127.0.0.1:1338", ...logs },
         nodeSelector: { lifecycle: "spot" },
+        // In addition to the label, the chart's own term would require a known Spot label.
+        affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } },
       },
       metrics: { podMonitor: { enabled: true } },
     });
@@ -85,6 +87,14 @@ describe("NTH's values", () => {
       nodeSelectorTerms: [{ matchExpressions: expressions }],
     });
     expect(made.notes).toEqual([]);
+  });
+
+  test("that select only the operating system leave the agents on Spot nodes", () => {
+    const nodeSelector = { "kubernetes.io/os": "linux" };
+    const { policies, values } = ofValues({ nodeSelector });
+    expect(values.agent).toMatchObject({ nodeSelector });
+    expect(values.agent).not.toHaveProperty("affinity");
+    expect(policies[0]?.spec).not.toHaveProperty("nodeSelector");
   });
 
   test("for the queue become controller values", () => {
