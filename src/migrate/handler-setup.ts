@@ -4,6 +4,7 @@ import {
   handlerLimits,
   handlerSettings,
   handlerSwitches,
+  isQueueMode,
   webhookSecret,
 } from "./termination-handler.ts";
 import {
@@ -77,30 +78,33 @@ const silent = [
     "updateStrategy",
     "targetNodeOs",
   ],
-  ...["useHostNetwork", "linuxUpdateStrategy", "windowsUpdateStrategy", "customLabels", "affinity"],
+  ...["useHostNetwork", "linuxUpdateStrategy", "windowsUpdateStrategy", "customLabels"],
   ...[
     "priorityClassName",
     "daemonsetPriorityClassName",
     "terminationGracePeriodSeconds",
     "extraEnv",
   ],
-  ...[
-    "nodeSelectorTermsOs",
-    "nodeSelectorTermsArch",
-    "podDisruptionBudget",
-    "service",
-    "tolerations",
-  ],
+  ...["nodeSelectorTermsOs", "nodeSelectorTermsArch", "podDisruptionBudget", "service"],
   ...["revisionHistoryLimit", "topologySpreadConstraints", "fargate", "strategy", "initContainers"],
 ];
 
-const kept = [
-  ...["serviceAccount", "podMonitor", "serviceMonitor", "replicas", "nodeSelector", "podLabels"],
-  ...["linuxNodeSelector", "daemonsetNodeSelector", "podAnnotations", "webhookURLSecretName"],
-];
+/**
+ * The values that say where NTH's pods run, by the name of Lastcall's own. Of those of the
+ * DaemonSet the first one that is set counts; the Deployment, in queue mode, has only the plain
+ * one.
+ */
+const placing = {
+  nodeSelector: ["linuxNodeSelector", "nodeSelector", "daemonsetNodeSelector"],
+  tolerations: ["linuxTolerations", "tolerations", "daemonsetTolerations"],
+  affinity: ["linuxAffinity", "affinity", "daemonsetAffinity"],
+} as const;
 
-/** The values that select the nodes NTH runs on; the first one that is set counts. */
-const selectors = ["daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector"];
+const kept = [
+  ...["serviceAccount", "podMonitor", "serviceMonitor", "replicas", "podLabels"],
+  ...["podAnnotations", "webhookURLSecretName"],
+  ...Object.values(placing).flat(),
+];
 
 /** Reads the values file of NTH's chart. */
 export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
@@ -108,7 +112,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
     throw unreadable({ name: "", text: JSON.stringify(values), place: file }, "a map of values");
   }
   checkExtraEnv(values.extraEnv, file, handlerLimits);
-  for (const name of selectors) {
+  for (const name of placing.nodeSelector) {
     if (!isGiven(values[name]) || isFields(values[name])) continue;
     const setting = { name, text: settingText(values[name]), place: `${file}: ${name}` };
     throw unreadable(setting, "a map of labels: without it, the policy would select other nodes");
@@ -132,10 +136,13 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
     });
   }
   const known = [...Object.keys(valueNames), ...silent, ...kept];
+  const isQueue = isQueueMode(settings);
+  const affinity = placeOf(values, "affinity", isQueue);
   return {
     settings,
-    values: valuesOf(values),
+    values: { ...valuesOf(values), ...placeValues(values, isQueue) },
     notes: [
+      ...(affinity && !isQueue ? affinityNotes(values[affinity], `${file}: ${affinity}`) : []),
       ...Object.keys(values)
         .filter((name) => !known.includes(name) && isGiven(values[name]))
         .map((name) => `${file}: ${name} is not a value of NTH's chart 0.27 and is omitted`),
@@ -145,7 +152,6 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
 
 function valuesOf(values: ChartValues): ChartValues {
   const { serviceAccount, replicas, podLabels, podAnnotations } = values;
-  const nodeSelector = selectors.map((name) => values[name]).find(isGiven);
   const monitors = {
     ...(fieldsIn(values, "podMonitor").create === true && { podMonitor: { enabled: true } }),
     ...(fieldsIn(values, "serviceMonitor").create === true && {
@@ -155,8 +161,39 @@ function valuesOf(values: ChartValues): ChartValues {
   return onlyGiven({
     serviceAccount: onlyGiven(isFields(serviceAccount) ? serviceAccount : {}),
     ...(typeof replicas === "number" && replicas > 1 && { controller: { replicas } }),
-    ...{ podLabels, podAnnotations, nodeSelector, metrics: monitors },
+    ...{ podLabels, podAnnotations, metrics: monitors },
   });
+}
+
+/** The name of the value that NTH's chart would use. */
+function placeOf(values: ChartValues, name: keyof typeof placing, isQueue: boolean) {
+  return (isQueue ? [name] : placing[name]).find((one) => isGiven(values[one]));
+}
+
+function placeValues(values: ChartValues, isQueue: boolean): ChartValues {
+  const given = (name: keyof typeof placing) => values[placeOf(values, name, isQueue) ?? name];
+  return onlyGiven({
+    nodeSelector: given("nodeSelector"),
+    tolerations: given("tolerations"),
+    affinity: isQueue ? given("affinity") : undefined,
+    imagePullSecrets: fieldsIn(values, "image").pullSecrets,
+  });
+}
+
+/** Labels in the affinity of NTH's DaemonSet that say nothing about which nodes it handles. */
+const usualLabels = /^((beta\.)?kubernetes\.io\/(os|arch)|eks\.amazonaws\.com\/compute-type)$/;
+
+/**
+ * In IMDS mode NTH handles the nodes that its affinity allows, which concerns the policy as well as
+ * the agents: that is left to the user.
+ */
+function affinityNotes(affinity: unknown, place: string): readonly string[] {
+  if (!isGiven(affinity)) return [];
+  const found = [...JSON.stringify(affinity).matchAll(/"key":"([^"]*)"/g)];
+  if (found.length > 0 && found.every(([, key = ""]) => usualLabels.test(key))) return [];
+  return [
+    `${place} is omitted: to select the same nodes, set the policy's nodeSelector and agent.affinity`,
+  ];
 }
 
 /** Reads a DaemonSet or Deployment of NTH, with the ServiceAccount that it names. */
@@ -188,17 +225,29 @@ export function handlerWorkloadSetup(
       key.startsWith("eks.amazonaws.com/"),
     ),
   );
-  const { nodeSelector } = podValues(workload);
+  const { affinity, tolerations, ...placed } = podValues(workload);
+  const isQueue = isQueueMode(settings);
   return {
     settings,
-    values: onlyGiven({ serviceAccount: onlyGiven({ name, annotations }), nodeSelector }),
+    values: onlyGiven({
+      serviceAccount: onlyGiven({ name, annotations }),
+      ...placed,
+      ...(!isTolerant(tolerations) && { tolerations }),
+      ...(isQueue && { affinity }),
+    }),
     notes: [
+      ...(isQueue ? [] : affinityNotes(affinity, `${place}: affinity`)),
       ...unknown.map(
         (flag) => `${place}: the flag ${flag} is not a setting of NTH 1.25 and is omitted`,
       ),
       ...hiddenNotes,
     ],
   };
+}
+
+/** Whether they are NTH's default, which nobody need have meant for the controller. */
+function isTolerant(tolerations: unknown): boolean {
+  return JSON.stringify(tolerations) === JSON.stringify([{ operator: "Exists" }]);
 }
 
 /** Variables that are always references to fields of the pod. */

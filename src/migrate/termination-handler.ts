@@ -1,6 +1,7 @@
 /** Translates the settings of aws-node-termination-handler (NTH), in both of its modes. */
 import {
   fieldsIn,
+  onlyGiven,
   policyDocument,
   type Setting,
   type Settings,
@@ -108,11 +109,16 @@ export const handlerLimits = [
   ...["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG", "DELETE_SQS_MSG_IF_NODE_NOT_FOUND"],
 ];
 
+/** Whether NTH reads a queue, as one Deployment, and not the metadata service of each node. */
+export function isQueueMode(settings: Settings): boolean {
+  return isOn(settings, "ENABLE_SQS_TERMINATION_DRAINING", false);
+}
+
 /** Throws INPUT_INVALID if a switch or a timeout cannot be parsed. */
 export function translateHandler(setup: ToolSetup): Translation {
   const { settings } = setup;
-  const isQueue = isOn(settings, "ENABLE_SQS_TERMINATION_DRAINING", false);
-  const { nodeSelector, ...values } = setup.values;
+  const isQueue = isQueueMode(settings);
+  const { nodeSelector, tolerations, affinity, ...values } = setup.values;
   const expressions = selectorOf(isQueue ? undefined : nodeSelector);
   const policy = policyDocument("notices", {
     ...(expressions && {
@@ -125,14 +131,15 @@ export function translateHandler(setup: ToolSetup): Translation {
   const agentValues = isQueue
     ? {}
     : {
-        ...onAgents(settings, nodeSelector),
+        ...onAgents(settings),
+        ...onlyGiven({ nodeSelector, tolerations }),
         ...(expressions && { affinity: onAnyNode }),
       };
   return {
     policies: [policy],
     values: {
       ...values,
-      ...(isQueue && nodeSelector !== undefined && { nodeSelector }),
+      ...(isQueue && onlyGiven({ nodeSelector, tolerations, affinity })),
       controller: {
         ...fieldsIn(values, "controller"),
         options: {
@@ -154,7 +161,7 @@ export function translateHandler(setup: ToolSetup): Translation {
  */
 const onAnyNode = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } };
 
-function onAgents(settings: Settings, nodeSelector: unknown) {
+function onAgents(settings: Settings) {
   const url = settingOf(settings, "INSTANCE_METADATA_URL")?.text;
   return {
     options: {
@@ -162,7 +169,6 @@ function onAgents(settings: Settings, nodeSelector: unknown) {
       ...(url !== undefined && { "metadata-url": url }),
       ...logOptions(settings),
     },
-    ...(nodeSelector !== undefined && { nodeSelector }),
   };
 }
 

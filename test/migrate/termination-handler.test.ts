@@ -124,6 +124,61 @@ describe("NTH's values", () => {
     expect(made.policies[0]?.spec).not.toHaveProperty("nodeSelector");
   });
 
+  const own = { key: "infra", operator: "Exists", effect: "NoSchedule" };
+  const other = { key: "other", operator: "Exists" };
+  const spread = { podAntiAffinity: {} };
+
+  test("of its Deployment's pod become those of the controller", () => {
+    const secrets = [{ name: "registry" }];
+    const made = ofValues({
+      ...{ ...queue, nodeSelector: { "node-role": "infra" }, tolerations: [own], affinity: spread },
+      // These are of the DaemonSet, which does not run in queue mode.
+      ...{ daemonsetNodeSelector: { a: "b" }, linuxTolerations: [other], linuxAffinity: {} },
+      image: { tag: "v1.25.0", pullSecrets: secrets },
+    });
+    expect(made.values).toMatchObject({
+      ...{ nodeSelector: { "node-role": "infra" }, tolerations: [own], affinity: spread },
+      imagePullSecrets: secrets,
+    });
+    expect(made.values.agent).toEqual({ enabled: false });
+  });
+
+  test("do not give the controller the selector of a DaemonSet that does not run", () => {
+    const { values } = ofValues({ ...queue, daemonsetNodeSelector: { a: "b" } });
+    expect(values).not.toHaveProperty("nodeSelector");
+  });
+
+  // NTH's template prefers the values for Linux, and `daemonset…` is what it falls back on.
+  test.each([
+    ["for Linux first", { linuxNodeSelector: { a: "linux" }, linuxTolerations: [own] }, "linux"],
+    ["for all systems next", { nodeSelector: { a: "any" }, tolerations: [own] }, "any"],
+    ["for the DaemonSet last", { daemonsetTolerations: [own] }, "daemonset"],
+  ])("of its DaemonSet's pod become those of the agents: %s", (_, values, label) => {
+    const lower = { daemonsetNodeSelector: { a: "daemonset" } };
+    const made = ofValues({ ...lower, ...values });
+    expect(made.values.agent).toMatchObject({ nodeSelector: { a: label }, tolerations: [own] });
+    expect(made.values).not.toHaveProperty("tolerations");
+    expect(made.notes).toEqual([]);
+  });
+
+  test("with an affinity for its DaemonSet get a note, unless it only excludes Fargate", () => {
+    const affinityTo = (key: string) => ({
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: ["a"] }] }],
+        },
+      },
+    });
+    const notesAbout = (values: object) =>
+      ofValues(values).notes.filter((note) => note.includes("ffinity"));
+    expect(notesAbout({ linuxAffinity: affinityTo("pool") })).toEqual([
+      expect.stringMatching(/^values.yaml: linuxAffinity .*agent.affinity/),
+    ]);
+    const usual = { daemonsetAffinity: affinityTo("eks.amazonaws.com/compute-type") };
+    expect(notesAbout(usual)).toEqual([]);
+    expect(notesAbout({ ...queue, ...usual, affinity: affinityTo("pool") })).toEqual([]);
+  });
+
   test.each([
     ["its tag by default", {}, "aws-node-termination-handler/managed"],
     ["its older name", { managedAsgTag: "old" }, "old"],
@@ -178,10 +233,10 @@ describe("NTH's values", () => {
   });
 });
 
-/** The translation of an NTH DaemonSet with this container. */
-function ofContainer(container: object) {
+/** The translation of an NTH DaemonSet with this container, in a pod with these other fields. */
+function ofContainer(container: object, others: object = {}) {
   const image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6";
-  const pod = { containers: [{ image, ...container }] };
+  const pod = { ...others, containers: [{ image, ...container }] };
   const objects = [
     { kind: "DaemonSet", metadata: { name: "nth" }, spec: { template: { spec: pod } } },
   ];
@@ -218,6 +273,34 @@ describe("NTH's flags", () => {
     const translate = () => ofContainer(container);
     expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
     expect(translate).toThrow(found);
+  });
+});
+
+describe("The pod of NTH's manifest", () => {
+  const queueArgs = { args: ["--enable-sqs-termination-draining"] };
+  const own = { key: "infra", operator: "Exists" };
+  const affinity = { podAntiAffinity: {} };
+  const imagePullSecrets = [{ name: "registry" }];
+
+  test("says where the controller runs in queue mode", () => {
+    const { values } = ofContainer(queueArgs, { tolerations: [own], affinity, imagePullSecrets });
+    expect(values).toMatchObject({ tolerations: [own], affinity, imagePullSecrets });
+  });
+
+  test("says where the agents run, but by a note if it has an affinity", () => {
+    const { values, notes } = ofContainer({}, { tolerations: [own], affinity, imagePullSecrets });
+    expect(values).toMatchObject({ agent: { tolerations: [own] }, imagePullSecrets });
+    expect(values).not.toHaveProperty("affinity");
+    expect(notes).toContainEqual(expect.stringMatching(/^m: affinity .*agent.affinity/));
+  });
+
+  test.each([
+    ["the controller", queueArgs],
+    ["the agents", {}],
+  ])("does not make %s tolerate everything, which is NTH's default", (_, container) => {
+    const { values } = ofContainer(container, { tolerations: [{ operator: "Exists" }] });
+    expect(values).not.toHaveProperty("tolerations");
+    expect(values.agent).not.toHaveProperty("tolerations");
   });
 });
 
