@@ -5,6 +5,7 @@ import {
   handlerSettings,
   handlerSwitches,
   isQueueMode,
+  usualTag,
   webhookSecret,
 } from "./termination-handler.ts";
 import {
@@ -58,6 +59,12 @@ const valueNames: Readonly<Record<string, string>> = {
   ...{ sqsMsgVisibilityTimeoutSec: "SQS_MSG_VISIBILITY_TIMEOUT_SEC" },
   procUptimeFile: "UPTIME_FROM_FILE",
 };
+
+/**
+ * Defaults of the chart that it passes on even if their older names are set, so that NTH ignores
+ * those. An empty value clears the default.
+ */
+const alwaysSet: ChartValues = { checkTagBeforeDraining: true, managedTag: usualTag };
 
 /** Values that configure the pod and not NTH, without an equivalent worth a sentence. */
 const silent = [
@@ -119,7 +126,7 @@ export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
   }
   const settings = new Map<string, Setting>();
   for (const [key, name] of Object.entries(valueNames)) {
-    const value = values[key];
+    const value = key in values ? values[key] : alwaysSet[key];
     if (!isGiven(value)) continue;
     settings.set(name, { name, text: settingText(value), place: `${file}: ${key}` });
   }

@@ -206,16 +206,38 @@ function queueReactions(settings: Settings) {
   return { spotInterruption: drain, rebalance: drain, maintenance: drain };
 }
 
+export const usualTag = "aws-node-termination-handler/managed";
+
+/** Settings of the tag with their older names, which NTH ignores if the newer one is set. */
+const tagNames = {
+  check: { newer: "CHECK_TAG_BEFORE_DRAINING", older: "CHECK_ASG_TAG_BEFORE_DRAINING" },
+  tag: { newer: "MANAGED_TAG", older: "MANAGED_ASG_TAG" },
+} as const;
+
+/** The one of the two names that counts. */
+function nameInUse(settings: Settings, { newer, older }: { newer: string; older: string }): string {
+  return settingOf(settings, newer) === undefined ? older : newer;
+}
+
+function tagNotes(settings: Settings): readonly string[] {
+  return Object.values(tagNames).flatMap(({ newer, older }) => {
+    const [used, unused] = [settingOf(settings, newer), settingOf(settings, older)];
+    if (used === undefined || unused === undefined) return [];
+    if (used.text === unused.text) return [];
+    return [
+      `${unused.place} has no effect in NTH: ${newer}, which replaces it, is ${JSON.stringify(used.text)}`,
+    ];
+  });
+}
+
 function queueOptions(settings: Settings): Readonly<Record<string, unknown>> {
   const url = settingOf(settings, "QUEUE_URL")?.text;
-  const checks =
-    isOn(settings, "CHECK_TAG_BEFORE_DRAINING", true) &&
-    isOn(settings, "CHECK_ASG_TAG_BEFORE_DRAINING", true);
-  const tag = settingOf(settings, "MANAGED_TAG") ?? settingOf(settings, "MANAGED_ASG_TAG");
+  const checks = isOn(settings, nameInUse(settings, tagNames.check), true);
+  const tag = settingOf(settings, nameInUse(settings, tagNames.tag));
   const deletes = isOn(settings, "DELETE_SQS_MSG_IF_NODE_NOT_FOUND", false);
   return {
     ...(url !== undefined && { "sqs-queue-url": url }),
-    ...(checks && { "aws-managed-tag": tag?.text ?? "aws-node-termination-handler/managed" }),
+    ...(checks && { "aws-managed-tag": tag?.text ?? usualTag }),
     ...(deletes && { "sqs-unknown": "Delete" }),
   };
 }
@@ -281,6 +303,7 @@ function logOptions(settings: Settings): Readonly<Record<string, unknown>> {
 function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): readonly string[] {
   const notes = [...settings.values()].flatMap((setting) => noteOn(setting));
   notes.push(...webhookNotes(settings));
+  if (isQueue) notes.push(...tagNotes(settings));
   const grace =
     settingOf(settings, "POD_TERMINATION_GRACE_PERIOD") ?? settingOf(settings, "GRACE_PERIOD");
   if (grace !== undefined && wholeSeconds(grace) >= 0) {

@@ -179,16 +179,42 @@ describe("NTH's values", () => {
     expect(notesAbout({ ...queue, ...usual, affinity: affinityTo("pool") })).toEqual([]);
   });
 
+  const usualTag = "aws-node-termination-handler/managed";
+
+  // NTH's chart always renders the newer names, which NTH then prefers: the older ones alone change
+  // nothing, unless the newer one is cleared.
   test.each([
-    ["its tag by default", {}, "aws-node-termination-handler/managed"],
-    ["its older name", { managedAsgTag: "old" }, "old"],
-    ["none", { checkTagBeforeDraining: false }, undefined],
-    ["none, under its older name", { checkASGTagBeforeDraining: false }, undefined],
-  ])("restrict instances by tag: %s", (_, values, wanted) => {
-    const { controller } = ofValues({ ...queue, ...values }).values as {
-      controller: { options: Record<string, unknown> };
-    };
+    ["its tag by default", {}, usualTag, []],
+    ["a tag of its own", { managedTag: "mine" }, "mine", []],
+    ["none", { checkTagBeforeDraining: false }, undefined, []],
+    ["the older tag is not used", { managedAsgTag: "old" }, usualTag, ["managedAsgTag"]],
+    [
+      "the older switch is not used",
+      { checkASGTagBeforeDraining: false },
+      usualTag,
+      ["checkASGTagBeforeDraining"],
+    ],
+    [
+      "the older tag if the newer one is empty",
+      { managedTag: "", managedAsgTag: "old" },
+      "old",
+      [],
+    ],
+    ["both names alike", { managedTag: "mine", managedAsgTag: "mine" }, "mine", []],
+    [
+      "the older switch if the newer one is empty",
+      { checkTagBeforeDraining: "", checkASGTagBeforeDraining: false },
+      undefined,
+      [],
+    ],
+  ])("restrict instances by tag: %s", (_, values, wanted, unused) => {
+    const made = ofValues({ ...queue, ...values });
+    const { controller } = made.values as { controller: { options: Record<string, unknown> } };
     expect(controller.options["aws-managed-tag"]).toBe(wanted);
+    const notes = made.notes.filter((note) => note.includes("has no effect"));
+    expect(notes).toEqual(unused.map((name) => expect.stringContaining(`values.yaml: ${name} `)));
+    // Without a queue NTH checks no tags.
+    expect(ofValues(values).notes.join()).not.toContain("has no effect");
   });
 
   test("without an equivalent get one note each, with the name only", () => {
@@ -301,6 +327,28 @@ describe("The pod of NTH's manifest", () => {
     const { values } = ofContainer(container, { tolerations: [{ operator: "Exists" }] });
     expect(values).not.toHaveProperty("tolerations");
     expect(values.agent).not.toHaveProperty("tolerations");
+  });
+});
+
+describe("The tag in NTH's manifest", () => {
+  const usualTag = "aws-node-termination-handler/managed";
+  // In this order: the switch and the tag by their older and by their newer names.
+  test.each([
+    ["the newer switch decides", ["false", undefined, "true", undefined], usualTag],
+    ["the newer switch decides against it", ["true", "old", "false", "new"], undefined],
+    ["the newer tag counts", ["true", "old", "true", "new"], "new"],
+    ["the older switch decides alone", ["false", undefined, undefined, undefined], undefined],
+    ["the older tag counts alone", [undefined, "old", undefined, undefined], "old"],
+    ["an empty newer tag is none", [undefined, "old", undefined, ""], "old"],
+  ])("restricts instances: %s", (_, texts, wanted) => {
+    const names = ["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG"];
+    const all = [...names, "CHECK_TAG_BEFORE_DRAINING", "MANAGED_TAG"];
+    const env = all.flatMap((name, at) =>
+      texts[at] === undefined ? [] : { name, value: texts[at] },
+    );
+    const { values } = ofContainer({ args: ["--enable-sqs-termination-draining"], env });
+    const { options } = values.controller as { options: Record<string, unknown> };
+    expect(options["aws-managed-tag"]).toBe(wanted);
   });
 });
 
