@@ -230,14 +230,36 @@ function tagNotes(settings: Settings): readonly string[] {
   });
 }
 
+/**
+ * What the role of NTH's README lacks: NTH reads an instance's tags with the instance, hides no
+ * messages, and extends hooks only if it is told to. docs/cloud/aws.md lists all that Lastcall
+ * needs.
+ */
+function roleNote(settings: Settings): string {
+  const forNotices = [
+    "sqs:ChangeMessageVisibility",
+    "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:DescribeLifecycleHooks",
+    ...(checksTag(settings)
+      ? ["ec2:DescribeTags (without it every instance counts as tagged)"]
+      : []),
+  ];
+  const forRelease =
+    "autoscaling:DescribeAutoScalingGroups, autoscaling:TerminateInstanceInAutoScalingGroup";
+  return `NTH's role lacks permissions, unless you extended it: add ${forNotices.join(", ")}; and for planned or requested departures ${forRelease}`;
+}
+
+function checksTag(settings: Settings): boolean {
+  return isOn(settings, nameInUse(settings, tagNames.check), true);
+}
+
 function queueOptions(settings: Settings): Readonly<Record<string, unknown>> {
   const url = settingOf(settings, "QUEUE_URL")?.text;
-  const checks = isOn(settings, nameInUse(settings, tagNames.check), true);
   const tag = settingOf(settings, nameInUse(settings, tagNames.tag));
   const deletes = isOn(settings, "DELETE_SQS_MSG_IF_NODE_NOT_FOUND", false);
   return {
     ...(url !== undefined && { "sqs-queue-url": url }),
-    ...(checks && { "aws-managed-tag": tag?.text ?? usualTag }),
+    ...(checksTag(settings) && { "aws-managed-tag": tag?.text ?? usualTag }),
     ...(deletes && { "sqs-unknown": "Delete" }),
   };
 }
@@ -303,7 +325,7 @@ function logOptions(settings: Settings): Readonly<Record<string, unknown>> {
 function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): readonly string[] {
   const notes = [...settings.values()].flatMap((setting) => noteOn(setting));
   notes.push(...webhookNotes(settings));
-  if (isQueue) notes.push(...tagNotes(settings));
+  if (isQueue) notes.push(...tagNotes(settings), roleNote(settings));
   const grace =
     settingOf(settings, "POD_TERMINATION_GRACE_PERIOD") ?? settingOf(settings, "GRACE_PERIOD");
   if (grace !== undefined && wholeSeconds(grace) >= 0) {

@@ -388,6 +388,7 @@ test("NTH's manifest sets variables and flags, and the service account's role", 
       /^m: the variable WEBHOOK_URL becomes the action webhook, .*create it in .* with kubectl create secret/,
     ),
     "m: the variable WEBHOOK_URL: add the webhook's host to controller.options.action-hosts",
+    expect.stringContaining("NTH's role lacks permissions"),
     expect.stringContaining("NTH acts on any node"),
   ]);
 });
