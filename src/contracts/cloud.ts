@@ -1,3 +1,4 @@
+import type { DetachState } from "../core/action/action-plan.ts";
 import type { InstanceNotice, LifecycleHook } from "../core/notice/instance-notice.ts";
 import type { NoticeReading } from "../core/notice/notice.ts";
 import type { HookResult, ReleaseMode } from "../core/policy/policy.ts";
@@ -54,7 +55,10 @@ export type MachineState =
       readonly running: boolean;
     };
 
-export type ReleaseQuestion = Pick<ReleaseRequest, "providerID" | "mode">;
+export interface ReleaseQuestion extends Pick<ReleaseRequest, "providerID" | "mode"> {
+  /** Whether the departure's actions take the machine out of its group before the release. */
+  readonly detach?: DetachState | undefined;
+}
 
 export type Releasability =
   | {
@@ -80,6 +84,11 @@ export interface ReleaseRequest {
    * throws, the release fails with its error.
    */
   readonly lastLook: () => Promise<LastLookResult>;
+  /**
+   * Whether an action of the departure has, or may have, taken the machine out of its group. Called
+   * before each request that releases it, because the action may end meanwhile. Absent: it has not.
+   */
+  readonly isOutOfGroup?: (() => boolean) | undefined;
 }
 
 /**

@@ -94,7 +94,7 @@ export class Controller {
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
-    const checks = new ReleaseChecks({ executor, clock });
+    const checks = new ReleaseChecks({ executor, clock, view: () => fleet.view() });
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
       executor,

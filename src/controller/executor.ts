@@ -314,7 +314,7 @@ export class Executor {
 
   async release(
     departure: Departure,
-    how: Pick<ReleaseRequest, "mode" | "machineId" | "lastLook">,
+    how: Omit<ReleaseRequest, "providerID" | "requestId">,
     signal: AbortSignal,
   ): ReturnType<InstanceReleaser["release"]> {
     this.#assertLeading();

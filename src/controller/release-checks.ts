@@ -1,9 +1,12 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { InstanceReleaser } from "../contracts/cloud.ts";
+import type { FleetView } from "../contracts/cluster.ts";
+import { type DetachState, detachState } from "../core/action/action-plan.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
+import { policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
-import type { ReleaseMode } from "../core/policy/policy.ts";
+import { type ReleaseMode, selectPolicy } from "../core/policy/policy.ts";
 import {
   answersByName,
   impossible,
@@ -23,6 +26,8 @@ import type { Executor } from "./executor.ts";
 export interface ReleaseCheckOptions {
   readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
   readonly clock: Clock;
+  /** The current state of the watched fleet, whose policies and departures have actions. */
+  readonly view: () => FleetView;
 }
 
 /** What to check: the machines that could leave now, and those of the plan. */
@@ -227,7 +232,7 @@ export class ReleaseChecks {
 /** Checks one machine with a timeout. A timeout is an answer as well. */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
-  { executor, clock }: ReleaseCheckOptions,
+  { executor, clock, view }: ReleaseCheckOptions,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { node, mode } = question;
@@ -243,7 +248,8 @@ async function askAboutRelease(
     throw noAnswer(providerID);
   });
   try {
-    const found = await Promise.race([checker.check({ providerID, mode }, until), limit]);
+    const detach = detachOf(node, view());
+    const found = await Promise.race([checker.check({ providerID, mode, detach }, until), limit]);
     return found.kind === "Possible"
       ? { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) }
       : { ...impossible(found.problem), mode };
@@ -255,6 +261,17 @@ async function askAboutRelease(
   } finally {
     over.abort();
   }
+}
+
+/** Whether actions take the machine out of its group, by the node's departure or its policy. */
+function detachOf(node: NodeFacts, { departures, policies }: FleetView): DetachState | undefined {
+  const live = departures.filter((one) => isLive(one) && one.node.uid === node.uid);
+  const [first] = live;
+  const policy = first ? policyFor(first, node, policies) : selectPolicy(node, policies)?.policy;
+  return detachState(policy?.actions ?? [], {
+    cause: first?.cause ?? "Planned",
+    records: live.flatMap(({ status }) => status.actions ?? []),
+  });
 }
 
 function checkerOf(

@@ -2,9 +2,10 @@ import { firingAlerts } from "../../actions/alertmanager.ts";
 import { audit } from "../../audit/audit.ts";
 import type { InstanceReleaser, Releasability, ReleaserChoice } from "../../contracts/cloud.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import { detachState } from "../../core/action/action-plan.ts";
 import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";
-import { type Policy, type ReleaseMode, selectPolicy } from "../../core/policy/policy.ts";
+import { type Policy, selectPolicy } from "../../core/policy/policy.ts";
 import { ownerProblem, releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Instant, minutes, plus } from "../../core/time/time.ts";
 import {
@@ -365,6 +366,7 @@ async function machineOf(
   const providerID = node.providerID ?? "";
   const policy = selectPolicy(node, policies)?.policy;
   const mode = policy === undefined ? "None" : releaseModeOf(node, policy.instance);
+  const detach = policy && detachState(policy.actions, { cause: "Planned", records: [] });
   const releaser = releaserFor({ providerID, mode }) as InstanceReleaser;
   const state = await fact(io, async (signal) => {
     const found = await releaser.describe(providerID, signal);
@@ -372,21 +374,16 @@ async function machineOf(
     const { running, bornAt } = found;
     return { kind: "Present", running, launchKnown: bornAt !== undefined } as const;
   });
-  return {
+  const facts = {
     ...{ node: node.name, providerID, cloud: parseProviderId(providerID)?.cloud ?? "" },
     ...{ nodeReady: node.ready, mode, state },
-    ...(mode === "None"
-      ? {}
-      : { release: await fact(io, (signal) => askRelease(node, mode, { releaser, signal })) }),
   };
-}
-
-async function askRelease(
-  node: NodeFacts,
-  mode: Exclude<ReleaseMode, "None">,
-  { releaser, signal }: { readonly releaser: InstanceReleaser; readonly signal: AbortSignal },
-): Promise<Releasability> {
+  if (mode === "None") return facts;
   const problem = ownerProblem(node, mode);
-  if (problem !== undefined) return { kind: "Impossible", problem };
-  return releaser.check({ providerID: node.providerID ?? "", mode }, signal);
+  const release = await fact<Releasability>(io, async (signal) =>
+    problem === undefined
+      ? releaser.check({ providerID, mode, detach }, signal)
+      : { kind: "Impossible", problem },
+  );
+  return { ...facts, release };
 }

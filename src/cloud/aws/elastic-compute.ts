@@ -176,12 +176,18 @@ export class Ec2Releaser implements InstanceReleaser {
     if (machine === undefined) return impossible(`EC2 has no instance ${ref.instanceId}`);
     // It is already being terminated, so no permission is needed.
     if (standingOf(machine) !== "Staying") return { kind: "Possible", permission: "Unknown" };
-    const choice = releaseChoice(machine, question.mode);
+    const { mode, detach } = question;
+    const choice = releaseChoice(machine, { mode, isOutOfGroup: detach === "Begun" });
     switch (choice.kind) {
       case "Refused":
         return impossible(choice.problem);
-      case "InGroup":
-        return this.#checkGroup(ref, choice, signal);
+      case "InGroup": {
+        const inGroup = await this.#checkGroup(ref, choice, signal);
+        if (inGroup.kind === "Impossible" || detach === undefined) return inGroup;
+        // It leaves its group before the release, and is then terminated by itself.
+        const alone = await this.#checkAlone(ref, signal);
+        return alone.kind === "Impossible" ? alone : inGroup;
+      }
       case "Alone":
         return this.#checkAlone(ref, signal);
     }
@@ -190,11 +196,14 @@ export class Ec2Releaser implements InstanceReleaser {
   async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
     signal.throwIfAborted();
     const ref = instanceRefOf(request.providerID);
+    const { mode } = request;
+    const choose = (seen: Ec2Machine) =>
+      releaseChoice(seen, { mode, isOutOfGroup: request.isOutOfGroup?.() === true });
     const machine: LeavingMachine<Ec2Machine> = {
       look: (until) => this.#look(ref, until),
       standing: (seen) =>
         machineIdOf(seen.instance) === request.machineId ? standingOf(seen) : "Replaced",
-      act: (seen, bounds) => this.#act(ref, releaseChoice(seen, request.mode), bounds.signal),
+      act: (seen, bounds) => this.#act(ref, choose(seen), bounds.signal),
       stillThere: (seen) => stillThere(ref, seen),
     };
     return releaseByLooking({ machine, lastLook: request.lastLook }, this.#options, signal);
@@ -321,17 +330,18 @@ type ReleaseChoice =
 
 /**
  * Chooses how to release an instance in a mode: through the group that owns it, or directly if it
- * has no owner.
+ * has no owner, or none any more since our own action has detached it.
  */
 function releaseChoice(
   { instance, membership }: Ec2Machine,
-  mode: ReleaseRequest["mode"],
+  { mode, isOutOfGroup }: { readonly mode: ReleaseRequest["mode"]; readonly isOutOfGroup: boolean },
 ): ReleaseChoice {
   const { instanceId, nodePool } = instance;
   if (nodePool !== undefined) {
     const owner = `the instance ${instanceId} belongs to Karpenter (its tag karpenter.sh/nodepool is ${nodePool})`;
     return refused(`${owner}, set instance.release to NodeClaim`);
   }
+  if (isOutOfGroup && /^Detach/.test(membership?.state ?? "Detached")) return { kind: "Alone" };
   if (membership === undefined) {
     if (mode === "DeleteInstance") return { kind: "Alone" };
     return refused(

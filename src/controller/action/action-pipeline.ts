@@ -18,7 +18,7 @@ import {
 } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import { reactionTo } from "../../core/notice/interruption.ts";
-import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
+import type { Action, ActionPoint } from "../../core/policy/action.ts";
 import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { PendingCordons } from "../departure/status-writer.ts";
@@ -113,9 +113,9 @@ export class ActionPipeline {
     return isPressing(this.#options.departure(), this.#options.clock.now());
   }
 
-  /** The current record of the first action of a kind that applies to this departure. */
-  recordOf(kind: ActionSpec["kind"]): ActionRecord | undefined {
-    return this.#ledger.records.find((one) => one.kind === kind && one.state !== "Skipped");
+  /** The current records, which may be newer than those in the status. */
+  get records(): readonly ActionRecord[] {
+    return this.#ledger.records;
   }
 
   /**

@@ -183,7 +183,9 @@ export async function awaitLoadBalancers(
   const { policy, clock, report, actions } = context;
   if (isCloudsToTake(context)) return;
   await awaitDetached(context, signal);
-  if (actions.recordOf("deregisterTargets")?.state === "Done") return;
+  const its = ({ kind, state }: ActionRecord) =>
+    kind === "deregisterTargets" && state !== "Skipped";
+  if (actions.records.find(its)?.state === "Done") return;
   const wakeup = new Wakeup(clock);
   const stop = context.onObserved(() => wakeup.wake());
   try {

@@ -1,4 +1,5 @@
 import type { MachineState } from "../../contracts/cloud.ts";
+import { mayBeDetached } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
@@ -135,8 +136,10 @@ async function letGo(
     kept = found;
     return "Keep";
   };
-  const how = { mode, machineId, lastLook: mayGo };
-  await details.context.executor.release(departure, how, signal);
+  const { actions, executor } = details.context;
+  const isOutOfGroup = () => mayBeDetached(actions.records);
+  const how = { mode, machineId, lastLook: mayGo, isOutOfGroup };
+  await executor.release(departure, how, signal);
   if (kept === undefined) await lastLook.after();
   return kept;
 }

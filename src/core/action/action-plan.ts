@@ -50,10 +50,15 @@ export function isFormer({ startedAt }: ActionRecord, begunAt: Instant | undefin
   return (startedAt ?? Infinity) < (begunAt ?? -Infinity);
 }
 
-/** A change that could not be undone may still be in effect, so its undo record is kept. */
-function openedAgain({ undo, ...before }: ActionRecord, again: ActionRecord): ActionRecord {
-  if (undo === undefined) return again;
-  return again.state === "Pending" ? { ...again, state: "Running", undo } : { ...before, undo };
+/**
+ * A change that could not be undone may still be in effect, so its undo record is kept, or that the
+ * machine may be out of its group.
+ */
+function openedAgain(before: ActionRecord, again: ActionRecord): ActionRecord {
+  const { undo } = before;
+  if (undo === undefined && !mayBeDetached([before])) return again;
+  if (again.state !== "Pending") return before;
+  return { ...again, state: "Running", ...(undo && { undo }) };
 }
 
 /** What the action would have done is no longer known. */
@@ -63,11 +68,16 @@ function withoutPolicy(record: ActionRecord): ActionRecord {
   return { ...record, state: "Failed", result: "ACTION_UNSUPPORTED", detail };
 }
 
-function newRecord({ name, at, how, causes }: Action, cause: Cause): ActionRecord {
+function newRecord(action: Action, cause: Cause): ActionRecord {
+  const { name, at, how } = action;
   const record = { name, kind: how.kind, at, attempts: 0 };
-  if (causes === undefined || causes.includes(cause)) return { ...record, state: "Pending" };
+  if (isFor(action, cause)) return { ...record, state: "Pending" };
   const detail = `not for the cause ${cause}`;
   return { ...record, state: "Skipped", result: "CauseExcluded", detail };
+}
+
+function isFor({ causes }: Pick<Action, "causes">, cause: Cause): boolean {
+  return causes === undefined || causes.includes(cause);
 }
 
 function dryRecord({ name, at, how }: Action): ActionRecord {
@@ -154,6 +164,44 @@ export function isMessage(kind: ActionRecord["kind"]): boolean {
 export function isForGood({ kind, undo }: Pick<ActionRecord, "kind" | "undo">): boolean {
   return undo === undefined && (kind === "detach" || kind === "lambda" || kind === "http");
 }
+
+/**
+ * Whether the actions of a departure take its machine out of its group (`detach`): `Ahead`, before
+ * the release; or `Begun`, so that it may be out of it already.
+ */
+export type DetachState = "Ahead" | "Begun";
+
+/** Undefined if no action of the departure detaches its machine before the release. */
+export function detachState(
+  actions: readonly Action[],
+  { cause, records }: { readonly cause: Cause; readonly records: readonly ActionRecord[] },
+): DetachState | undefined {
+  if (mayBeDetached(records)) return "Begun";
+  const isAhead = actions.some(
+    (action) => action.how.kind === "detach" && action.at !== "AtEnd" && isFor(action, cause),
+  );
+  return isAhead ? "Ahead" : undefined;
+}
+
+/**
+ * Whether an action has taken the machine out of its group, as far as the records tell: a request
+ * without a response may have succeeded, one that was refused has not.
+ */
+export function mayBeDetached(records: readonly ActionRecord[]): boolean {
+  return records.some(({ kind, state, result }) => {
+    if (kind !== "detach") return false;
+    if (state === "Failed") return unansweredResults.has(result);
+    return state === "Running" || state === "Done";
+  });
+}
+
+const unansweredResults: ReadonlySet<string | undefined> = new Set([
+  "CLOUD_UNREACHABLE",
+  "ACTION_UNREACHABLE",
+  "ACTION_TIMEOUT",
+  "ACTION_DEADLINE",
+  "ACTION_INTERRUPTED",
+]);
 
 /**
  * Whether the machine is deregistered from all its target groups, as far as the policy requires:

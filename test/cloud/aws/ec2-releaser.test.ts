@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ReleaseRequest } from "../../../src/contracts/cloud.ts";
+import type { DetachState } from "../../../src/core/action/action-plan.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
 
@@ -239,6 +240,79 @@ describe("a release", () => {
       message: expect.stringContaining("set instance.release to DeleteInstance"),
     });
     expect(world.asked()).toBe(0);
+  });
+});
+
+describe("a machine with an action detach", () => {
+  const groupModes: readonly Mode[] = ["Recreate", "Delete"];
+
+  function checkWith(machine: Machine, mode: Mode, detach: DetachState) {
+    const { providerID } = machine;
+    return world.pass(world.releaser.check({ providerID, mode, detach }, never));
+  }
+
+  function releaseWith(machine: Machine, mode: Mode, isOutOfGroup: () => boolean) {
+    const { providerID, id: machineId } = machine;
+    const request = { providerID, machineId, mode, requestId, lastLook, isOutOfGroup };
+    return world.pass(world.releaser.release(request, never));
+  }
+
+  it.each(groupModes)(
+    "is terminated by itself with %s once the action has taken it out of its group",
+    async (mode) => {
+      const machine = world.addMachine("n1");
+      instanceOf(machine).group = undefined;
+      expect(await checkWith(machine, mode, "Begun")).toMatchObject({ permission: "Granted" });
+      expect(await releaseWith(machine, mode, () => true)).toEqual({ kind: "Released" });
+      expect(instanceOf(machine).state).toBe("terminated");
+      expect(world.group.desired).toBe(1);
+    },
+  );
+
+  it("is terminated by itself while its group is still detaching it", async () => {
+    const machine = world.addMachine("n1");
+    instanceOf(machine).lifecycle = "Detaching";
+    expect(await releaseWith(machine, "Recreate", () => true)).toEqual({ kind: "Released" });
+    expect(world.fleet.actions).not.toContain("TerminateInstanceInAutoScalingGroup");
+  });
+
+  it("is released in its group if it is there, although the action may have run", async () => {
+    const machine = world.addMachine("n1");
+    expect(await releaseWith(machine, "Delete", () => true)).toEqual({ kind: "Released" });
+    expect(world.fleet.actions).not.toContain("TerminateInstances");
+    expect(world.group.desired).toBe(0);
+  });
+
+  it("is terminated by itself if the action takes it out during the release", async () => {
+    const machine = world.addMachine("n1");
+    const gone = { status: 400, code: "ValidationError", text: "Instance Id not found" };
+    world.fleet.refuseNext.set("TerminateInstanceInAutoScalingGroup", gone);
+    let isOut = false;
+    const work = releaseWith(machine, "Recreate", () => isOut);
+    await world.passUntil(() => world.fleet.refuseNext.size === 0);
+    instanceOf(machine).group = undefined;
+    isOut = true;
+    expect(await work).toEqual({ kind: "Released" });
+  });
+
+  it("cannot be released if something else has taken it out of its group", async () => {
+    const machine = world.addMachine("n1");
+    instanceOf(machine).group = undefined;
+    const problem = expect.stringContaining("set instance.release to DeleteInstance");
+    expect(await checkWith(machine, "Recreate", "Ahead")).toEqual({ kind: "Impossible", problem });
+    await expect(releaseWith(machine, "Recreate", () => false)).rejects.toMatchObject({
+      message: problem,
+    });
+    expect(world.asked()).toBe(0);
+  });
+
+  it.each(groupModes)("needs the permission to terminate the instance, with %s", async (mode) => {
+    const machine = world.addMachine("n1");
+    expect(await checkWith(machine, mode, "Ahead")).toMatchObject({ kind: "Possible" });
+    world.fleet.denied.add("TerminateInstances");
+    const problem = expect.stringContaining("ec2:TerminateInstances is not granted");
+    expect(await checkWith(machine, mode, "Ahead")).toEqual({ kind: "Impossible", problem });
+    expect(await check(machine, mode)).toMatchObject({ kind: "Possible" });
   });
 });
 

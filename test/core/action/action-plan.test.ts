@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   actionRecords,
+  detachState,
   dueActions,
   isToFinish,
   pointsReached,
@@ -25,6 +26,42 @@ function aRecord(name: string, over: Partial<ActionRecord> = {}): ActionRecord {
 
 const begun = { cause: "SpotInterruption", phase: "Preparing" } as const;
 const never = () => false;
+
+describe("whether a departure's actions take its machine out of the group", () => {
+  it.each<[string, Partial<Action>, string | undefined]>([
+    ["before the release", {}, "Ahead"],
+    ["for this cause", { causes: ["Manual", "Planned"] }, "Ahead"],
+    ["for another cause", { causes: ["SpotInterruption"] }, undefined],
+    ["when all is over", { at: "AtEnd" }, undefined],
+    ["never", { how: { kind: "deregisterTargets", wait: false } }, undefined],
+  ])("follows from a policy that does it %s", (_, over, expected) => {
+    const departure = { cause: "Planned", records: [] } as const;
+    expect(detachState([anAction("a", over)], departure)).toBe(expected);
+  });
+
+  it.each<[Partial<ActionRecord>, string]>([
+    [{ state: "Running" }, "Begun"],
+    [{ state: "Done" }, "Begun"],
+    [{ state: "Failed", result: "ACTION_TIMEOUT" }, "Begun"],
+    [{ state: "Failed", result: "ACTION_INTERRUPTED" }, "Begun"],
+    [{ state: "Failed", result: "CLOUD_RIGHT_MISSING" }, "Ahead"],
+    [{ state: "Pending" }, "Ahead"],
+    [{ state: "Skipped" }, "Ahead"],
+    [{ state: "Done", kind: "deregisterTargets" }, "Ahead"],
+  ])("follows from the record %j", (over, expected) => {
+    const departure = { cause: "Planned", records: [aRecord("a", over)] } as const;
+    expect(detachState([anAction("a")], departure)).toBe(expected);
+  });
+});
+
+it("still follows from a request without a response when the action is due again", () => {
+  const records = [
+    aRecord("a", { state: "Failed", result: "ACTION_TIMEOUT", startedAt: instant(1000) }),
+  ];
+  const again = actionRecords([anAction("a")], { ...begun, records, begunAt: instant(2000) });
+  expect(again).toEqual([aRecord("a", { state: "Running" })]);
+  expect(detachState([anAction("a")], { cause: "Planned", records: again })).toBe("Begun");
+});
 
 describe("the action records of a departure", () => {
   it("follow the policy's order, Pending, or Skipped if the action is for another cause", () => {

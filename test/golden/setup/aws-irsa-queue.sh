@@ -6,7 +6,7 @@
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
 #   ec2:DescribeInstances: finding a machine, and its launch time
 #   autoscaling:DescribeAutoScalingInstances: finding the Auto Scaling group of a machine
-#   ec2:TerminateInstances: terminating a machine without a group
+#   ec2:TerminateInstances: terminating a machine without a group, or one taken out of it (detach)
 #   sqs:ReceiveMessage: reading notices (--sqs-queue-url)
 #   sqs:DeleteMessage: deleting handled notices from the queue
 #   sqs:ChangeMessageVisibility: postponing a notice

@@ -22,6 +22,8 @@ export interface AwsPermission {
   readonly on: AwsResource;
   /** The release modes that need it; empty if none does. */
   readonly modes: readonly ReleaseMode[];
+  /** Further modes that need it if policy actions run in AWS, since one of them is `detach`. */
+  readonly modesWithActions?: readonly ReleaseMode[];
   /** Also needed if this feature is in use, whatever the mode. Default: only the modes count. */
   readonly only?: keyof AwsUseOf;
 }
@@ -62,9 +64,10 @@ export const awsPermissions: readonly AwsPermission[] = [
   },
   {
     action: "ec2:TerminateInstances",
-    neededFor: "terminating a machine without a group",
+    neededFor: "terminating a machine without a group, or one taken out of it (detach)",
     on: "Instances",
     modes: ["DeleteInstance"],
+    modesWithActions: byGroup,
   },
   {
     action: "sqs:ReceiveMessage",
@@ -253,6 +256,9 @@ export interface AwsUse extends AwsUseOf {
 /** The permissions that a controller with these uses needs, and no more. */
 export function awsPermissionsFor(use: AwsUse): readonly AwsPermission[] {
   return awsPermissions.filter(
-    ({ modes, only }) => modes.includes(use.mode) || (only !== undefined && use[only]),
+    ({ modes, modesWithActions, only }) =>
+      modes.includes(use.mode) ||
+      (use.actions && modesWithActions?.includes(use.mode)) ||
+      (only !== undefined && use[only]),
   );
 }

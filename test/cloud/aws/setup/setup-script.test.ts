@@ -59,9 +59,10 @@ describe("the script of setup aws", () => {
     }
   });
 
-  const group = [
+  const releaseInGroup = [
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:TerminateInstanceInAutoScalingGroup",
   ];
   const queue = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"];
   const hooks = [
@@ -88,13 +89,14 @@ describe("the script of setup aws", () => {
     "sns:Publish",
   ];
   it.each([
-    ["Recreate", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
-    ["Delete", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
+    ["Recreate", {}, releaseInGroup],
+    ["Delete", {}, releaseInGroup],
     ["DeleteInstance", {}, ["autoscaling:DescribeAutoScalingInstances", "ec2:TerminateInstances"]],
     ["None", {}, []],
     ["None", { queue: "q" }, [...queue, ...hooks]],
     ["None", { queue: "q", hooks: false }, queue],
     ["None", { actions: true }, actions],
+    ["Recreate", { actions: true }, [...releaseInGroup, ...actions, "ec2:TerminateInstances"]],
     [
       "None",
       { statusPoll: true, managedTag: true },
