@@ -185,8 +185,9 @@ export class Fallback {
         if (departure.status.reason === "AwaitingMachine") return "Nobody";
         return (await this.#leaderIsGone()) ? "Agent" : "Controller";
       case "RollingBack":
-        // A live controller ends it, and the notice then gets a Departure of its own.
         if (open.reported !== undefined) return "Nobody";
+        // A live controller soon ends it, and the notice then gets a Departure of its own.
+        if (this.#leadMs(open.sinceMs + watchMs) <= 0) return "Agent";
         return (await this.#leaderIsGone()) ? "Agent" : "Controller";
       default:
         return open.reported === undefined ? "Agent" : "Nobody";
