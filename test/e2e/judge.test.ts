@@ -64,9 +64,19 @@ describe("judge", () => {
     expect(judge(none, { ...charge, heirs: /^[abc]$/ })).toEqual(["nothing has replaced a"]);
   });
 
-  it("counts an eviction whose response was lost with the API server", () => {
+  it.each([
+    ["the API server", unanswered],
+    ["the controller", 504],
+  ])("counts an eviction whose response was lost with %s", (_, code) => {
     const isEviction = ({ subresource }: AuditEntry) => subresource === "eviction";
-    expect(judge(withAudit(isEviction, { code: unanswered }), charge)).toEqual([]);
+    expect(judge(withAudit(isEviction, { code }), charge)).toEqual([]);
+  });
+
+  it("does not count an eviction that was refused", () => {
+    const isEviction = ({ subresource }: AuditEntry) => subresource === "eviction";
+    expect(judge(withAudit(isEviction, { code: 429 }), charge)).toEqual([
+      "p1 left a, but not by an eviction of controller",
+    ]);
   });
 
   it.each<[string, History, RegExp]>([
