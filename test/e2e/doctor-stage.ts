@@ -128,12 +128,16 @@ export function tainted(name: string, key: string): Change {
   return changed(`/api/v1/nodes/${name}`, { spec: { taints } }, { spec: { taints: null } });
 }
 
-/** A pod that no scheduler handles, so it stays as it is created. */
+/** A pod of Lastcall that no scheduler handles, so it stays as it is created. */
 export function idlePod(name: string, spec: object = {}, component = "controller"): Body {
   const containers = [{ name: "main", image: "registry.example/main:1" }];
+  const labels = {
+    "app.kubernetes.io/name": "lastcall",
+    "app.kubernetes.io/component": component,
+  };
   return {
     ...{ apiVersion: "v1", kind: "Pod" },
-    metadata: { name, labels: { "app.kubernetes.io/component": component } },
+    metadata: { name, labels },
     spec: { schedulerName: "nobody", containers, ...spec },
   };
 }
