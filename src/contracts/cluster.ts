@@ -120,7 +120,7 @@ export interface DepartureStore {
 export interface StatusWrite {
   /** Evaluated when the request is sent, which during a burst can be well after the call. */
   readonly status: () => DepartureStatus;
-  /** When it aborts, the write overtakes pending evictions. */
+  /** When it aborts, the write takes turns with pending evictions instead of yielding to them. */
   readonly hurry?: AbortSignal | undefined;
 }
 

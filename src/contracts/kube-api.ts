@@ -36,10 +36,10 @@ export type PatchType =
 
 /**
  * The priority of a request during a burst. `First`: cordons, because every pod that is still
- * scheduled to the node has to leave again. `Later`: records and reads that can wait. `Now`:
- * everything else, including evictions.
+ * scheduled to the node has to leave again. `Now`: everything else, including evictions, except
+ * `Soon`: records that traffic waits for, and `Later`: records and reads that can wait.
  */
-export type Urgency = "First" | "Now" | "Later";
+export type Urgency = "First" | "Now" | "Soon" | "Later";
 
 export interface KubeRequest {
   readonly method: KubeMethod;
@@ -56,7 +56,7 @@ export interface KubeRequest {
   readonly patchType?: PatchType | undefined;
   /** Default `Now`. */
   readonly urgency?: Urgency | undefined;
-  /** When it aborts, a queued request becomes `Now`. */
+  /** When it aborts, a queued request that is `Later` becomes `Soon`. */
   readonly hurry?: AbortSignal | undefined;
   /**
    * The instant after which the response is useless. Within one urgency, queued requests are sent

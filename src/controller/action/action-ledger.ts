@@ -31,7 +31,7 @@ export interface ActionLedgerOptions {
  * process has started; for all others the status is newer. Writes are sent one after another, each
  * with all changes. In a burst they yield to cordons and evictions, and so do actions that wait for
  * their undo record: quarantine and detaching are less urgent than the drain. Deregistering from
- * load balancers is not, and its record overtakes pending evictions.
+ * load balancers is not, and its record takes turns with pending evictions.
  */
 export class ActionLedger {
   readonly #options: ActionLedgerOptions;

@@ -280,7 +280,7 @@ export class ActionPipeline {
       this.#ledger.set({ ...this.#ledger.recordOf(action), undo });
       // A machine that still receives requests must be deregistered before its pods end, not after.
       const isDue = action.how.kind === "deregisterTargets" && this.isPressing;
-      await this.#ledger.save(signal, isDue ? "Ahead" : "Behind");
+      await this.#ledger.save(signal, isDue ? "Between" : "Behind");
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
     const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);

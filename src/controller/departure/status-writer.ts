@@ -18,8 +18,8 @@ import type { Executor } from "../executor.ts";
 /** Progress is written at most this often. The end of a phase is always written. */
 const progressEveryMs = 1000;
 
-/** Whether a write yields to pending evictions in a burst of notices or overtakes them. */
-export type PlaceInRush = "Behind" | "Ahead";
+/** Whether a write yields to pending evictions in a burst of notices or takes turns with them. */
+export type PlaceInRush = "Behind" | "Between";
 
 type Change = (fresh: Departure) => DepartureStatus | undefined;
 
@@ -31,7 +31,7 @@ export class StatusWriter {
   readonly #executor: Executor;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
-  /** The controllers that let pending writes overtake evictions. */
+  /** The controllers that let pending writes take turns with evictions. */
   readonly #hurries = new Set<AbortController>();
   #written: Departure | undefined;
   #unwritten: readonly PhaseChange[] = [];
@@ -76,7 +76,7 @@ export class StatusWriter {
 
   /**
    * Writes a change; undefined if the Departure is gone. During a burst it yields to evictions. A
-   * write `Ahead` of pending evictions takes the writes before it along.
+   * write `Between` them takes the writes before it along.
    */
   write(
     departure: Departure,
@@ -85,7 +85,7 @@ export class StatusWriter {
   ): Promise<Departure | undefined> {
     const hurry = new AbortController();
     this.#hurries.add(hurry);
-    if (place === "Ahead") for (const one of this.#hurries) one.abort();
+    if (place === "Between") for (const one of this.#hurries) one.abort();
     const next = this.#tail
       .then(() => this.#record(departure, change, hurry.signal))
       .finally(() => this.#hurries.delete(hurry));

@@ -3,22 +3,24 @@ import type { KubeWatchEvent, KubeWatchRequest, Urgency } from "../../contracts/
 import { type Instant, type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 
 /** From most to least urgent. */
-const lanes = ["First", "Now", "Later"] as const;
+const lanes = ["First", "Now", "Soon", "Later"] as const;
 
 /**
  * How many requests of a lane may be in flight beside a few more urgent ones, and beside many. A
  * server with a few cores is saturated by a few requests: more would slow down all of them,
- * including the urgent ones. Beside a few, it is still four of `Later`, so that a hanging one does
+ * including the urgent ones. Beside a few, it is still four of a lane, so that a hanging one does
  * not block the rest.
  */
-const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
-const besideCrowd = { ...besideFew, Later: 1 } as const;
+const besideFew = { First: Number.POSITIVE_INFINITY, Now: 8, Soon: 4, Later: 4 } as const;
+const besideCrowd = { ...besideFew, Soon: 1, Later: 1 } as const;
 const crowd = 16;
 /**
- * Beside a crowd, one request of `Later` starts for so many more urgent ones that have ended: in a
- * burst of notices each record takes time of the API server that an eviction waits for.
+ * Beside a crowd, one request of a lane starts for so many more urgent ones that have ended: in a
+ * burst of notices each record takes time of the API server that an eviction waits for. A notice
+ * with five pods has seven urgent ones, so half of the records of deregistrations are sent before
+ * the last eviction.
  */
-const urgentPerLater = 32;
+const urgentPerOne = { First: 0, Now: 0, Soon: 12, Later: 32 } as const;
 
 interface LaneRequest {
   readonly urgency: Urgency;
@@ -33,18 +35,19 @@ interface LaneRequest {
  */
 export class RequestLanes {
   readonly #most: number;
-  readonly #underWay = { First: 0, Now: 0, Later: 0 };
+  readonly #underWay = { First: 0, Now: 0, Soon: 0, Later: 0 };
   readonly #waiting = {
     First: new WaitQueue<() => void>(),
     Now: new WaitQueue<() => void>(),
+    Soon: new WaitQueue<() => void>(),
     Later: new WaitQueue<() => void>(),
   };
 
-  /** More urgent requests that have ended since one of `Later` started. */
-  #endedSinceLater = urgentPerLater;
+  /** How many more urgent requests have ended since one of a lane started. */
+  readonly #endedSince: Record<Urgency, number> = { ...urgentPerOne };
   readonly #onRush: (() => void) | undefined;
 
-  /** `onRush` is called repeatedly while requests other than `Later` have to wait. */
+  /** `onRush` is called repeatedly while requests of `First` or `Now` have to wait. */
   constructor(most: number, onRush?: () => void) {
     this.#most = most;
     this.#onRush = onRush;
@@ -52,15 +55,15 @@ export class RequestLanes {
 
   /**
    * Resolves when the request may start, with the lane to `leave` afterwards, or rejects with the
-   * signal's reason. A queued `Later` request moves to `Now` when `hurry` aborts.
+   * signal's reason. A queued `Later` request moves to `Soon` when `hurry` aborts.
    */
   async enter(asked: LaneRequest, signal: AbortSignal): Promise<Urgency> {
     signal.throwIfAborted();
     const isHurried = asked.urgency === "Later" && asked.hurry?.aborted === true;
-    const urgency = isHurried ? "Now" : asked.urgency;
+    const urgency = isHurried ? "Soon" : asked.urgency;
     // A request never overtakes others that wait in its lane.
     if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
-      if (urgency !== "Later") this.#onRush?.();
+      if (isUrgent(urgency)) this.#onRush?.();
       return this.#wait({ ...asked, urgency }, signal);
     }
     this.#start(urgency);
@@ -69,7 +72,7 @@ export class RequestLanes {
 
   leave(urgency: Urgency): void {
     this.#underWay[urgency] -= 1;
-    if (urgency !== "Later") this.#endedSinceLater += 1;
+    for (const less of lanes.slice(lanes.indexOf(urgency) + 1)) this.#endedSince[less] += 1;
     this.#startAll();
     if (this.#waiting.First.size > 0 || this.#waiting.Now.size > 0) this.#onRush?.();
   }
@@ -87,7 +90,7 @@ export class RequestLanes {
       let leaveLine = join();
       const change = (): void => {
         leaveLine();
-        lane = "Now";
+        lane = "Soon";
         leaveLine = join();
         this.#startAll();
       };
@@ -105,7 +108,7 @@ export class RequestLanes {
 
   #start(urgency: Urgency): void {
     this.#underWay[urgency] += 1;
-    if (urgency === "Later") this.#endedSinceLater = 0;
+    this.#endedSince[urgency] = 0;
   }
 
   #startAll(): void {
@@ -116,17 +119,21 @@ export class RequestLanes {
   }
 
   #hasCapacity(urgency: Urgency): boolean {
-    const { First, Now, Later } = this.#underWay;
-    if (First + Now + Later >= this.#most) return false;
+    const { First, Now, Soon, Later } = this.#underWay;
+    if (First + Now + Soon + Later >= this.#most) return false;
     let ahead = 0;
     for (const one of lanes.slice(0, lanes.indexOf(urgency))) {
       ahead += this.#underWay[one] + this.#waiting[one].size;
     }
     if (ahead === 0) return true;
     if (ahead < crowd) return this.#underWay[urgency] < besideFew[urgency];
-    if (urgency === "Later" && this.#endedSinceLater < urgentPerLater) return false;
+    if (this.#endedSince[urgency] < urgentPerOne[urgency]) return false;
     return this.#underWay[urgency] < besideCrowd[urgency];
   }
+}
+
+function isUrgent(urgency: Urgency): boolean {
+  return urgency === "First" || urgency === "Now";
 }
 
 interface Place<T> {

@@ -79,34 +79,58 @@ describe("RequestLanes", () => {
   });
 
   it.each([
-    { few: "fifteen", now: 15, first: 0, later: 4 },
-    { few: "sixteen", now: 16, first: 0, later: 1 },
-    { few: "a cordon and fifteen", now: 15, first: 1, later: 1 },
-  ])("admits $later Later requests beside $few more urgent ones", async ({ now, first, later }) => {
+    { few: "fifteen", now: 15, first: 0, lane: "Later", admitted: 4 },
+    { few: "fifteen", now: 15, first: 0, lane: "Soon", admitted: 4 },
+    { few: "sixteen", now: 16, first: 0, lane: "Later", admitted: 1 },
+    { few: "sixteen", now: 16, first: 0, lane: "Soon", admitted: 1 },
+    { few: "a cordon and fifteen", now: 15, first: 1, lane: "Later", admitted: 1 },
+  ] as const)("admits $admitted $lane requests beside $few more urgent ones", async (found) => {
     const lanes = new RequestLanes(64);
-    crowd(lanes, "Now", now);
-    crowd(lanes, "First", first);
-    const records = crowd(lanes, "Later", 20);
+    crowd(lanes, "Now", found.now);
+    crowd(lanes, "First", found.first);
+    const records = crowd(lanes, found.lane, 20);
     await settle();
-    expect(records.count).toBe(later);
+    expect(records.count).toBe(found.admitted);
   });
 
-  it("admits one Later request per 32 urgent requests that end in a crowd", async () => {
-    const lanes = new RequestLanes(64);
-    crowd(lanes, "Now", 20);
-    const records = crowd(lanes, "Later", 20);
-    const admitted: number[] = [];
-    for (let ended = 0; ended < 96; ended += 1) {
-      await settle();
-      // A record is answered at once, so that only the pace holds the next one back.
-      if (records.count > admitted.length) {
-        admitted.push(ended);
-        lanes.leave("Later");
+  it.each([
+    { lane: "Soon", pace: 12, admitted: [0, 12, 24, 36, 48, 60, 72, 84] },
+    { lane: "Later", pace: 32, admitted: [0, 32, 64] },
+  ] as const)(
+    "admits one $lane request per $pace urgent requests that end in a crowd",
+    async (of) => {
+      const lanes = new RequestLanes(64);
+      crowd(lanes, "Now", 20);
+      const records = crowd(lanes, of.lane, 20);
+      const admitted: number[] = [];
+      for (let ended = 0; ended < 96; ended += 1) {
+        await settle();
+        // A record is answered at once, so that only the pace holds the next one back.
+        if (records.count > admitted.length) {
+          admitted.push(ended);
+          lanes.leave(of.lane);
+        }
+        crowd(lanes, "Now", 1);
+        lanes.leave("Now");
       }
-      crowd(lanes, "Now", 1);
-      lanes.leave("Now");
+      expect(admitted).toEqual(of.admitted);
+    },
+  );
+
+  it("admits all Soon requests before a Later one", async () => {
+    const lanes = new RequestLanes(1);
+    const entered: string[] = [];
+    const enter = (urgency: Urgency) =>
+      lanes.enter({ urgency }, never).then((lane) => entered.push(lane));
+    crowd(lanes, "Now", 1);
+    for (const urgency of ["Later", "Soon", "Later", "Soon"] as const) void enter(urgency);
+    lanes.leave("Now");
+    for (const lane of ["Soon", "Soon", "Later"] as const) {
+      await settle();
+      lanes.leave(lane);
     }
-    expect(admitted).toEqual([0, 32, 64]);
+    await settle();
+    expect(entered).toEqual(["Soon", "Soon", "Later", "Later"]);
   });
 
   it("admits no further Later request while the urgent requests of a crowd hang", async () => {
@@ -141,7 +165,7 @@ describe("RequestLanes", () => {
     expect([now.count, later.count]).toEqual([1, 0]);
   });
 
-  it("moves a Later request to Now as soon as it becomes urgent, waiting or not", async () => {
+  it("moves a Later request to Soon as soon as it becomes urgent, waiting or not", async () => {
     const lanes = new RequestLanes(4);
     const hurry = new AbortController();
     const entered: string[] = [];
@@ -154,10 +178,9 @@ describe("RequestLanes", () => {
     const hurried = enter("hurried", hurry.signal);
     hurry.abort();
     const later = enter("hurried before it came", hurry.signal);
-    crowd(lanes, "Now", 1);
     for (let left = 0; left < 2; left += 1) lanes.leave("Now");
     await Promise.all([hurried, later]);
-    expect(entered).toEqual(["hurried by Now", "hurried before it came by Now"]);
+    expect(entered).toEqual(["hurried by Soon", "hurried before it came by Soon"]);
   });
 
   it("keeps the order of requests within a lane", async () => {
