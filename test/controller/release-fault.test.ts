@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { InstanceReleaser, MachineState } from "../../src/contracts/cloud.ts";
-import { hours, minutes, seconds } from "../../src/core/time/time.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
@@ -180,5 +180,39 @@ describe("a release that a new leader continues", () => {
     await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
     expect(modes).toEqual(["NodeClaim", "NodeClaim"]);
     expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
+  });
+});
+
+describe("the first lookup of a machine to release", () => {
+  /** The cloud has a machine under n1's providerID that was born then, in `afterStart` seconds. */
+  async function releaseOf(afterStart: number): Promise<ModelWorld> {
+    const world = await fleet();
+    let bornAt: Instant | undefined;
+    const releaser: InstanceReleaser = {
+      ...world.releaser,
+      describe: async (...asked) => {
+        const state = await world.releaser.describe(...asked);
+        const { startedAt = "" } = (world.departureOf("n1")?.status ?? {}) as {
+          startedAt?: string;
+        };
+        bornAt ??= plus(instant(Date.parse(startedAt)), seconds(afterStart));
+        return state.kind === "Present" ? { ...state, bornAt } : state;
+      },
+    };
+    start(world, () => releaser);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(10));
+    return world;
+  }
+
+  it("does not release one born after the departure's start, which has the old one's name", async () => {
+    const world = await releaseOf(1);
+    expect(world.released).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned", reason: "Released" });
+    expect(world.get(`${nodes}/n1`)).toBeUndefined();
+  });
+
+  it("releases one born before", async () => {
+    const world = await releaseOf(-60);
+    expect(world.released).toHaveLength(1);
   });
 });

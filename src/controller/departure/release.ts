@@ -102,7 +102,7 @@ async function release(
   if (providerID !== undefined) {
     const { machine } = statusWriter.newest(departure).status;
     const asked = { providerID, mode: details.mode };
-    const found = machine?.id ?? idOf(await executor.describe(asked, signal));
+    const found = machine?.id ?? idOf(await executor.describe(asked, signal), departure);
     if (found !== undefined) {
       const written = await statusWriter.write(departure, ({ status }) =>
         status.machine === undefined
@@ -118,8 +118,16 @@ async function release(
   return { event: "Released", reason: "Released" };
 }
 
-function idOf(state: MachineState): string | undefined {
-  return state.kind === "Present" ? state.id : undefined;
+/**
+ * Undefined if the machine is gone. One that was born after the departure's start is another one,
+ * which the group has created under the same name.
+ */
+function idOf(state: MachineState, { status }: Departure): string | undefined {
+  if (state.kind === "Absent") return undefined;
+  const { bornAt, id } = state;
+  const isOther =
+    bornAt !== undefined && status.startedAt !== undefined && bornAt > status.startedAt;
+  return isOther ? undefined : id;
 }
 
 /** Releases the machine. Returns a result if the final check kept it instead. */
