@@ -88,7 +88,7 @@ export class HttpKubeApi implements KubeApi {
     this.#onFirst = options.onFirst;
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
     const maxSockets = options.maxSockets ?? 64;
-    this.#lanes = new RequestLanes(maxSockets, options.onRush);
+    this.#lanes = new RequestLanes(maxSockets, options.clock, options.onRush);
     this.#connection = new HttpConnection({
       access: options.access,
       clock: options.clock,

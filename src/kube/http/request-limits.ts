@@ -21,6 +21,8 @@ const crowd = 16;
  * the last eviction.
  */
 const urgentPerOne = { First: 0, Now: 0, Soon: 12, Later: 32 } as const;
+/** How long a request is `Soon` before it is `Now`: the urgent ones may all hang. */
+const longestSoonMs: Millis = seconds(3);
 
 interface LaneRequest {
   readonly urgency: Urgency;
@@ -45,11 +47,13 @@ export class RequestLanes {
 
   /** How many more urgent requests have ended since one of a lane started. */
   readonly #endedSince: Record<Urgency, number> = { ...urgentPerOne };
+  readonly #clock: Pick<Clock, "sleep">;
   readonly #onRush: (() => void) | undefined;
 
   /** `onRush` is called repeatedly while requests of `First` or `Now` have to wait. */
-  constructor(most: number, onRush?: () => void) {
+  constructor(most: number, clock: Pick<Clock, "sleep">, onRush?: () => void) {
     this.#most = most;
+    this.#clock = clock;
     this.#onRush = onRush;
   }
 
@@ -63,7 +67,7 @@ export class RequestLanes {
     const urgency = isHurried ? "Soon" : asked.urgency;
     // A request never overtakes others that wait in its lane.
     if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
-      if (isUrgent(urgency)) this.#onRush?.();
+      if (urgency === "First" || urgency === "Now") this.#onRush?.();
       return this.#wait({ ...asked, urgency }, signal);
     }
     this.#start(urgency);
@@ -80,29 +84,37 @@ export class RequestLanes {
   #wait({ urgency, hurry, dueAt }: LaneRequest, signal: AbortSignal): Promise<Urgency> {
     return new Promise((resolve, reject) => {
       let lane = urgency;
+      const waited = new AbortController();
       const start = (): void => {
-        signal.removeEventListener("abort", abort);
-        hurry?.removeEventListener("abort", change);
+        waited.abort(over);
         this.#start(lane);
         resolve(lane);
       };
       const join = () => this.#waiting[lane].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
       let leaveLine = join();
-      const change = (): void => {
+      const moveTo = (more: Urgency): void => {
+        if (waited.signal.aborted) return;
         leaveLine();
-        lane = "Soon";
+        lane = more;
         leaveLine = join();
         this.#startAll();
       };
+      const hasten = (): void => {
+        const longest = this.#clock.sleep(longestSoonMs, waited.signal);
+        longest.then(() => moveTo("Now")).catch(() => undefined);
+        if (lane !== "Soon") moveTo("Soon");
+      };
       const abort = (): void => {
+        waited.abort(over);
         leaveLine();
-        hurry?.removeEventListener("abort", change);
         reject(signal.reason);
         // Others may start if this was the last urgent one.
         this.#startAll();
       };
-      signal.addEventListener("abort", abort, { once: true });
-      if (lane === "Later") hurry?.addEventListener("abort", change, { once: true });
+      const once = { once: true, signal: waited.signal };
+      signal.addEventListener("abort", abort, once);
+      if (lane === "Later") hurry?.addEventListener("abort", hasten, once);
+      if (lane === "Soon") hasten();
     });
   }
 
@@ -130,10 +142,6 @@ export class RequestLanes {
     if (this.#endedSince[urgency] < urgentPerOne[urgency]) return false;
     return this.#underWay[urgency] < besideCrowd[urgency];
   }
-}
-
-function isUrgent(urgency: Urgency): boolean {
-  return urgency === "First" || urgency === "Now";
 }
 
 interface Place<T> {

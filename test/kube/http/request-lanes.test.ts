@@ -3,9 +3,11 @@ import type { Urgency } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { RequestLanes } from "../../../src/kube/http/request-limits.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 
 const never = new AbortController().signal;
 const now = instant(1_800_000_000_000);
+const clock = new ManualClock();
 
 /** Enters `count` requests at once; the result shows how many have been admitted. */
 function crowd(lanes: RequestLanes, urgency: Urgency, count: number) {
@@ -24,7 +26,7 @@ async function settle(): Promise<void> {
 
 describe("RequestLanes", () => {
   it("admits as many requests as there is room for", async () => {
-    const lanes = new RequestLanes(8);
+    const lanes = new RequestLanes(8, clock);
     const later = crowd(lanes, "Later", 20);
     await settle();
     expect(later.count).toBe(8);
@@ -32,7 +34,7 @@ describe("RequestLanes", () => {
 
   it("reports a rush when a First or Now request has to wait, but not for a Later request", async () => {
     let rushes = 0;
-    const lanes = new RequestLanes(8, () => {
+    const lanes = new RequestLanes(8, clock, () => {
       rushes += 1;
     });
     crowd(lanes, "Now", 8);
@@ -47,7 +49,7 @@ describe("RequestLanes", () => {
 
   it("reports a rush as long as an urgent request waits, even if no other arrives", async () => {
     let rushes = 0;
-    const lanes = new RequestLanes(2, () => {
+    const lanes = new RequestLanes(2, clock, () => {
       rushes += 1;
     });
     crowd(lanes, "Now", 5);
@@ -63,7 +65,7 @@ describe("RequestLanes", () => {
   });
 
   it("admits four Later requests while a Now request is in flight", async () => {
-    const lanes = new RequestLanes(64);
+    const lanes = new RequestLanes(64, clock);
     const now = crowd(lanes, "Now", 1);
     const later = crowd(lanes, "Later", 20);
     await settle();
@@ -71,7 +73,7 @@ describe("RequestLanes", () => {
   });
 
   it("admits eight Now requests, such as evictions, while a First request is in flight", async () => {
-    const lanes = new RequestLanes(64);
+    const lanes = new RequestLanes(64, clock);
     const first = crowd(lanes, "First", 20);
     const now = crowd(lanes, "Now", 20);
     await settle();
@@ -85,7 +87,7 @@ describe("RequestLanes", () => {
     { few: "sixteen", now: 16, first: 0, lane: "Soon", admitted: 1 },
     { few: "a cordon and fifteen", now: 15, first: 1, lane: "Later", admitted: 1 },
   ] as const)("admits $admitted $lane requests beside $few more urgent ones", async (found) => {
-    const lanes = new RequestLanes(64);
+    const lanes = new RequestLanes(64, clock);
     crowd(lanes, "Now", found.now);
     crowd(lanes, "First", found.first);
     const records = crowd(lanes, found.lane, 20);
@@ -99,7 +101,7 @@ describe("RequestLanes", () => {
   ] as const)(
     "admits one $lane request per $pace urgent requests that end in a crowd",
     async (of) => {
-      const lanes = new RequestLanes(64);
+      const lanes = new RequestLanes(64, clock);
       crowd(lanes, "Now", 20);
       const records = crowd(lanes, of.lane, 20);
       const admitted: number[] = [];
@@ -118,7 +120,7 @@ describe("RequestLanes", () => {
   );
 
   it("admits all Soon requests before a Later one", async () => {
-    const lanes = new RequestLanes(1);
+    const lanes = new RequestLanes(1, clock);
     const entered: string[] = [];
     const enter = (urgency: Urgency) =>
       lanes.enter({ urgency }, never).then((lane) => entered.push(lane));
@@ -134,7 +136,7 @@ describe("RequestLanes", () => {
   });
 
   it("admits no further Later request while the urgent requests of a crowd hang", async () => {
-    const lanes = new RequestLanes(64);
+    const lanes = new RequestLanes(64, clock);
     const records = crowd(lanes, "Later", 1);
     crowd(lanes, "Now", 64);
     const later = crowd(lanes, "Later", 20);
@@ -145,7 +147,7 @@ describe("RequestLanes", () => {
   });
 
   it("admits the remaining Later requests when the last Now request ends", async () => {
-    const lanes = new RequestLanes(64);
+    const lanes = new RequestLanes(64, clock);
     crowd(lanes, "Now", 1);
     const later = crowd(lanes, "Later", 20);
     await settle();
@@ -155,7 +157,7 @@ describe("RequestLanes", () => {
   });
 
   it("gives a free place to a Now request, even if a Later request has waited longer", async () => {
-    const lanes = new RequestLanes(2);
+    const lanes = new RequestLanes(2, clock);
     crowd(lanes, "Later", 2);
     const later = crowd(lanes, "Later", 1);
     const now = crowd(lanes, "Now", 1);
@@ -166,7 +168,7 @@ describe("RequestLanes", () => {
   });
 
   it("moves a Later request to Soon as soon as it becomes urgent, waiting or not", async () => {
-    const lanes = new RequestLanes(4);
+    const lanes = new RequestLanes(4, clock);
     const hurry = new AbortController();
     const entered: string[] = [];
     crowd(lanes, "Now", 4);
@@ -183,8 +185,37 @@ describe("RequestLanes", () => {
     expect(entered).toEqual(["hurried by Soon", "hurried before it came by Soon"]);
   });
 
+  it.each([
+    ["becomes urgent while it waits", false],
+    ["is urgent when it comes", true],
+  ])(
+    "moves a Soon request to Now after three seconds in which all hang: it %s",
+    async (_, early) => {
+      const lanes = new RequestLanes(20, clock);
+      const hurry = new AbortController();
+      crowd(lanes, "Now", 19);
+      for (const urgency of ["Later", "Soon"] as const) {
+        lanes.leave(await lanes.enter({ urgency }, never));
+      }
+      if (early) hurry.abort();
+      const entered: string[] = [];
+      const enter = (signal: AbortSignal) =>
+        lanes.enter({ urgency: "Later", hurry: hurry.signal }, signal);
+      void enter(never).then((lane) => entered.push(lane));
+      const left = new AbortController();
+      const given = enter(left.signal);
+      hurry.abort();
+      left.abort(new Error("too late"));
+      await expect(given).rejects.toThrow("too late");
+      await clock.advance(millis(2999));
+      expect(entered).toEqual([]);
+      await clock.advance(millis(1));
+      expect(entered).toEqual(["Now"]);
+    },
+  );
+
   it("keeps the order of requests within a lane", async () => {
-    const lanes = new RequestLanes(1);
+    const lanes = new RequestLanes(1, clock);
     const order: number[] = [];
     for (const name of [1, 2, 3])
       void lanes.enter({ urgency: "Now" }, never).then(() => order.push(name));
@@ -197,7 +228,7 @@ describe("RequestLanes", () => {
   });
 
   it("admits requests without a due time first, then the earliest due, within a lane", async () => {
-    const lanes = new RequestLanes(1);
+    const lanes = new RequestLanes(1, clock);
     const order: string[] = [];
     const asked = [
       ["in a minute", minutes(1)],
@@ -219,7 +250,7 @@ describe("RequestLanes", () => {
 
   it("keeps that order in a random crowd of which some give up", async () => {
     const rng = seededRng(7);
-    const lanes = new RequestLanes(1);
+    const lanes = new RequestLanes(1, clock);
     crowd(lanes, "Now", 1);
     const entered: number[] = [];
     const crowded = Array.from({ length: 200 }, (_, place) => {
@@ -243,7 +274,7 @@ describe("RequestLanes", () => {
   });
 
   it("rejects a request that gives up, which takes no place", async () => {
-    const lanes = new RequestLanes(1);
+    const lanes = new RequestLanes(1, clock);
     const stop = new AbortController();
     crowd(lanes, "Now", 1);
     const given = lanes.enter({ urgency: "Now" }, stop.signal);
