@@ -37,9 +37,10 @@ export type PatchType =
 /**
  * The priority of a request during a burst. `First`: cordons, because every pod that is still
  * scheduled to the node has to leave again. `Now`: everything else, including evictions, except
- * `Soon`: records that traffic waits for, and `Later`: records and reads that can wait.
+ * `Soon`: records that traffic waits for, and `Later`: records and reads that can wait. `Apart`:
+ * the Lease, which neither waits for other requests nor delays them.
  */
-export type Urgency = "First" | "Now" | "Soon" | "Later";
+export type Urgency = "Apart" | "First" | "Now" | "Soon" | "Later";
 
 export interface KubeRequest {
   readonly method: KubeMethod;

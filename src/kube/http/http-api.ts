@@ -19,7 +19,12 @@ import {
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
 import { describeCall } from "../object/api-call.ts";
-import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
+import {
+  ConnectionProbe,
+  type DeadConnections,
+  SilenceGuard,
+  WatchSilenceLimit,
+} from "./connection-probe.ts";
 import {
   type Asked,
   deadRequestError,
@@ -31,13 +36,7 @@ import {
   transportError,
   type WireRequest,
 } from "./http-connection.ts";
-import {
-  AttemptLimit,
-  Deadline,
-  RequestLanes,
-  SilenceGuard,
-  WatchSilenceLimit,
-} from "./request-limits.ts";
+import { AttemptLimit, Deadline, RequestLanes } from "./request-limits.ts";
 
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
@@ -109,12 +108,13 @@ export class HttpKubeApi implements KubeApi {
     const { signal, dueAt } = request;
     const waitMs = request.timeoutMs ?? this.#waitLimit(dueAt);
     const deadline = this.#deadline(asked, { signal, limitMs: waitMs });
-    let limitMs = waitMs;
-    let isSent = false;
+    const askedAtMs = this.#clock.monotonic();
+    /** How long the server has to respond, once it is sent. */
+    let limitMs: Millis | undefined;
     try {
       return await this.#inLane(request, deadline.signal, async () => {
-        isSent = true;
         const sentAtMs = this.#clock.monotonic();
+        limitMs = millis(waitMs - (sentAtMs - askedAtMs));
         this.#inFlight.set(deadline, { asked, sinceMs: sentAtMs });
         if (dueAt !== undefined) {
           limitMs = request.timeoutMs ?? this.#urgentLimit.ms;
@@ -130,7 +130,9 @@ export class HttpKubeApi implements KubeApi {
         return answer;
       });
     } catch (error) {
-      if (isSent && deadline.isUp) this.#unanswered(limitMs);
+      // A short rest of a long wait in the queue does not show that the server is slow.
+      const shortMs = Math.min(waitMs, this.#urgentLimit.ms);
+      if (limitMs !== undefined && limitMs >= shortMs && deadline.isUp) this.#unanswered(limitMs);
       throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
     } finally {
       this.#inFlight.delete(deadline);
@@ -239,6 +241,7 @@ export class HttpKubeApi implements KubeApi {
     signal: AbortSignal,
     work: () => Promise<T>,
   ): Promise<T> {
+    if (urgency === "Apart") return work();
     const lane = await this.#lanes.enter({ urgency, hurry, dueAt }, signal);
     try {
       return await work();

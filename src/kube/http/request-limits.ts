@@ -1,9 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { KubeWatchEvent, KubeWatchRequest, Urgency } from "../../contracts/kube-api.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 
 /** From most to least urgent. */
 const lanes = ["First", "Now", "Soon", "Later"] as const;
+type RequestLane = (typeof lanes)[number];
+/** The share of all places that only `First` takes: other requests may all hang. */
+const keptShare = 1 / 8;
 
 /**
  * How many requests of a lane may be in flight beside a few more urgent ones, and beside many. A
@@ -21,11 +23,11 @@ const crowd = 16;
  * the last eviction.
  */
 const urgentPerOne = { First: 0, Now: 0, Soon: 12, Later: 32 } as const;
-/** How long a request is `Soon` before it is `Now`: the urgent ones may all hang. */
-const longestSoonMs: Millis = seconds(3);
+/** How long more urgent requests hang, none of them ending, until a `Soon` one is `Now`. */
+const longestHangMs: Millis = seconds(3);
 
 interface LaneRequest {
-  readonly urgency: Urgency;
+  readonly urgency: RequestLane;
   readonly hurry?: AbortSignal | undefined;
   readonly dueAt?: Instant | undefined;
 }
@@ -46,7 +48,9 @@ export class RequestLanes {
   };
 
   /** How many more urgent requests have ended since one of a lane started. */
-  readonly #endedSince: Record<Urgency, number> = { ...urgentPerOne };
+  readonly #endedSince: Record<RequestLane, number> = { ...urgentPerOne };
+  /** How many requests have ended. */
+  #ended = 0;
   readonly #clock: Pick<Clock, "sleep">;
   readonly #onRush: (() => void) | undefined;
 
@@ -61,7 +65,7 @@ export class RequestLanes {
    * Resolves when the request may start, with the lane to `leave` afterwards, or rejects with the
    * signal's reason. A queued `Later` request moves to `Soon` when `hurry` aborts.
    */
-  async enter(asked: LaneRequest, signal: AbortSignal): Promise<Urgency> {
+  async enter(asked: LaneRequest, signal: AbortSignal): Promise<RequestLane> {
     signal.throwIfAborted();
     const isHurried = asked.urgency === "Later" && asked.hurry?.aborted === true;
     const urgency = isHurried ? "Soon" : asked.urgency;
@@ -74,14 +78,15 @@ export class RequestLanes {
     return urgency;
   }
 
-  leave(urgency: Urgency): void {
+  leave(urgency: RequestLane): void {
     this.#underWay[urgency] -= 1;
+    this.#ended += 1;
     for (const less of lanes.slice(lanes.indexOf(urgency) + 1)) this.#endedSince[less] += 1;
     this.#startAll();
     if (this.#waiting.First.size > 0 || this.#waiting.Now.size > 0) this.#onRush?.();
   }
 
-  #wait({ urgency, hurry, dueAt }: LaneRequest, signal: AbortSignal): Promise<Urgency> {
+  #wait({ urgency, hurry, dueAt }: LaneRequest, signal: AbortSignal): Promise<RequestLane> {
     return new Promise((resolve, reject) => {
       let lane = urgency;
       const waited = new AbortController();
@@ -92,7 +97,7 @@ export class RequestLanes {
       };
       const join = () => this.#waiting[lane].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
       let leaveLine = join();
-      const moveTo = (more: Urgency): void => {
+      const moveTo = (more: RequestLane): void => {
         if (waited.signal.aborted) return;
         leaveLine();
         lane = more;
@@ -100,8 +105,8 @@ export class RequestLanes {
         this.#startAll();
       };
       const hasten = (): void => {
-        const longest = this.#clock.sleep(longestSoonMs, waited.signal);
-        longest.then(() => moveTo("Now")).catch(() => undefined);
+        const hanging = this.#untilAllHang(waited.signal);
+        hanging.then(() => moveTo("Now")).catch(() => undefined);
         if (lane !== "Soon") moveTo("Soon");
       };
       const abort = (): void => {
@@ -118,7 +123,14 @@ export class RequestLanes {
     });
   }
 
-  #start(urgency: Urgency): void {
+  async #untilAllHang(signal: AbortSignal): Promise<void> {
+    for (let before = -1; before !== this.#ended; ) {
+      before = this.#ended;
+      await this.#clock.sleep(longestHangMs, signal);
+    }
+  }
+
+  #start(urgency: RequestLane): void {
     this.#underWay[urgency] += 1;
     this.#endedSince[urgency] = 0;
   }
@@ -130,9 +142,10 @@ export class RequestLanes {
     }
   }
 
-  #hasCapacity(urgency: Urgency): boolean {
+  #hasCapacity(urgency: RequestLane): boolean {
     const { First, Now, Soon, Later } = this.#underWay;
-    if (First + Now + Soon + Later >= this.#most) return false;
+    const kept = urgency === "First" ? 0 : Math.floor(this.#most * keptShare);
+    if (First + Now + Soon + Later >= this.#most - kept) return false;
     let ahead = 0;
     for (const one of lanes.slice(0, lanes.indexOf(urgency))) {
       ahead += this.#underWay[one] + this.#waiting[one].size;
@@ -293,107 +306,4 @@ export class AttemptLimit {
     const now = this.#clock.monotonic();
     this.#raised = { ms: millis(Math.min(longestAttemptMs, Math.max(this.ms, ms))), atMs: now };
   }
-}
-
-export interface SilenceGuardOptions {
-  readonly clock: Clock;
-  readonly limitMs: () => Millis;
-  readonly onSilent: () => void;
-}
-
-/**
- * Detects a peer that sends nothing for too long. Only the time spent waiting for it counts, not
- * that of a slow reader.
- */
-export class SilenceGuard {
-  readonly #options: SilenceGuardOptions;
-  readonly #over = new AbortController();
-  #waitingSinceMs: number | undefined;
-
-  constructor(options: SilenceGuardOptions) {
-    this.#options = options;
-    this.#keep().catch(() => {});
-  }
-
-  /** Passes chunks through and measures how long each takes to arrive. */
-  async *listen(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
-    this.#waitingSinceMs = this.#options.clock.monotonic();
-    for await (const chunk of chunks) {
-      this.#waitingSinceMs = undefined;
-      yield chunk;
-      this.#waitingSinceMs = this.#options.clock.monotonic();
-    }
-  }
-
-  end(): void {
-    this.#over.abort();
-  }
-
-  /**
-   * Uses one timer for the whole stream instead of one per chunk. Ends when its sleep is aborted.
-   */
-  async #keep(): Promise<void> {
-    const { clock, limitMs, onSilent } = this.#options;
-    for (let silentMs = 0; ; ) {
-      // The limit may have become shorter by then.
-      const waitMs = Math.min(limitMs() - silentMs, bookmarkLimitMs);
-      await clock.sleep(millis(waitMs), this.#over.signal);
-      silentMs = this.#waitingSinceMs === undefined ? 0 : clock.monotonic() - this.#waitingSinceMs;
-      if (silentMs >= limitMs()) return onSilent();
-    }
-  }
-}
-
-/** Bookmarks come 59 to 61 s apart (Kubernetes 1.36). */
-const bookmarkLimitMs = seconds(70);
-/** One of two bookmarks may be skipped. */
-const skippedBookmarkLimitMs = seconds(140);
-/** A watch that is reopened delivers the changes that it missed at once. */
-const missedWithinMs = seconds(1);
-
-/** The server ends a watch after at most an hour (--min-request-timeout x 2). */
-const longestWatchMs = minutes(60);
-/**
- * How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead.
- */
-const watchGraceMs = seconds(30);
-
-type WatchOfPath = Pick<KubeWatchRequest, "path" | "query">;
-
-/**
- * How long watches may be silent before they are reopened. The server skips a bookmark while
- * nothing in its cache is newer than what it has sent, so on a quiet server two may be 120 s apart,
- * and a limit of 70 s would keep reopening every watch. So a silence that hid nothing makes all
- * watches patient; one that hid a change makes them impatient again.
- */
-export class WatchSilenceLimit {
-  #bookmarkLimitMs: Millis = bookmarkLimitMs;
-  /** Watches that were closed for being silent, by path, and have not been reopened. */
-  readonly #closed = new Set<string>();
-
-  limitMs({ query }: WatchOfPath): Millis {
-    const timeoutSeconds = Number(query?.timeoutSeconds);
-    const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) : longestWatchMs;
-    const longestMs = Math.min(wholeMs, longestWatchMs) + watchGraceMs;
-    return millis(isBookmarked(query) ? Math.min(longestMs, this.#bookmarkLimitMs) : longestMs);
-  }
-
-  closed({ path, query }: WatchOfPath): void {
-    if (!isBookmarked(query)) return;
-    this.#closed.add(path);
-    this.#bookmarkLimitMs = skippedBookmarkLimitMs;
-  }
-
-  /** Returns the function to call with each event of the watch. */
-  opened({ path }: WatchOfPath, clock: Clock): (event: KubeWatchEvent) => void {
-    const missesUntilMs = this.#closed.delete(path) ? clock.monotonic() + missedWithinMs : 0;
-    return ({ type }) => {
-      if (type === "BOOKMARK" || type === "ERROR" || clock.monotonic() > missesUntilMs) return;
-      this.#bookmarkLimitMs = bookmarkLimitMs;
-    };
-  }
-}
-
-function isBookmarked(query: WatchOfPath["query"]): boolean {
-  return query?.allowWatchBookmarks === "true";
 }

@@ -49,6 +49,8 @@ export interface LeaseStoreOptions extends LeasePlace {
  * expires.
  */
 const timeoutMs: Millis = seconds(5);
+/** Otherwise a burst of requests that hang would cost the leadership. */
+const urgency = "Apart";
 
 /** Reads and writes one Lease object. API errors are returned, not thrown. */
 export class LeaseStore {
@@ -72,7 +74,7 @@ export class LeaseStore {
       before === undefined
         ? ({ method: "POST", path: this.collection } as const)
         : ({ method: "PUT", path: this.#path() } as const);
-    const answer = await this.#send({ ...request, body, timeoutMs, signal });
+    const answer = await this.#send({ ...request, body, urgency, timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200 || answer.status === 201) {
       return { kind: "Written", record: toRecord(answer) };
@@ -84,7 +86,7 @@ export class LeaseStore {
 
   async read(signal?: AbortSignal): Promise<LeaseRead> {
     const request = { method: "GET", path: this.#path() } as const;
-    const answer = await this.#send({ ...request, timeoutMs, signal });
+    const answer = await this.#send({ ...request, urgency, timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200) return { kind: "Found", record: toRecord(answer) };
     if (answer.status === 404) return { kind: "Absent" };

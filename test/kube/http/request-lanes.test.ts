@@ -5,12 +5,14 @@ import { instant, millis, minutes, plus, seconds } from "../../../src/core/time/
 import { RequestLanes } from "../../../src/kube/http/request-limits.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
+type Lane = Exclude<Urgency, "Apart">;
+
 const never = new AbortController().signal;
 const now = instant(1_800_000_000_000);
 const clock = new ManualClock();
 
 /** Enters `count` requests at once; the result shows how many have been admitted. */
-function crowd(lanes: RequestLanes, urgency: Urgency, count: number) {
+function crowd(lanes: RequestLanes, urgency: Lane, count: number) {
   const entered = { count: 0 };
   for (let index = 0; index < count; index += 1) {
     void lanes.enter({ urgency }, never).then(() => {
@@ -25,11 +27,13 @@ async function settle(): Promise<void> {
 }
 
 describe("RequestLanes", () => {
-  it("admits as many requests as there is room for", async () => {
-    const lanes = new RequestLanes(8, clock);
-    const later = crowd(lanes, "Later", 20);
+  it("admits as many requests as there is room for, and keeps an eighth of it for First", async () => {
+    const lanes = new RequestLanes(64, clock);
+    const later = crowd(lanes, "Later", 70);
+    const now = crowd(lanes, "Now", 1);
+    const first = crowd(lanes, "First", 10);
     await settle();
-    expect(later.count).toBe(8);
+    expect([later.count, now.count, first.count]).toEqual([56, 0, 8]);
   });
 
   it("reports a rush when a First or Now request has to wait, but not for a Later request", async () => {
@@ -37,12 +41,12 @@ describe("RequestLanes", () => {
     const lanes = new RequestLanes(8, clock, () => {
       rushes += 1;
     });
-    crowd(lanes, "Now", 8);
+    crowd(lanes, "Now", 7);
     crowd(lanes, "Later", 20);
     await settle();
     expect(rushes).toBe(0);
     crowd(lanes, "Now", 1);
-    crowd(lanes, "First", 1);
+    crowd(lanes, "First", 2);
     await settle();
     expect(rushes).toBe(2);
   });
@@ -122,7 +126,7 @@ describe("RequestLanes", () => {
   it("admits all Soon requests before a Later one", async () => {
     const lanes = new RequestLanes(1, clock);
     const entered: string[] = [];
-    const enter = (urgency: Urgency) =>
+    const enter = (urgency: Lane) =>
       lanes.enter({ urgency }, never).then((lane) => entered.push(lane));
     crowd(lanes, "Now", 1);
     for (const urgency of ["Later", "Soon", "Later", "Soon"] as const) void enter(urgency);
@@ -189,11 +193,11 @@ describe("RequestLanes", () => {
     ["becomes urgent while it waits", false],
     ["is urgent when it comes", true],
   ])(
-    "moves a Soon request to Now after three seconds in which all hang: it %s",
+    "moves a Soon request to Now after three seconds in which nothing ends: it %s",
     async (_, early) => {
       const lanes = new RequestLanes(20, clock);
       const hurry = new AbortController();
-      crowd(lanes, "Now", 19);
+      crowd(lanes, "Now", 17);
       for (const urgency of ["Later", "Soon"] as const) {
         lanes.leave(await lanes.enter({ urgency }, never));
       }
@@ -213,6 +217,25 @@ describe("RequestLanes", () => {
       expect(entered).toEqual(["Now"]);
     },
   );
+
+  it("keeps a Soon request at its pace, however long, while urgent requests end", async () => {
+    const lanes = new RequestLanes(20, clock);
+    crowd(lanes, "Now", 17);
+    for (const urgency of ["Later", "Soon"] as const) {
+      lanes.leave(await lanes.enter({ urgency }, never));
+    }
+    const soon = crowd(lanes, "Soon", 1);
+    for (let ended = 0; ended < 11; ended += 1) {
+      await clock.advance(seconds(2));
+      crowd(lanes, "Now", 1);
+      lanes.leave("Now");
+    }
+    await settle();
+    expect(soon.count).toBe(0);
+    lanes.leave("Now");
+    await settle();
+    expect(soon.count).toBe(1);
+  });
 
   it("keeps the order of requests within a lane", async () => {
     const lanes = new RequestLanes(1, clock);
