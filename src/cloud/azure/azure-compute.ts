@@ -128,19 +128,28 @@ function networkClient(send: typeof fetch): INetworkModule {
  */
 function credentialFault(error: unknown): LastcallError {
   if (error instanceof LastcallError) return error;
-  const { errorCode, errorMessage, code, cause } = fieldsOf(error);
+  const { errorCode, errorMessage, status, code, cause } = fieldsOf(error);
+  const named = textOf(errorCode) ?? "";
   const entra = /AADSTS\d+/.exec(textOf(errorMessage) ?? "")?.[0];
+  if (isTransient(status) || named === "temporarily_unavailable") {
+    const found = `found that the token service responded with ${status} (${entra ?? named})`;
+    const wanted = "expected a token; retrying";
+    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, ${wanted}`);
+  }
   if (entra !== undefined) return credentialsInvalid(`found that Entra ID responded with ${entra}`);
   if (code === "ENOENT" || code === "EACCES") {
     return credentialsInvalid("found that the file of AZURE_FEDERATED_TOKEN_FILE is unreadable");
   }
   const isNetwork = error instanceof TypeError || cause !== undefined;
-  const named = textOf(errorCode) ?? "";
   if (isNetwork || /network|timeout|no_network|endpoints_resolution/.test(named)) {
     const found = "found no connection to the token service";
     return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected a response`);
   }
   return credentialsInvalid(`found credentials that cannot be used (${named || "no code"})`);
+}
+
+function isTransient(status: unknown): boolean {
+  return typeof status === "number" && (status >= 500 || status === 429);
 }
 
 const cannot = "Cannot get an Azure access token";

@@ -104,6 +104,24 @@ describe("Workload Identity", () => {
     },
   );
 
+  it.each([
+    [503, "temporarily_unavailable", "AADSTS90033: A transient error", "503 (AADSTS90033)"],
+    [429, "temporarily_unavailable", "AADSTS90055: too many requests", "429 (AADSTS90055)"],
+    [429, "invalid_client", "slow down", "429 (invalid_client)"],
+    [500, "server_error", "oops", "500 (server_error)"],
+    [400, "temporarily_unavailable", "AADSTS90033: A transient error", "400 (AADSTS90033)"],
+  ])(
+    "that is not exchanged for now, by %i %s, is a retryable fault",
+    async (status, error, said, told) => {
+      const { send } = service(() => Response.json({ error, error_description: said }, { status }));
+      const fault = await azureTokens({ endpoint, env: workload(), fetch: send })
+        .token()
+        .catch((thrown: unknown) => thrown);
+      expect(fault).toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
+      expect(String(fault)).toContain(`the token service responded with ${told}`);
+    },
+  );
+
   it("that cannot be reached is a retryable fault", async () => {
     const { send } = service(() => new TypeError("fetch failed"));
     await expect(
