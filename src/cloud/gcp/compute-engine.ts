@@ -48,11 +48,12 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const tokens = googleTokens({ endpoint, keyFile });
   const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng });
   const releaser = new ComputeReleaser({ client, clock, rng });
+  const launchTimes = new ComputeLaunchTimes(client);
   return {
     releaser,
     groupsOf: (providerIDs, signal) => releaser.groupsOf(providerIDs, signal),
-    launchTimes: new ComputeLaunchTimes(client),
-    preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
+    launchTimes,
+    preemptions: (how) => new PreemptionFeed({ client, clock, rng, launchTimes, ...how }),
   };
 }
 

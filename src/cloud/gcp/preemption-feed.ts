@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/cloud.ts";
+import type { FeedListener, LaunchTimes, NoticeFeed } from "../../contracts/cloud.ts";
 import { around, type Rng } from "../../core/chance/chance.ts";
 import { excerpt, type Fields, trimmedTextOf } from "../../core/json/json-field.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
@@ -26,6 +26,7 @@ export interface PreemptionFeedOptions {
   readonly pollMs: Millis;
   /** The providerIDs of the nodes whose machines matter; read before each round. */
   readonly machines: () => readonly string[];
+  readonly launchTimes: LaunchTimes;
 }
 
 /** The longest interval between polls of a zone that fails. */
@@ -121,6 +122,14 @@ const longestGapMs: Millis = seconds(90);
 const disorderMs: Millis = minutes(2);
 const answerWithinMs: Millis = seconds(10);
 
+/**
+ * No new machine is a node of this name earlier: until then, a preemption is reported without
+ * asking whose it is.
+ */
+const successorAfterMs: Millis = seconds(20);
+/** A notice does not wait longer than this for the launch time of its machine. */
+const launchTimesWithinMs: Millis = seconds(1);
+
 interface Known {
   readonly insertedAt: Instant;
   /** How long it is reported again if it was not recorded; undefined once it was recorded. */
@@ -132,6 +141,7 @@ class PreemptionZone {
   readonly #ref: ZoneRef;
   readonly #client: ComputeClient;
   readonly #clock: Clock;
+  readonly #launchTimes: LaunchTimes;
   readonly #known = new Map<string, Known>();
   /** In the cloud's time: anything older was handled by an earlier poll. */
   #floorAt: Instant | undefined;
@@ -139,10 +149,14 @@ class PreemptionZone {
   #answeredAt = Number.NEGATIVE_INFINITY;
   #unreadable = 0;
 
-  constructor(ref: ZoneRef, tools: { readonly client: ComputeClient; readonly clock: Clock }) {
+  constructor(
+    ref: ZoneRef,
+    tools: Pick<PreemptionFeedOptions, "client" | "clock" | "launchTimes">,
+  ) {
     this.#ref = ref;
     this.#client = tools.client;
     this.#clock = tools.clock;
+    this.#launchTimes = tools.launchTimes;
   }
 
   /**
@@ -159,7 +173,64 @@ class PreemptionZone {
       listener.onError(unreadable(this.#ref, problems[0]));
     }
     this.#unreadable = problems.length;
-    await Promise.all(fresh.map((instanceNotice) => this.#tell(instanceNotice, listener)));
+    await this.#tellAll(fresh, listener, signal);
+  }
+
+  async #tellAll(
+    notices: readonly InstanceNotice[],
+    listener: FeedListener,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const successorFrom = minus(this.#clock.now(), successorAfterMs);
+    const { early = [], late = [] } = Object.groupBy(notices, ({ notice }) =>
+      notice.noticedAt < successorFrom ? "late" : "early",
+    );
+    const tell = (instanceNotice: InstanceNotice) => this.#tell(instanceNotice, listener);
+    const tellLate = async () => {
+      const bornAt = await this.#launchTimesOf(late, listener, signal);
+      await Promise.all(late.filter((one) => !this.#isAnothers(one, bornAt)).map(tell));
+    };
+    await Promise.all([...early.map(tell), tellLate()]);
+  }
+
+  /** Whether the machine of that name was launched after the preemption, which then is dropped. */
+  #isAnothers(
+    { machine, notice }: InstanceNotice,
+    launchTimes: ReadonlyMap<string, Instant>,
+  ): boolean {
+    const { eventId, noticedAt } = notice;
+    const bornAt = launchTimes.get(machine);
+    if (bornAt === undefined || bornAt <= noticedAt) return false;
+    this.#known.set(eventId, { insertedAt: noticedAt });
+    return true;
+  }
+
+  /**
+   * The launch times of the machines that have these names now. A Node object outlives a fast
+   * recreation, so only Compute Engine knows of a new machine. Without its answer, the notices are
+   * told: a needless drain is better than none.
+   */
+  async #launchTimesOf(
+    notices: readonly InstanceNotice[],
+    listener: FeedListener,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Instant>> {
+    if (notices.length === 0) return new Map();
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    const machines = notices.map(({ machine }) => machine);
+    const asked = this.#launchTimes.launchTimesOf(machines, until);
+    const waited = this.#clock.sleep(launchTimesWithinMs, until).then(() => undefined);
+    try {
+      const reading = await Promise.race([asked, waited]);
+      for (const fault of reading?.faults ?? []) listener.onError(fault);
+      return reading?.bornAt ?? new Map();
+    } catch (error) {
+      if (!signal.aborted) listener.onError(isLastcallError(error) ? error : unexpected(error));
+      return new Map();
+    } finally {
+      over.abort();
+    }
   }
 
   async #read(signal: AbortSignal): Promise<{

@@ -49,9 +49,9 @@ function listen(): void {
     },
     onError: (error) => troubles.push(error),
   };
-  const { client, clock } = world;
+  const { client, clock, launchTimes } = world;
   const machines = () => nodes;
-  const options = { client, clock, rng: () => 0.5, pollMs: seconds(10), machines };
+  const options = { client, clock, rng: () => 0.5, pollMs: seconds(10), machines, launchTimes };
   running = new PreemptionFeed(options).run(listener, stop.signal);
 }
 
@@ -97,13 +97,15 @@ describe("the preemptions of a zone", () => {
   });
 
   it("of the last minute are reported at the start, and none from before", async () => {
-    world.server.model.preempt(zone, "n1");
+    // Of no group, which would replace them meanwhile.
+    for (const name of ["m1", "m2"]) world.server.model.addMachine({ name, zone });
+    world.server.model.preempt(zone, "m1");
     await world.pass(world.clock.sleep(seconds(61)));
-    world.server.model.preempt(zone, "n2");
+    world.server.model.preempt(zone, "m2");
     await world.pass(world.clock.sleep(seconds(50)));
     listen();
     await until(150);
-    expect(heard).toEqual(["111 n2"]);
+    expect(heard).toEqual(["111 m2"]);
   });
 
   it("are all reported when a whole zone is preempted at once", async () => {
@@ -139,6 +141,49 @@ describe("the preemptions of a zone", () => {
     await until(45);
     expect(polls()).toBe(0);
     expect(polls(`/zones/${otherZone}/operations`)).toBeGreaterThan(0);
+  });
+});
+
+describe("a preemption that is reported late", () => {
+  const launches = () => polls(`/zones/${zone}/instances`);
+
+  /** Preempts n1, and lists it half a minute later. */
+  async function preemptAndMiss(meanwhile: () => void): Promise<void> {
+    world.server.model.preempt(zone, "n1");
+    await world.pass(world.clock.sleep(seconds(25)));
+    meanwhile();
+    await world.pass(world.clock.sleep(seconds(5)));
+    listen();
+  }
+
+  it("does not concern a new machine of the same name", async () => {
+    await preemptAndMiss(() => world.server.model.replaceMachine(zone, "n1"));
+    await until(75);
+    expect(heard).toEqual([]);
+    expect(troubles).toEqual([]);
+    expect(launches()).toBe(1);
+  });
+
+  it("concerns the machine that still has the name", async () => {
+    await preemptAndMiss(() => world.server.model.preempt(zone, "n3"));
+    await until(75);
+    expect(heard).toEqual(["30 n3", "30 n1"]);
+    expect(launches()).toBe(1);
+  });
+
+  it.each([
+    ["does not answer", { kind: "Hang" }, []],
+    ["refuses", { kind: "Refuse", status: 403, reason: "forbidden" }, ["CLOUD_RIGHT_MISSING"]],
+    ["fails", { kind: "Drop" }, []],
+  ] as const)("is reported within a second if Compute Engine %s", async (_, fault, codes) => {
+    await preemptAndMiss(() => {
+      world.server.model.replaceMachine(zone, "n1");
+      world.server.failNext(fault, { match: /\/instances$/, times: 99 });
+    });
+    await until(75);
+    expect(heard).toHaveLength(1);
+    expect(heard[0]).toMatch(/^3[01] n1$/);
+    expect(troubles.map(({ code }) => code)).toEqual(codes);
   });
 });
 
