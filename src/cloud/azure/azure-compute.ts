@@ -43,10 +43,13 @@ interface TokenAnswer {
   readonly accessToken?: string;
 }
 
+type Ask = (how: { readonly forceRefresh: boolean }) => Promise<TokenAnswer | null>;
+
 /** The library is loaded for the first token: other clouds never need it. */
 class AzureTokens implements TokenSource {
   readonly #options: AzureTokenOptions;
-  #ask: (() => Promise<TokenAnswer | null>) | undefined;
+  #ask: Ask | undefined;
+  #isRejected = false;
 
   constructor(options: AzureTokenOptions) {
     this.#options = options;
@@ -55,25 +58,32 @@ class AzureTokens implements TokenSource {
   async token(): Promise<string | undefined> {
     try {
       this.#ask ??= askBy(await import("@azure/msal-node"), this.#options);
-      const answer = await this.#ask();
-      if (answer?.accessToken) return answer.accessToken;
+      const answer = await this.#ask({ forceRefresh: this.#isRejected });
+      if (answer?.accessToken) {
+        this.#isRejected = false;
+        return answer.accessToken;
+      }
     } catch (error) {
-      this.forget();
+      this.#ask = undefined;
       throw credentialFault(error);
     }
     throw credentialsInvalid("found no token in the response");
   }
 
-  /** The library caches tokens in the application; a new application has none. */
+  /**
+   * The library caches tokens in the application; a new application has none. Those of a managed
+   * identity it caches for the life of the process, so that the next request must force a new one.
+   */
   forget(): void {
     this.#ask = undefined;
+    this.#isRejected = true;
   }
 }
 
 function askBy(
   { ConfidentialClientApplication, ManagedIdentityApplication }: Library,
   { env, fetch: send }: AzureTokenOptions,
-): () => Promise<TokenAnswer | null> {
+): Ask {
   const clientId = env.AZURE_CLIENT_ID;
   const file = env.AZURE_FEDERATED_TOKEN_FILE;
   const resource = resourceManagerOf(env.AZURE_AUTHORITY_HOST);
@@ -81,7 +91,7 @@ function askBy(
   if (!file) {
     const managedIdentityIdParams = clientId ? { userAssignedClientId: clientId } : {};
     const identity = new ManagedIdentityApplication({ managedIdentityIdParams, system });
-    return () => identity.acquireToken({ resource });
+    return ({ forceRefresh }) => identity.acquireToken({ resource, forceRefresh });
   }
   const tenant = env.AZURE_TENANT_ID;
   if (!clientId || !tenant) {

@@ -143,8 +143,17 @@ describe("Workload Identity", () => {
 });
 
 describe("a managed identity", () => {
+  // The library keeps its first connection for the life of the process.
+  const { asked, send } = service((turn) =>
+    Response.json({
+      token_type: "Bearer",
+      expires_on: String(Math.floor(Date.now() / 1000) + 86_000),
+      access_token: `token-${turn}`,
+    }),
+  );
+  beforeEach(() => asked.splice(0));
+
   it("is requested from the machine's metadata if no token file is named", async () => {
-    const { asked, send } = service(granted);
     const env = { AZURE_CLIENT_ID: "11111111-0000-4000-8000-000000000000" };
     expect(await azureTokens({ endpoint, env, fetch: send }).token()).toBe("token-1");
     const { origin, pathname, searchParams } = new URL(asked[0]?.url ?? "");
@@ -152,6 +161,15 @@ describe("a managed identity", () => {
     expect(searchParams.get("resource")).toBe("https://management.azure.com");
     expect(searchParams.get("client_id")).toBe(env.AZURE_CLIENT_ID);
     expect(asked[0]?.headers.get("metadata")).toBe("true");
+  });
+
+  it("is requested again once its token was rejected, and not before", async () => {
+    const tokens = azureTokens({ endpoint, env: {}, fetch: send });
+    const given = [await tokens.token(), await tokens.token()];
+    tokens.forget();
+    given.push(await tokens.token(), await tokens.token());
+    expect(given).toEqual(["token-1", "token-1", "token-2", "token-2"]);
+    expect(asked).toHaveLength(2);
   });
 });
 
