@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import { isIP } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeWatchEvent, KubeWatchRequest } from "../../contracts/kube-api.ts";
@@ -243,7 +244,9 @@ function secureSocket(
     const host = server.hostname.replace(/^\[|\]$/g, "");
     const port = Number(server.port || 443);
     const ALPNProtocols = ["h2", "http/1.1"];
-    const socket = connectTls({ host, port, ALPNProtocols, ...tls });
+    // As `https.request` does; TLS allows no address as a server name.
+    const servername = isIP(host) === 0 ? host : "";
+    const socket = connectTls({ host, port, ALPNProtocols, servername, ...tls });
     const abort = () => socket.destroy(new Error("The probe was cancelled"));
     signal.addEventListener("abort", abort, { once: true });
     socket.once("error", reject);

@@ -1,5 +1,13 @@
+import { readFileSync } from "node:fs";
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createSecureContext, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { ConnectionProbe, type ProbeKind } from "../../../src/kube/http/connection-probe.ts";
+import {
+  ConnectionProbe,
+  PingSession,
+  type ProbeKind,
+} from "../../../src/kube/http/connection-probe.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 const closing: (() => unknown)[] = [];
@@ -130,5 +138,43 @@ describe("a probe of the connections", () => {
     await run;
     await clock.advance(10_000);
     expect(dead).toEqual([]);
+  });
+});
+
+describe("a ping", () => {
+  const secureContext = createSecureContext();
+  const own = { key: fixture("server.key.pem"), cert: fixture("server.cert.pem") };
+
+  function fixture(name: string): Buffer {
+    return readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
+  }
+
+  /** A front end with a certificate for each of `names`, but none for a client without SNI. */
+  async function startFrontEnd(names: readonly string[]) {
+    const forName = createSecureContext(own);
+    const server = createSecureServer({
+      ...(names.length === 0 ? own : {}),
+      SNICallback: (name, done) => done(null, names.includes(name) ? forName : undefined),
+    });
+    const asked: TLSSocket["servername"][] = [];
+    server.on("secureConnection", (socket: TLSSocket) => asked.push(socket.servername));
+    server.listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    closing.push(() => server.close());
+    return { port: (server.address() as AddressInfo).port, asked };
+  }
+
+  it.each([
+    ["asks for the server's name", "localhost", {}, "localhost"],
+    ["asks for the name in the kubeconfig", "localhost", { servername: "a.test" }, "a.test"],
+    ["of an address asks for that name, too", "127.0.0.1", { servername: "a.test" }, "a.test"],
+    ["of an address asks for no name", "127.0.0.1", {}, undefined],
+  ])("%s", async (_, host, given, name) => {
+    const { port, asked } = await startFrontEnd(name === undefined ? [] : [name]);
+    const pings = new PingSession(new URL(`https://${host}:${port}`));
+    closing.push(() => pings.close());
+    const tls = { secureContext, rejectUnauthorized: false, ...given };
+    expect(await pings.ping(tls, AbortSignal.timeout(5_000))).toBe("New");
+    expect(asked).toEqual([name ?? false]);
   });
 });
