@@ -18,7 +18,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What the API's objects and responses mean; pure, so that the agent and the model read them
   // alike.
   "kube/object": [...everywhere, "contracts"],
-  "kube/access": [...everywhere, "contracts"],
+  // A kubeconfig is YAML.
+  "kube/access": [...everywhere, "contracts", "config"],
   "kube/http": [...everywhere, "contracts", "kube/access", "kube/object"],
   "kube/watch": [...everywhere, "contracts", "kube/object"],
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],

@@ -1,8 +1,10 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import type { RequestOptions } from "node:https";
+import { dirname, resolve } from "node:path";
 // The only import of the package, and only in this module: its index loads every generated API (90
 // MiB resident after bundling instead of 77).
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import { readYaml } from "../../config/yaml-text.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess, KubeCredentials } from "./kube-access.ts";
 
@@ -17,6 +19,9 @@ export interface KubeconfigSource {
 
 type Cluster = KubeConfig["clusters"][number];
 type Context = KubeConfig["contexts"][number];
+
+/** KubeConfig omits `tokenFile`, and passes on the users that it is given. */
+type User = KubeConfig["users"][number] & { readonly tokenFile?: string | undefined };
 
 /** The user name for a context that has none. */
 const nobody = "";
@@ -56,11 +61,28 @@ function readConfig(source: KubeconfigSource): KubeConfig {
 function readFile(file: string): KubeConfig {
   const config = new KubeConfig();
   try {
-    config.loadFromFile(file);
+    const text = readFileSync(file, "utf8");
+    config.loadFromString(text);
+    config.makePathsAbsolute(dirname(file));
+    const tokenFiles = tokenFilesIn(text);
+    config.users = config.users.map((user, at): User => {
+      const tokenFile = tokenFiles[at];
+      return tokenFile ? { ...user, tokenFile: resolve(dirname(file), tokenFile) } : user;
+    });
   } catch (error) {
     throw invalid(file, unreadableBy(error), "a readable kubeconfig", error);
   }
   return config;
+}
+
+/** The `tokenFile` of each user, in their order. The text is a valid kubeconfig. */
+function tokenFilesIn(text: string): readonly (string | undefined)[] {
+  const root = readYaml(text).documents[0]?.value as {
+    readonly users?: readonly { readonly user?: { readonly tokenFile?: unknown } | null }[] | null;
+  };
+  return (root?.users ?? []).map(({ user }) =>
+    typeof user?.tokenFile === "string" ? user.tokenFile : undefined,
+  );
 }
 
 function unreadableBy(error: unknown): string {
@@ -130,6 +152,7 @@ function checkUser(config: KubeConfig, context: Context, source: KubeconfigSourc
   }
   checkReadable(user.certFile, `users ${user.name}: client-certificate`, source);
   checkReadable(user.keyFile, `users ${user.name}: client-key`, source);
+  tokenInFile(user, source);
 }
 
 function checkReadable(file: string | undefined, field: string, source: KubeconfigSource): void {
@@ -142,16 +165,38 @@ function checkReadable(file: string | undefined, field: string, source: Kubeconf
   }
 }
 
+/**
+ * As in kubectl, it takes precedence over the user's `token`, which is used as long as the file has
+ * none.
+ */
+function tokenInFile(
+  { name, token, tokenFile }: User,
+  source: KubeconfigSource,
+): string | undefined {
+  if (tokenFile === undefined) return undefined;
+  const found = `users ${name}: tokenFile names ${tokenFile}, which`;
+  const files = source.files.join(", ");
+  let read: string;
+  try {
+    read = readFileSync(tokenFile, "utf8").trim();
+  } catch (error) {
+    if (token) return undefined;
+    throw invalid(files, `${found} cannot be read`, "a readable file", error);
+  }
+  if (read === "" && !token) throw invalid(files, `${found} is empty`, "a token");
+  return read || undefined;
+}
+
 /** Runs the plugin or calls the identity provider when due; KubeConfig caches the result. */
 async function credentialsOf(
   config: KubeConfig,
   source: KubeconfigSource,
 ): Promise<KubeCredentials> {
   const options: RequestOptions = {};
+  const user = config.getCurrentUser();
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    const user = config.getCurrentUser();
     const problem = missingPlugin(user?.exec, error) ?? {
       found: firstLine(error),
       wanted: "a working plugin or identity provider",
@@ -161,6 +206,10 @@ async function credentialsOf(
       `Cannot get credentials of the user ${user?.name} in ${source.files.join(", ")}: ${problem.found}, expected ${problem.wanted}`,
       { cause: error, retryable: true },
     );
+  }
+  const token = user === null ? undefined : tokenInFile(user, source);
+  if (token !== undefined) {
+    options.headers = { ...options.headers, Authorization: `Bearer ${token}` };
   }
   return toCredentials(options, config.getCurrentCluster()?.proxyUrl);
 }

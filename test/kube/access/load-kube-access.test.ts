@@ -179,6 +179,11 @@ describe("an unusable kubeconfig", () => {
       kubeconfig({ name: "x", user: "{client-certificate: me.crt}" }),
       /users x: client-certificate names .*me\.crt, which cannot be read/,
     ],
+    [
+      "names a missing token file",
+      kubeconfig({ name: "x", user: "{tokenFile: me.token}" }),
+      /users x: tokenFile names .*me\.token, which cannot be read/,
+    ],
   ])("because it %s is rejected with its path and the reason", async (_, text, words) => {
     const file = write("config", text);
     const failed = loadKubeAccess({ kubeconfig: file, env: {} });
@@ -234,6 +239,49 @@ describe("the credentials of a kubeconfig", () => {
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
     await access.reload();
     expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t1" });
+  });
+
+  describe("with a tokenFile", () => {
+    const loadWith = (user: string) =>
+      loadKubeAccess({
+        kubeconfig: write("config", kubeconfig({ name: "x", user })),
+        env: {},
+      });
+
+    it.each([
+      ["alone", "{tokenFile: tokens/me}"],
+      ["and a token, over which it takes precedence", "{token: t0, tokenFile: tokens/me}"],
+    ])("%s come from that file, which is read again each time", async (_, user) => {
+      write("tokens/me", "one\n");
+      const access = await loadWith(user);
+      expect((await access.credentials()).headers).toEqual({ authorization: "Bearer one" });
+      write("tokens/me", "two\n");
+      expect((await access.credentials()).headers).toEqual({ authorization: "Bearer two" });
+    });
+
+    it("that is missing or empty come from the token, if there is one", async () => {
+      const access = await loadWith("{token: t0, tokenFile: tokens/me}");
+      expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
+      write("tokens/me", "\n");
+      expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
+    });
+
+    it.each([
+      ["has vanished", () => rmSync(join(dir, "tokens/me")), "which cannot be read, expected a"],
+      ["has become empty", () => write("tokens/me", "\n"), "which is empty, expected a token"],
+    ])("that %s are an error that names file and user", async (_, change, words) => {
+      write("tokens/me", "one");
+      const access = await loadWith("{tokenFile: tokens/me}");
+      change();
+      const error = {
+        code: "KUBECONFIG_INVALID",
+        message: expect.stringContaining(
+          `users x: tokenFile names ${join(dir, "tokens/me")}, ${words}`,
+        ),
+      };
+      await expect(access.credentials()).rejects.toMatchObject(error);
+      await expect(access.reload()).rejects.toMatchObject(error);
+    });
   });
 
   function execUser(command: string): string {
