@@ -58,10 +58,14 @@ export interface KubeEnvironment {
  * hour that a bound token lives, and the minute within which its file must be read again.
  */
 const keepMs = 10_000;
+/** A plugin without a result after this time may never have one: another is started beside it. */
+const hangsMs = 60_000;
 
 interface Held {
   readonly credentials: Promise<KubeCredentials>;
-  readonly readMs: number;
+  readonly askedMs: number;
+  /** Undefined until they have arrived. */
+  readMs: number | undefined;
 }
 
 /** Credentials shared by requests that are sent at the same time. */
@@ -76,27 +80,46 @@ export class CredentialCache {
   }
 
   async get(): Promise<KubeCredentials> {
-    if (this.#held === undefined || this.#clock.monotonic() - this.#held.readMs >= keepMs) {
-      this.#hold(this.#access.credentials());
-    }
-    return await (this.#held as Held).credentials;
+    return await this.#current().credentials;
   }
 
   /** Gets new credentials, once for all requests that were refused with `refused`. */
   async renew(refused: KubeCredentials): Promise<KubeCredentials> {
-    if ((await this.get()) === refused) {
+    const held = this.#current();
+    if ((await held.credentials) === refused && this.#held === held) {
       this.#hold(this.#access.reload().then(() => this.#access.credentials()));
     }
     return await this.get();
   }
 
+  /**
+   * A plugin that hangs is never ended, so each new one is another process: requests, each with its
+   * own timeout, wait for the one that runs.
+   */
+  #current(): Held {
+    const held = this.#held;
+    if (held !== undefined && !this.#isOld(held)) return held;
+    return this.#hold(this.#access.credentials());
+  }
+
+  #isOld({ askedMs, readMs }: Held): boolean {
+    const nowMs = this.#clock.monotonic();
+    return readMs === undefined ? nowMs - askedMs >= hangsMs : nowMs - readMs >= keepMs;
+  }
+
   /** Errors are not cached: the next request tries again. */
-  #hold(credentials: Promise<KubeCredentials>): void {
-    const held = { credentials, readMs: this.#clock.monotonic() };
+  #hold(credentials: Promise<KubeCredentials>): Held {
+    const held: Held = { credentials, askedMs: this.#clock.monotonic(), readMs: undefined };
     this.#held = held;
-    credentials.catch(() => {
-      if (this.#held === held) this.#held = undefined;
-    });
+    credentials.then(
+      () => {
+        held.readMs = this.#clock.monotonic();
+      },
+      () => {
+        if (this.#held === held) this.#held = undefined;
+      },
+    );
+    return held;
   }
 }
 
