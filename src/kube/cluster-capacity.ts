@@ -1,4 +1,3 @@
-import type { Clock } from "../contracts/clock.ts";
 import type {
   ClusterCapacity,
   FollowedPlaceholders,
@@ -8,7 +7,6 @@ import type {
 } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import { loadOf, type NodeLoads } from "../core/capacity/capacity-fit.ts";
-import type { Rng } from "../core/chance/chance.ts";
 import { type Amounts, formatQuantity, sumOf } from "../core/cluster/node.ts";
 import type { AttachedVolume, NodeSelector, PodFacts, PodPlacement } from "../core/cluster/pod.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
@@ -16,7 +14,7 @@ import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { apiError, attachmentsPath, podsPath, volumePath } from "./object/api-call.ts";
 import { conditionOf, nodeSelectorOf, translatePlacement } from "./object/translate-node.ts";
 import { ChangeListeners, listAll, listPages } from "./watch/collection.ts";
-import { Reflector } from "./watch/reflector.ts";
+import { Reflector, type SharedReflectorOptions } from "./watch/reflector.ts";
 
 const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
 
@@ -92,9 +90,9 @@ export class KubeClusterCapacity implements ClusterCapacity {
  * only those of the node are kept.
  */
 export class KubeVolumeAttachments implements VolumeAttachments {
-  readonly #tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng };
+  readonly #tools: SharedReflectorOptions;
 
-  constructor(tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng }) {
+  constructor(tools: SharedReflectorOptions) {
     this.#tools = tools;
   }
 
@@ -103,9 +101,11 @@ export class KubeVolumeAttachments implements VolumeAttachments {
     const reflector = new Reflector<AttachedVolume | undefined>({
       ...this.#tools,
       path: attachmentsPath,
+      watchRefusals: "Retried",
       translate: (object) => attachedTo(nodeName, object),
       onChange: () => changes.notify(),
     });
+    // A failure rejects `synced`; after that the watch retries.
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
@@ -130,11 +130,7 @@ function attachedTo(nodeName: string, object: KubeObject): AttachedVolume | unde
   return { name: object.metadata?.name ?? "", volume };
 }
 
-export interface KubePlaceholdersOptions extends PlaceholderPlace {
-  readonly api: KubeApi;
-  readonly clock: Clock;
-  readonly rng: Rng;
-}
+export interface KubePlaceholdersOptions extends PlaceholderPlace, SharedReflectorOptions {}
 
 /** Placeholder pods in the controller's own namespace, found by their labels. */
 export class KubePlaceholders implements Placeholders {
@@ -152,7 +148,7 @@ export class KubePlaceholders implements Placeholders {
   }
 
   follow(departureUid: string, signal: AbortSignal): FollowedPlaceholders {
-    const { api, clock, rng } = this.#options;
+    const { api, clock, rng, onError } = this.#options;
     const changes = new ChangeListeners();
     const reflector = new Reflector<PlaceholderFacts>({
       api,
@@ -161,6 +157,8 @@ export class KubePlaceholders implements Placeholders {
       path: this.#path,
       query: { labelSelector: `${placeholderSelector},${placeholderOf}=${departureUid}` },
       translate: translatePlaceholder,
+      watchRefusals: "Retried",
+      onError,
       onChange: () => changes.notify(),
     });
     // A failure rejects `synced`; after that the watch retries.

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { KubeAnswer, KubeRequest, KubeWatchEvent } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
-import { depart } from "./capacity-story.ts";
+import { capacityStory, close, depart, open, workload } from "./capacity-story.ts";
 
 /** `Page` and `Object` are responses with 200 from something other than the API server. */
 type Fault = number | "Lost" | "Hangs" | "Page" | "Object";
@@ -115,6 +115,39 @@ describe("a response that is not what was requested", () => {
     },
   );
 });
+
+describe("a watch of the node's pods that is refused once", () => {
+  it.each([400, 401, 403, 404])("(%s) does not keep the drain from its end", async (code) => {
+    const drain = { timeout: "5m", onTimeout: "RollBack" };
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
+    close(world, ["n1"]);
+    workload(world, "web", { replicas: 2, cpu: "1" });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(30));
+    open(world, ["n1"]);
+    const { watched } = world;
+    const watch = watched.watch.bind(watched);
+    let refused = 0;
+    watched.watch = (request) => {
+      const isIt = request.query?.fieldSelector === "spec.nodeName=n0";
+      if (!isIt || refused > 0) return watch(request);
+      refused += 1;
+      return refusing(code);
+    };
+    depart(world, "n0");
+    await world.passUntil(() => world.statusOf("n0").phase === "Ended", minutes(10));
+    expect(refused).toBe(1);
+    expect(world.statusOf("n0")).toMatchObject({ outcome: "Planned", drain: { left: 0 } });
+    stop.abort();
+    await world.pass(minutes(1));
+    await running;
+  });
+});
+
+async function* refusing(code: number): AsyncGenerator<KubeWatchEvent, void, void> {
+  yield { type: "ERROR", object: { kind: "Status", code, message: `injected ${code}` } };
+}
 
 describe("an unreadable list of budgets", () => {
   it.each<Fault>([403, "Hangs"])("(%s) does not delay the evictions at a notice", async (fault) => {

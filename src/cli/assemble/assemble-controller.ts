@@ -16,7 +16,7 @@ import { Controller, type ControllerOptions } from "../../controller/controller.
 import type { Rng } from "../../core/chance/chance.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import { messageOf } from "../../errors.ts";
+import { type LastcallError, messageOf } from "../../errors.ts";
 import {
   KubeClusterCapacity,
   KubePlaceholders,
@@ -82,17 +82,23 @@ export interface AssembledController {
 export function assembleController(options: AssemblyOptions): AssembledController {
   const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = options;
   const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
+  const onWatchError = (error: LastcallError): void => {
+    countError(error.code);
+    log.warn("watch-error", { code: error.code, error: error.message });
+  };
   const fleet = new KubeFleet({
     api,
     clock,
     rng,
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     fixedPolicies,
-    onError: (error) => {
-      countError(error.code);
-      log.warn("watch-error", { code: error.code, error: error.message });
-    },
+    onError: onWatchError,
   });
+  // The fleet's watches report an outage; those of the drains would repeat it for each drain.
+  const onError = (error: LastcallError): void => {
+    if (!error.retryable) onWatchError(error);
+  };
+  const tools = { api, clock, rng, onError };
   const events = new KubeEventSink({
     api,
     clock,
@@ -107,17 +113,15 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(options.feedsFor?.(fleet) ?? [])],
     ports: {
       marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
-      pods: new KubeNodePods({ api, clock, rng }),
+      pods: new KubeNodePods(tools),
       store: new KubeDepartureStore(api),
       placeholders: new KubePlaceholders({
-        api,
-        clock,
-        rng,
+        ...tools,
         namespace,
         image: options.placeholderImage ?? placeholderImage,
       }),
       capacity: new KubeClusterCapacity(api),
-      attachments: new KubeVolumeAttachments({ api, clock, rng }),
+      attachments: new KubeVolumeAttachments(tools),
       releaserFor: (machine) =>
         machine.mode === "NodeClaim" ? nodeClaims : options.releaserFor(machine),
       hooks: options.hooks,

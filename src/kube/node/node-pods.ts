@@ -14,7 +14,6 @@ import type {
   KubeRequest,
   KubeSender,
 } from "../../contracts/kube-api.ts";
-import type { Rng } from "../../core/chance/chance.ts";
 import {
   type BudgetFacts,
   type FailedPod,
@@ -30,7 +29,7 @@ import { messageOf } from "../../errors.ts";
 import { apiError, budgetsPath, podsPath } from "../object/api-call.ts";
 import { translateBudget, translateFailedPod, translatePod } from "../object/translate-pod.ts";
 import { ChangeListeners, listAll, listPages } from "../watch/collection.ts";
-import { Reflector } from "../watch/reflector.ts";
+import { Reflector, type SharedReflectorOptions } from "../watch/reflector.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 
 /** The pod for which an owner was restarted. The same pod does not restart it a second time. */
@@ -51,13 +50,13 @@ interface SharedBudgets {
 export class KubeNodePods implements NodePods {
   readonly #api: KubeApi;
   readonly #clock: Clock;
-  readonly #rng: Rng;
+  readonly #tools: SharedReflectorOptions;
   #budgets: SharedBudgets | undefined;
 
-  constructor(tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng }) {
+  constructor(tools: SharedReflectorOptions) {
     this.#api = tools.api;
     this.#clock = tools.clock;
-    this.#rng = tools.rng;
+    this.#tools = tools;
   }
 
   async list(nodeName: string): Promise<readonly PodFacts[]> {
@@ -79,9 +78,7 @@ export class KubeNodePods implements NodePods {
   follow(nodeName: string, { dueAt, longestPauseMs, signal }: FollowOptions): FollowedPods {
     const changes = new ChangeListeners();
     const reflector = new Reflector<PodFacts>({
-      api: this.#api,
-      clock: this.#clock,
-      rng: this.#rng,
+      ...this.#tools,
       path: podsPath,
       query: onNode(nodeName),
       translate: translatePod,
@@ -89,11 +86,11 @@ export class KubeNodePods implements NodePods {
       listDueAt: dueAt,
       longestPauseMs,
       watchUrgency: "Later",
+      watchRefusals: "Retried",
       onChange: () => changes.notify(),
     });
-    const running = reflector.run(signal);
     // A failure rejects `synced`; after that the watch retries.
-    running.catch(() => undefined);
+    reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
       pods: () => [...reflector.items().values()],

@@ -43,7 +43,19 @@ export interface ReflectorOptions<T> {
   readonly longestPauseMs?: Millis | undefined;
   /** The urgency of the watch after the list, whose result is enough to start with. */
   readonly watchUrgency?: Urgency | undefined;
+  /**
+   * What a missing right to watch means before the first watch. Default `Final`, which shows at a
+   * start that a role lacks it. `Retried` suits a short watch, such as that of one drain: its first
+   * attempt may meet an API server that has not read its roles yet.
+   */
+  readonly watchRefusals?: "Final" | "Retried" | undefined;
 }
+
+/** What every reflector of a class shares. */
+export type SharedReflectorOptions = Pick<
+  ReflectorOptions<unknown>,
+  "api" | "clock" | "rng" | "onError"
+>;
 
 type Verb = "list" | "watch";
 
@@ -72,7 +84,8 @@ const watchesPerVersion = 5;
  * version, and another list if that version has expired. It stores only what `translate` returns.
  *
  * A missing right or definition rejects `run` (`RIGHT_MISSING`, `CRD_MISSING`) until the verb has
- * succeeded once; after that it counts as a server that is starting, and is retried.
+ * succeeded once; after that it counts as a server that is starting, and is retried. With
+ * `watchRefusals: "Retried"`, only the first list can reject it.
  */
 export class Reflector<T> {
   /** Resolves with the first complete list; rejects when `run` ends before it. */
@@ -278,8 +291,13 @@ export class Reflector<T> {
     }
     const call = { method: "GET", path: this.#options.path } as const;
     const error = apiError(verb === "watch" ? { ...call, verb } : call, answer);
-    if (isFinal(error) && !this.#granted.has(verb)) throw error;
+    if (isFinal(error) && !this.#isRetried(verb)) throw error;
     return { kind: "Failed", error, waitMs: retryAfterMs(answer), lastedMs: 0 };
+  }
+
+  #isRetried(verb: Verb): boolean {
+    const { watchRefusals } = this.#options;
+    return this.#granted.has(verb) || (verb === "watch" && watchRefusals === "Retried");
   }
 
   #heard(verb: Verb): void {

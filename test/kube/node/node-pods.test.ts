@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { OwnerFacts } from "../../../src/core/cluster/pod.ts";
+import { seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { KubeNodePods } from "../../../src/kube/node/node-pods.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -31,6 +32,38 @@ describe("the pods of a node", () => {
     });
     ask(new KubeNodePods({ api, clock: new ManualClock(0), rng: seededRng(1) }));
     expect((await asked.promise).query).toEqual({ fieldSelector: "spec.nodeName=n1" });
+  });
+});
+
+describe("the followed pods of a node", () => {
+  const forbidden = {
+    kind: "Status",
+    code: 403,
+    reason: "Forbidden",
+    message: "pods is forbidden",
+  };
+  const items = [{ metadata: { name: "web-0", namespace: "shop", uid: "uid-1" } }];
+  const list = { kind: "PodList", metadata: { resourceVersion: "1" }, items };
+
+  it("are watched again after the first watch was refused, which is reported", async () => {
+    const clock = new ManualClock(0);
+    const api = new ScriptedApi(() => ({ status: 200, body: list }));
+    api.onWatch = (watch) => {
+      if (api.watches.length === 1) watch.push({ type: "ERROR", object: forbidden });
+    };
+    const codes: string[] = [];
+    const onError = ({ code }: LastcallError) => void codes.push(code);
+    const pods = new KubeNodePods({ api, clock, rng: seededRng(1), onError });
+    const done = new AbortController();
+    const followed = pods.follow("n1", { signal: done.signal });
+    await followed.synced();
+    await clock.advance(seconds(10));
+    expect(followed.pods()).toHaveLength(1);
+    api.watching.push({ type: "DELETED", object: items[0] ?? {} });
+    await clock.advance(0);
+    expect(followed.pods()).toEqual([]);
+    expect(codes).toEqual(["RIGHT_MISSING"]);
+    done.abort();
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeObject, KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
-import { minutes } from "../../../src/core/time/time.ts";
+import { minutes, seconds } from "../../../src/core/time/time.ts";
 import type { ObjectChange, SkippedObject } from "../../../src/kube/watch/collection.ts";
 import { Reflector, type ReflectorOptions } from "../../../src/kube/watch/reflector.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
@@ -338,6 +338,16 @@ describe("a missing permission or definition", () => {
       code: "RIGHT_MISSING",
       message: expect.stringContaining("grant watch on nodes"),
     });
+  });
+
+  it("to watch is retried if the caller says so, as a list is enough to work with", async () => {
+    const { api, clock, troubles } = setUp(() => page("1", []), { watchRefusals: "Retried" });
+    api.onWatch = (watch) => {
+      if (api.watches.length === 1) watch.push(errorEvent(403));
+    };
+    await clock.advance(seconds(10));
+    expect(api.watches).toHaveLength(2);
+    expect(troubles).toEqual(["RIGHT_MISSING"]);
   });
 
   it("of the CRD ends the reflector", async () => {
