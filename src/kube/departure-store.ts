@@ -26,10 +26,11 @@ import type { NoticeUpdate } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import {
-  apiError,
   departurePath,
   departuresPath,
+  isGone,
   nodePath,
+  objectError,
   apiVersion as policyApiVersion,
   policyPath,
 } from "./object/api-call.ts";
@@ -119,17 +120,17 @@ export class KubeDepartureStore implements DepartureStore {
     };
     const answer = await this.#api.send(request);
     if (answer.status === 409) return { kind: "Conflict" };
-    if (answer.status >= 300 && answer.status !== 404) throw apiError(request, answer);
+    if (answer.status >= 300 && !isGone(answer)) throw objectError(request, answer);
     return { kind: "Gone" };
   }
 
   async #send(request: KubeRequest): Promise<StoreResult> {
     const answer = await this.#api.send(request);
-    if (answer.status === 404) return { kind: "Gone" };
+    if (isGone(answer)) return { kind: "Gone" };
     if (answer.status === 409) return { kind: "Conflict" };
     const departure =
       answer.status < 300 ? translateDeparture(answer.body as KubeObject) : undefined;
-    if (departure === undefined) throw apiError(request, answer);
+    if (departure === undefined) throw objectError(request, answer);
     return { kind: "Done", departure };
   }
 }
@@ -178,11 +179,11 @@ export class KubeOperatorWrites implements OperatorWrites {
     const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
     const request: KubeRequest = { method: "DELETE", path: departurePath(name), body };
     const answer = await this.#api.send(request);
-    if (answer.status === 404) return gone;
+    if (isGone(answer)) return gone;
     if (answer.status === 409) {
       return { kind: "Changed", found: "another departure has its name now" };
     }
-    if (answer.status >= 300) throw apiError(request, answer);
+    if (answer.status >= 300) throw objectError(request, answer);
     return { kind: "Done" };
   }
 
@@ -205,9 +206,9 @@ export class KubeOperatorWrites implements OperatorWrites {
         body: { metadata: { ...metadata, uid, resourceVersion }, ...fields },
       };
       const answer = await this.#api.send(request);
-      if (answer.status === 404) return gone;
+      if (isGone(answer)) return gone;
       if (answer.status === 409 && tries < mostTries) continue;
-      if (answer.status >= 300) throw apiError(request, answer);
+      if (answer.status >= 300) throw objectError(request, answer);
       return { kind: "Done" };
     }
   }
@@ -215,8 +216,8 @@ export class KubeOperatorWrites implements OperatorWrites {
   async #read(path: string): Promise<KubeObject | undefined> {
     const request: KubeRequest = { method: "GET", path };
     const answer = await this.#api.send(request);
-    if (answer.status === 404) return undefined;
-    if (answer.status !== 200) throw apiError(request, answer);
+    if (isGone(answer)) return undefined;
+    if (answer.status !== 200) throw objectError(request, answer);
     return answer.body as KubeObject;
   }
 }

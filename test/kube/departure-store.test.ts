@@ -3,6 +3,7 @@ import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { aDeparture, aNode, at } from "../core/fleet-builder.ts";
+import { ScriptedApi } from "../support/scripted-api.ts";
 
 const noticedAt = at("2026-11-20T12:00:00Z");
 const order = {
@@ -27,6 +28,29 @@ function sentBy(write: (store: KubeDepartureStore) => Promise<unknown>): Promise
     write(new KubeDepartureStore({ send, watch })).catch(reject);
   });
 }
+
+describe("a departure", () => {
+  const departure = aDeparture(aNode("n1"));
+  const calls: readonly [string, (store: KubeDepartureStore) => Promise<unknown>][] = [
+    ["read", (store) => store.read(departure.name)],
+    ["recorded", (store) => store.record(departure, { status: () => departure.status })],
+    ["removed", (store) => store.remove(departure)],
+  ];
+  const answering = (body: unknown) =>
+    new KubeDepartureStore(new ScriptedApi(() => ({ status: 404, body })));
+
+  it.each(calls)("that no longer exists when it is %s is gone", async (_, call) => {
+    const missing = { kind: "Status", code: 404, reason: "NotFound", message: "not found" };
+    expect(await call(answering(missing))).toEqual({ kind: "Gone" });
+  });
+
+  it.each(calls)("is not gone if a proxy answers 404 when it is %s", async (_, call) => {
+    await expect(call(answering("404 page not found\n"))).rejects.toMatchObject({
+      code: "API_ANSWER_INVALID",
+      retryable: true,
+    });
+  });
+});
 
 describe("when many requests wait, a write", () => {
   it("that creates a departure at a notice goes first, as the cordon waits for it", async () => {

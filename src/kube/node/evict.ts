@@ -6,7 +6,7 @@ import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";
-import { answerMessage, apiError, isPassing, retryAfterMs } from "../object/api-call.ts";
+import { answerMessage, apiError, isGone, isPassing, retryAfterMs } from "../object/api-call.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission but changes nothing. */
@@ -124,8 +124,6 @@ interface Status {
   readonly message: string;
   readonly causes: readonly Readonly<Record<string, unknown>>[];
   readonly retryAfterMs: Millis | undefined;
-  /** There was no Status: not the API server, but something in front of it, has responded. */
-  readonly bare: boolean;
 }
 
 const foreign =
@@ -141,7 +139,8 @@ function readAnswer(answer: KubeAnswer): EvictionAnswer {
     return { kind: "MultipleBudgets", message: status.message };
   }
   if (code === 429) return tooMany(status);
-  if (code === 404) return notFound(status);
+  // The response to an unknown path is a 404 too, which must not look like a pod that has left.
+  if (isGone({ ...answer, status: code })) return { kind: "Gone" };
   if (code === 409) return conflict(status);
   if (isPassing({ status: code })) {
     return { kind: "Failed", retryable: true, message: status.message };
@@ -168,7 +167,6 @@ function statusOf(answer: KubeAnswer, body: Readonly<Record<string, unknown>>): 
     message: answerMessage(answer),
     causes: listOf(details.causes).map(fieldsOf),
     retryAfterMs: retryAfterMs(answer),
-    bare: body.kind !== "Status",
   };
 }
 
@@ -195,12 +193,6 @@ function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
     retryAfterMs,
     stale: found.includes("still being processed"),
   };
-}
-
-/** The response to an unknown path is a 404 too, which must not look like a pod that has left. */
-function notFound({ message, bare }: Status): EvictionAnswer {
-  if (!bare && !message.includes("could not find the requested resource")) return { kind: "Gone" };
-  return { kind: "Refused", status: 404, message };
 }
 
 /**

@@ -18,7 +18,7 @@ import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import type { SoonStanding } from "../../core/plan/plan-status.ts";
 import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { apiError, isPassing, nodePath } from "../object/api-call.ts";
+import { isGone, isPassing, nodePath, objectError } from "../object/api-call.ts";
 import { translateNode } from "../object/translate-node.ts";
 
 /** The marks of contract.md section 3. */
@@ -240,9 +240,9 @@ export class KubeNodeMarks implements NodeMarks {
     const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Done" };
-    if (answer.status === 404) return { kind: "Gone" };
+    if (isGone(answer)) return { kind: "Gone" };
     if (wasOvertaken(answer)) return undefined;
-    throw apiError(request, answer);
+    throw objectError(request, answer);
   }
 
   async uncordon(target: UnmarkTarget): Promise<MarkResult> {
@@ -296,8 +296,8 @@ export class KubeNodeMarks implements NodeMarks {
       if ("result" in verdict) return verdict.result;
       const answer = await this.#api.send(verdict.request);
       if (answer.status < 300) return { kind: "Done" };
-      if (answer.status === 404) return { kind: "Gone" };
-      if (!wasOvertaken(answer)) throw apiError(verdict.request, answer);
+      if (isGone(answer)) return { kind: "Gone" };
+      if (!wasOvertaken(answer)) throw objectError(verdict.request, answer);
     }
     throw new LastcallError(
       "CONFLICT",
@@ -355,8 +355,8 @@ export class KubeNodeMarks implements NodeMarks {
   async #get(name: string): Promise<KubeObject | undefined> {
     const request: KubeRequest = { method: "GET", path: nodePath(name) };
     const answer = await this.#api.send(request);
-    if (answer.status === 404) return undefined;
-    if (answer.status >= 300) throw apiError(request, answer);
+    if (isGone(answer)) return undefined;
+    if (answer.status >= 300) throw objectError(request, answer);
     // Anything else would look like another machine, as if the node had left.
     const object = fieldsOf(answer.body);
     if (object.kind === "Node") return object;

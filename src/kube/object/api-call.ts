@@ -159,6 +159,31 @@ function isForbidden(answer: KubeAnswer): boolean {
 }
 
 /**
+ * Whether the object of a request does not exist. A 404 without a Status, or with one about the
+ * path, says nothing about it: an API server that does not serve the path has responded, or
+ * something in front of it.
+ */
+export function isGone(answer: KubeAnswer): boolean {
+  return (
+    answer.status === 404 &&
+    fieldsOf(answer.body).kind === "Status" &&
+    !answerMessage(answer).includes("could not find the requested resource")
+  );
+}
+
+/**
+ * The same as `apiError`, for a caller that acts on `isGone`: any other 404 is retried, because its
+ * object may well exist.
+ */
+export function objectError(call: ApiCall, answer: KubeAnswer): LastcallError {
+  if (answer.status !== 404 || isGone(answer)) return apiError(call, answer);
+  return new LastcallError(
+    "API_ANSWER_INVALID",
+    `Cannot ${describeCall(call)}: ${answerMessage(answer)}, expected a Kubernetes Status about the object, check whether a proxy responds in place of the API server`,
+  );
+}
+
+/**
  * Whether a 404 is about the resource and not about one of its objects: the path is unknown (plain
  * text, or a Status that says so), or it is a collection, which exists even when empty.
  */
@@ -166,9 +191,7 @@ export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
   if (answer.status !== 404) return false;
   const { namespace, name } = partsOf(call.path);
   return (
-    fieldsOf(answer.body).kind !== "Status" ||
-    answerMessage(answer).includes("could not find the requested resource") ||
-    (name === undefined && (call.method !== "POST" || namespace === undefined))
+    !isGone(answer) || (name === undefined && (call.method !== "POST" || namespace === undefined))
   );
 }
 

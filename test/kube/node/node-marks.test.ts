@@ -4,6 +4,11 @@ import { seconds } from "../../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../../src/kube/node/node-marks.ts";
 import { ModelWorld, nodes } from "../../support/model-world.ts";
 
+const unserved = {
+  kind: "Status",
+  code: 404,
+  message: "the server could not find the requested resource",
+};
 const mark = { departure: "n1-12345678", cause: "Planned", message: "It leaves." } as const;
 
 describe("the marks on a departing node", () => {
@@ -223,6 +228,29 @@ describe("the marks on a departing node", () => {
     await expect(unsure.read("n1")).rejects.toMatchObject(fault);
     await expect(unsure.cordon(who, mark)).rejects.toMatchObject(fault);
   });
+
+  it.each([
+    ["page not found", "404 page not found\n"],
+    ["a Status about the path", unserved],
+  ])(
+    "do not take a 404 from in front of the API server for a node that is gone: %s",
+    async (_, body) => {
+      const who = await identity();
+      const seen = await marks.read("n1");
+      const answering = (method: string) => {
+        const send: KubeSender["send"] = (request) =>
+          request.method === method
+            ? Promise.resolve({ status: 404, body })
+            : world.watched.send(request);
+        return new KubeNodeMarks({ api: { send }, clock: world.clock });
+      };
+      const fault = { code: "API_ANSWER_INVALID", retryable: true };
+      await expect(answering("GET").read("n1")).rejects.toMatchObject(fault);
+      await expect(answering("PATCH").cordon(who, mark)).rejects.toMatchObject(fault);
+      await expect(answering("PATCH").cordon(who, { ...mark, seen })).rejects.toMatchObject(fault);
+      await expect(answering("DELETE").remove(who)).rejects.toMatchObject(fault);
+    },
+  );
 
   it("of another departure are left alone", async () => {
     const who = await identity();

@@ -4,7 +4,9 @@ import {
   type ApiCall,
   apiError,
   isExpired,
+  isGone,
   isPassing,
+  objectError,
   retryAfterMs,
 } from "../../../src/kube/object/api-call.ts";
 
@@ -174,6 +176,26 @@ describe("an error response", () => {
     expect(apiError(nodes, { status: 500, body: "" }).message).toBe(
       "Cannot list nodes: the API server answered 500, expected a success",
     );
+  });
+});
+
+describe("a 404 of an object", () => {
+  const call: ApiCall = { method: "GET", path: "/api/v1/nodes/n1" };
+  const unserved = "the server could not find the requested resource";
+
+  it.each([
+    ["means that the object is gone", "a Status", statusBody({ reason: "NotFound" }), true],
+    ["is retried", "a Status about the path", statusBody({ message: unserved }), false],
+    ["is retried", "plain text", "404 page not found\n", false],
+    ["is retried", "another object", { message: "no such route" }, false],
+    ["is retried", "an empty body", "", false],
+  ])("%s if it is %s", (_what, _body, body, gone) => {
+    const answer = { status: 404, body };
+    expect(isGone(answer)).toBe(gone);
+    expect(objectError(call, answer)).toMatchObject({
+      code: gone ? "NOT_FOUND" : "API_ANSWER_INVALID",
+      retryable: !gone,
+    });
   });
 });
 
