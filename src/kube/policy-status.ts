@@ -11,7 +11,7 @@ import {
 } from "../core/json/json-field.ts";
 import type { PolicyCondition, PolicyStatus } from "../core/plan/plan-status.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { apiError, policyPath } from "./object/api-call.ts";
+import { apiError, isGone, objectError, policyPath } from "./object/api-call.ts";
 
 interface ConditionState {
   readonly status: string;
@@ -86,10 +86,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
       const observedGeneration = fieldsOf(metadata).generation;
       const said = { ...condition, observedGeneration, lastTransitionTime: since };
       const conditions = [...found.filter((one) => one.type !== type), said];
-      const patchType = "application/merge-patch+json";
-      const path = `${policyPath(name)}/status`;
-      const body = { status: { conditions } };
-      await this.#api.send({ method: "PATCH", path, patchType, body });
+      await this.#patch(name, { conditions });
       // The next status is written in full again.
       this.#written.delete(name);
     });
@@ -142,14 +139,26 @@ export class KubePolicyStatus implements PolicyStatusSink {
         return [one.type, { status: one.status, since: kept }] as const;
       }),
     );
-    const answer = await this.#api.send({
-      method: "PATCH",
-      path: `${policyPath(status.name)}/status`,
-      patchType: "application/merge-patch+json",
-      body: { status: bodyOf(whole, since) },
-    });
+    const result = await this.#patch(status.name, bodyOf(whole, since));
     const { uid } = status;
-    if (answer.status < 300) this.#written.set(status.name, { uid, gist, conditions: since });
+    if (result === "Done") this.#written.set(status.name, { uid, gist, conditions: since });
+  }
+
+  /** `Gone`: the policy was deleted meanwhile. Throws if the write is refused. */
+  async #patch(
+    policy: string,
+    status: Readonly<Record<string, unknown>>,
+  ): Promise<"Done" | "Gone"> {
+    const request: KubeRequest = {
+      method: "PATCH",
+      path: `${policyPath(policy)}/status`,
+      patchType: "application/merge-patch+json",
+      body: { status },
+    };
+    const answer = await this.#api.send(request);
+    if (isGone(answer)) return "Gone";
+    if (answer.status >= 300) throw objectError(request, answer);
+    return "Done";
   }
 
   /**

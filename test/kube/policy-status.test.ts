@@ -177,6 +177,32 @@ describe("the status of a policy", () => {
     expect(inCluster.at(-1)).toMatchObject(unchecked);
   });
 
+  it.each([403, 422, 503])("that is refused (%s) is an error", async (code) => {
+    const refusal = { kind: "Status", code, message: "said" };
+    const api = new ScriptedApi(({ method }) =>
+      method === "PATCH"
+        ? { status: code, body: refusal }
+        : { status: 200, body: { kind: "DeparturePolicy" } },
+    );
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    await expect(sink.write([status])).rejects.toThrow(/spot.*said/);
+    await expect(sink.add("spot", ready)).rejects.toThrow(/spot.*said/);
+    await expect(sink.unplanned(["spot"], "Invalid time value")).rejects.toThrow(/spot.*said/);
+  });
+
+  it("is not written to a policy that was deleted meanwhile", async () => {
+    const missing = { kind: "Status", code: 404, reason: "NotFound", message: "not found" };
+    const api = new ScriptedApi(({ method }) =>
+      method === "PATCH"
+        ? { status: 404, body: missing }
+        : { status: 200, body: { kind: "DeparturePolicy" } },
+    );
+    const sink = new KubePolicyStatus(api, new ManualClock());
+    await sink.write([status]);
+    await sink.unplanned(["spot"], "Invalid time value");
+    expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
+  });
+
   it("is written by the next pass if the API server has refused it", async () => {
     const answers: Record<string, number[]> = { PATCH: [503, 200] };
     const api = new ScriptedApi(({ method }) => ({
@@ -184,7 +210,8 @@ describe("the status of a policy", () => {
       body: { kind: "DeparturePolicy" },
     }));
     const sink = new KubePolicyStatus(api, new ManualClock());
-    for (let pass = 0; pass < 3; pass += 1) await sink.write([status]);
+    await expect(sink.write([status])).rejects.toThrow(/503/);
+    for (let pass = 0; pass < 2; pass += 1) await sink.write([status]);
     expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
   });
 
@@ -199,7 +226,8 @@ describe("the status of a policy", () => {
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
     for (let pass = 0; pass < 50; pass += 1) passes.push(sink.write([status]));
     over.resolve();
-    await Promise.all(passes);
+    const ends = await Promise.allSettled(passes);
+    expect(new Set(ends.map((end) => end.status))).toEqual(new Set(["rejected"]));
     expect(api.sent.filter(({ method }) => method === "PATCH")).toHaveLength(2);
   });
 });
