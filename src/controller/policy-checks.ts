@@ -322,10 +322,10 @@ export class WorkloadWatch {
   }
 
   async #write(verdicts: readonly WorkloadVerdict[]): Promise<void> {
-    if (this.#options.dryRun) return;
-    for (const { policy, condition } of verdicts) {
-      await this.#options.policyStatus.add(policy, condition);
-    }
+    const { dryRun, policyStatus } = this.#options;
+    if (dryRun) return;
+    // Together, so that a refusal for one policy does not keep the condition from the others.
+    await Promise.all(verdicts.map(({ policy, condition }) => policyStatus.add(policy, condition)));
   }
 }
 

@@ -22,6 +22,7 @@ let answer: () => readonly WorkloadVerdict[];
 let conditions: Map<string, string>;
 let gauges: Map<string, unknown>;
 let errors: string[];
+let refusedFor: string | undefined;
 let stop: AbortController;
 let running: Promise<void>;
 
@@ -33,6 +34,7 @@ beforeEach(() => {
   conditions = new Map();
   gauges = new Map();
   errors = [];
+  refusedFor = undefined;
   stop = new AbortController();
   answer = () => [
     {
@@ -80,6 +82,7 @@ function start(everyMs: number, dryRun = false): void {
       write: () => Promise.resolve(),
       unplanned: () => Promise.resolve(),
       add: async (name, condition) => {
+        if (name === refusedFor) throw new LastcallError("API_REFUSED", "Cannot patch: refused");
         conditions.set(name, condition.message);
       },
     },
@@ -131,6 +134,17 @@ describe("WorkloadWatch", () => {
       { labels: { policy: "spot", platform: "gke", grace: "Whole" }, value: 12 },
     ]);
     expect(conditions).toEqual(new Map([["spot", "bad."]]));
+  });
+
+  it("writes the condition of each policy, even if that of another is refused", async () => {
+    const [verdict] = answer() as readonly [WorkloadVerdict];
+    answer = () => [{ ...verdict, policy: "first" }, verdict];
+    refusedFor = "first";
+    start(6 * hour);
+    await clock.advance(10 * minute);
+
+    expect(conditions.get("spot")).toBe("bad.");
+    expect(errors).toEqual(["API_REFUSED"]);
   });
 
   it("writes no condition in a dry run", async () => {
