@@ -235,4 +235,32 @@ describe("lastcall setup gcp --undo --apply", () => {
     expect(said).toContain(sentence);
     expect(gcloud.standing()).toEqual(before);
   });
+
+  it.each([
+    ["a role", {}],
+    ["a role and an account", account],
+  ])("keeps %s that another installation still uses", async (_, options) => {
+    const [one, other] = [
+      { ...options, namespace: "one" },
+      { ...options, namespace: "other" },
+    ];
+    gcloud.put("service-account");
+    await setup(other);
+    const before = gcloud.standing();
+    await setup(one);
+    expect(await setup({ ...one, undo: true })).toBe(0);
+    expect(gcloud.standing()).toEqual(before);
+    expect(printed).toContain("Kept: the role lastcall, which others still have:");
+    expect(printed).toContain(", except for what is kept.");
+    expect(await setup({ ...other, undo: true })).toBe(0);
+    expect(Object.keys(gcloud.standing())).toEqual(["role", "role-deleted", "service-account"]);
+  });
+
+  it("deletes a role that only a deleted account still has", async () => {
+    await setup({});
+    const gone = "deleted:serviceAccount:a@my-project-1.iam.gserviceaccount.com?uid=1";
+    gcloud.put("grant", `${gone}\n${gcloud.standing().grant}`);
+    expect(await setup({ undo: true })).toBe(0);
+    expect(gcloud.standing()).toEqual({ role: "", "role-deleted": "", grant: gone });
+  });
 });

@@ -8,12 +8,22 @@ export type Standing =
   | "account"
   | "account-name"
   | "grant"
+  | "binding"
   | "service-account"
-  | "annotation"
+  | `annotation-${string}`
   | "workload-pool"
   | "slow-account";
 
+// A grant of the role and a binding of the account are lists of members, one a line.
 const gcloud = `
+bound() { has "$1" && [[ $'\\n'"$(get "$1")"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }
+bind() { if ! has "$1"; then put "$1" "$2"; elif ! bound "$1" "$2"; then put "$1" "$(get "$1")"$'\\n'"$2"; fi; }
+unbind() {
+  bound "$1" "$2" || refuse "no such binding"
+  local one rest=""
+  while read -r one; do [[ "$one" == "$2" ]] || rest+="\${rest:+$'\\n'}$one"; done <<< "$(get "$1")"
+  if [[ -z "$rest" ]]; then drop "$1"; else put "$1" "$rest"; fi
+}
 case "$1 $2 $3" in
   "iam roles describe")
     has role || refuse "no such role"
@@ -28,28 +38,32 @@ case "$1 $2 $3" in
   "iam service-accounts describe")
     has account || refuse "no such account"
     if has account-name; then get account-name; else echo Lastcall; fi ;;
-  "iam service-accounts delete") has account || refuse "no such account"; drop account ;;
+  "iam service-accounts delete") has account || refuse "no such account"; drop account; ! has binding || drop binding ;;
   "projects get-iam-policy "*) ! has grant || get grant ;;
-  "projects remove-iam-policy-binding "*)
-    [[ "$(get grant)" == "$(flag --member)" ]] || refuse "no such binding"; drop grant ;;
+  "projects remove-iam-policy-binding "*) unbind grant "$(flag --member)" ;;
   "iam service-accounts create") ! has account || refuse "the account exists already"; put account ;;
   "projects describe "*) echo 601024681890 ;;
   "container clusters describe") ! has workload-pool || echo "$6.svc.id.goog" ;;
   "projects add-iam-policy-binding "*)
     if has slow-account; then mv "$here/has-slow-account" "$here/was"; refuse "no such account yet"; fi
-    put grant "$(flag --member)" ;;
-  "iam service-accounts add-iam-policy-binding") has account || refuse "no such account" ;;
+    bind grant "$(flag --member)" ;;
+  "iam service-accounts add-iam-policy-binding")
+    has account || refuse "no such account"; bind binding "$(flag --member)" ;;
+  "iam service-accounts get-iam-policy")
+    has account || refuse "no such account"; ! has binding || get binding ;;
+  "iam service-accounts remove-iam-policy-binding") unbind binding "$(flag --member)" ;;
   *) refuse "no such command: $*" ;;
 esac
 `;
 
 const kubectl = `
+annotation="annotation-$(flag --namespace)"
 case "$*" in
-  *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has annotation || get annotation ;;
+  *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has "$annotation" || get "$annotation" ;;
   *'|get|serviceaccount|'*) has service-account || refuse "serviceaccounts not found" ;;
-  *'|annotate|serviceaccount|'*-) has service-account || refuse "serviceaccounts not found"; drop annotation ;;
+  *'|annotate|serviceaccount|'*-) has service-account || refuse "serviceaccounts not found"; drop "$annotation" ;;
   *'|annotate|serviceaccount|'*)
-    has service-account || refuse "serviceaccounts not found"; put annotation "\${line##*=}" ;;
+    has service-account || refuse "serviceaccounts not found"; put "$annotation" "\${line##*=}" ;;
   *) refuse "no such command: $*" ;;
 esac
 `;

@@ -132,7 +132,10 @@ export function setupScript(choice: SetupChoice): string {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n\n${done}\n`;
 }
 
-/** Removes what the script of the same choice created, and nothing else. */
+/**
+ * Removes what the script of the same choice created, and nothing else. A role or an account that
+ * another installation uses, too, is kept.
+ */
 export function undoScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
   checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
@@ -143,10 +146,9 @@ export function undoScript(choice: SetupChoice): string {
     }),
     toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])]),
     ...(googleServiceAccount === undefined
-      ? [roleLook, `# 1. The grant.\n${directMember}\n${undoGrant}`]
-      : [kubectlArray(choice), accountLook, roleLook, undoAccount]),
-    undoRole,
-    'echo "Done: everything that was set up for $namespace/$service_account in $project is removed."',
+      ? [roleLook, membersLook, `# 1. The grant.\n${directMember}\n${undoGrant}`, undoRole(2)]
+      : [kubectlArray(choice), accountLook, roleLook, membersLook, undoAccount, undoRole(3)]),
+    'echo "Done: everything that was set up for $namespace/$service_account in $project is removed$rest."',
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -308,28 +310,76 @@ if [[ "$title" != missing && "$title" != Lastcall ]]; then
 fi
 account_state="$title"`;
 
-const undoGrant = `members="$(gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
-  --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)')"
-if [[ $'\\n'"$members"$'\\n' == *$'\\n'"$member"$'\\n'* ]]; then
+/** Other installations of the project may use the same role and the same Google service account. */
+const membersLook = `# Prints the members of the role, one per line.
+holders() {
+  gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
+    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+}
+# Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
+others() {
+  local one
+  while IFS= read -r one; do
+    if [[ -n "$one" && "$one" != "$2" && "$one" != deleted:* ]]; then echo "$one"; fi
+  done <<< "$1"
+}
+listed() { [[ $'\\n'"$1"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }
+rest=""
+keep() {
+  echo "Kept: $1"
+  rest=", except for what is kept"
+}`;
+
+const undoGrant = `members="$(holders)"
+if listed "$members" "$member"; then
   gcloud projects remove-iam-policy-binding "$project" --condition=None \\
     --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
 fi`;
 
-const undoAccount = `# 1. The grant, and the Google service account.
-member="serviceAccount:$account"
-${undoGrant}
+const undoAccount = `# 1. The link between the ServiceAccount and the Google service account.
+users=""
+if [[ "$account_state" != missing ]]; then
+  users="$(gcloud iam service-accounts get-iam-policy "$account" --project "$project" \\
+    --flatten 'bindings[].members' --filter bindings.role=roles/iam.workloadIdentityUser \\
+    --format 'value(bindings.members)')"
+  user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
+  if listed "$users" "$user"; then
+    gcloud iam service-accounts remove-iam-policy-binding "$account" --project "$project" \\
+      --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
+  fi
+  users="$(others "$users" "$user")"
+fi
 found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
   --output 'jsonpath={.metadata.annotations.iam\\.gke\\.io/gcp-service-account}')"
 if [[ "$found" == "$account" ]]; then
   "\${kubectl[@]}" annotate serviceaccount "$service_account" iam.gke.io/gcp-service-account-
 fi
-if [[ "$account_state" != missing ]]; then
-  gcloud iam service-accounts delete "$account" --project "$project" --quiet
+
+# 2. The grant, and the Google service account, unless others use the account, too.
+member="serviceAccount:$account"
+if [[ -n "$users" ]]; then
+  keep "the account $account and its grant, since others may impersonate it:"
+  echo "$users"
+  member=""
+else
+  ${indented(undoGrant)}
+  if [[ "$account_state" != missing ]]; then
+    gcloud iam service-accounts delete "$account" --project "$project" --quiet
+  fi
 fi`;
 
-const undoRole = `# 2. The role; Google keeps its id reserved for some weeks.
+function undoRole(step: number): string {
+  return `# ${step}. The role, unless others have it, too; Google keeps its id reserved for some weeks.
 state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
   || echo missing)"
 if [[ "$state" != missing && "$state" != True ]]; then
-  gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+  members="$(holders)"
+  members="$(others "$members" "$member")"
+  if [[ -n "$members" ]]; then
+    keep "the role $role, which others still have:"
+    echo "$members"
+  else
+    gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+  fi
 fi`;
+}

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type SetupChoice, setupScript } from "../../../src/cloud/gcp/setup-script.ts";
+import { type SetupChoice, setupScript, undoScript } from "../../../src/cloud/gcp/setup-script.ts";
 
 const plain: SetupChoice = {
   project: "my-project-1",
@@ -34,9 +34,11 @@ describe("the script of setup gcp", () => {
     for (const release of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
       for (const regionalGroups of [true, false]) {
         for (const choice of [plain, whole]) {
-          const script = setupScript({ ...choice, release, regionalGroups });
-          const { status, stderr } = spawnSync("bash", ["-n"], { input: script, encoding: "utf8" });
-          expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+          for (const make of [setupScript, undoScript]) {
+            const input = make({ ...choice, release, regionalGroups });
+            const { status, stderr } = spawnSync("bash", ["-n"], { input, encoding: "utf8" });
+            expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+          }
         }
       }
     }
