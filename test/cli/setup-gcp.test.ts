@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runSetup } from "../../src/cli/commands/setup.ts";
@@ -223,17 +224,45 @@ describe("lastcall setup gcp --undo --apply", () => {
     expect(gcloud.calls().filter((call) => /\|(delete|remove-|annotate)/.test(call))).toEqual([]);
   });
 
-  it.each([
-    ["a role", "role-title", "the role lastcall has the title Ours"],
-    ["an account", "account-name", `the account ${"lastcall-shop"}@my-project-1`],
-  ] as const)("keeps %s that others created", async (_, what, sentence) => {
+  it("keeps a role that others created", async () => {
     gcloud.put("service-account");
     await setup(account);
-    gcloud.put(what, "Ours");
+    gcloud.put("role-title", "Ours");
     const before = gcloud.standing();
     expect((await faultOf(setup({ ...account, undo: true }))).code).toBe("SCRIPT_FAILED");
-    expect(said).toContain(sentence);
+    expect(said).toContain("the role lastcall has the title Ours");
     expect(gcloud.standing()).toEqual(before);
+  });
+
+  it.each(["Estafette killer", ""])(
+    "takes back all that it gave to an account that others created as %j, and keeps it",
+    async (name) => {
+      for (const what of ["service-account", "account"] as const) gcloud.put(what);
+      gcloud.put("account-name", name);
+      await setup(account);
+      expect(gcloud.has("binding")).toBe(true);
+      expect(await setup({ ...account, undo: true })).toBe(0);
+      const kept = ["account", "account-name", "role", "role-deleted", "service-account"];
+      expect(Object.keys(gcloud.standing())).toEqual(kept);
+      expect(printed).toContain(`(display name: ${name}), which this script did not create`);
+    },
+  );
+
+  it("names the command that removes the grant of an account that others use", async () => {
+    for (const what of ["service-account", "account"] as const) gcloud.put(what);
+    const killer = "serviceAccount:my-project-1.svc.id.goog[estafette/killer]";
+    gcloud.put("binding", killer);
+    await setup(account);
+    expect(await setup({ ...account, undo: true })).toBe(0);
+    expect(gcloud.standing().binding).toBe(killer);
+    expect(gcloud.has("grant")).toBe(true);
+    expect(printed).toContain(`${killer}\nIf none of these is a Lastcall controller,`);
+    const command = /^gcloud projects remove-iam-policy-binding .*$/m.exec(printed)?.[0] ?? "";
+    expect(command).toContain("--role projects/my-project-1/roles/lastcall");
+    spawnSync("bash", ["-c", command], { env: { PATH: gcloud.path } });
+    expect(gcloud.has("grant")).toBe(false);
+    expect(await setup({ ...account, undo: true })).toBe(0);
+    expect(gcloud.has("role-deleted")).toBe(true);
   });
 
   it.each([

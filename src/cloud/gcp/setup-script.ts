@@ -297,18 +297,10 @@ if [[ "$title" != missing && "$title" != Lastcall ]]; then
   exit 1
 fi`;
 
-/**
- * Checked before the account is deleted, because the named account may be one that others created
- * and that was only bound to the role.
- */
+/** The setup also takes an account that others created, which the undo must not delete. */
 const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
-title="$(gcloud iam service-accounts describe "$account" --project "$project" \\
-  --format 'value(displayName)' 2>/dev/null || echo missing)"
-if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot continue: the account $account has the display name $title, expected Lastcall; this script did not create it, choose another with --google-service-account" >&2
-  exit 1
-fi
-account_state="$title"`;
+account_state="$(gcloud iam service-accounts describe "$account" --project "$project" \\
+  --format 'value(displayName)' 2>/dev/null || echo missing)"`;
 
 /** Other installations of the project may use the same role and the same Google service account. */
 const membersLook = `# Prints the members of the role, one per line.
@@ -360,11 +352,15 @@ member="serviceAccount:$account"
 if [[ -n "$users" ]]; then
   keep "the account $account and its grant, since others may impersonate it:"
   echo "$users"
+  echo "If none of these is a Lastcall controller, remove the grant, and run this again:"
+  echo "gcloud projects remove-iam-policy-binding $project --condition=None --role projects/$project/roles/$role --member $member"
   member=""
 else
   ${indented(undoGrant)}
-  if [[ "$account_state" != missing ]]; then
+  if [[ "$account_state" == Lastcall ]]; then
     gcloud iam service-accounts delete "$account" --project "$project" --quiet
+  elif [[ "$account_state" != missing ]]; then
+    keep "the account $account (display name: $account_state), which this script did not create"
   fi
 fi`;
 
