@@ -211,6 +211,19 @@ describe("lastcall setup aws --undo", () => {
     expect(Object.keys(aws.standing()).sort()).toEqual([...foundations, "association"].sort());
   });
 
+  it("warns that the annotation stays when the cluster is gone, and removes the rest", async () => {
+    aws.put("provider");
+    const before = aws.standing();
+    await setup({ identity: "IRSA" });
+    aws.put("cluster-gone");
+    const { code, err } = await setup({ identity: "IRSA", undo: true });
+    expect(code).toBe(0);
+    expect(err).toContain(
+      "Warning: kubectl failed, so the annotation eks.amazonaws.com/role-arn of",
+    );
+    expect(aws.standing()).toEqual({ ...before, annotation: roleArn, "cluster-gone": "" });
+  });
+
   it("works when the cluster is gone", async () => {
     aws.put("role", "main");
     aws.put("trust");

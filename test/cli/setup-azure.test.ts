@@ -78,6 +78,18 @@ describe("lastcall setup azure", () => {
     expect(changes()).toEqual([]);
   });
 
+  it("warns with --undo that the annotation stays when the cluster is gone, and removes the rest", async () => {
+    const before = az.standing();
+    await setup({});
+    az.put("cluster-gone");
+    const { code, err } = await setup({ undo: true });
+    expect(code).toBe(0);
+    expect(err).toContain(
+      "Warning: kubectl failed, so the annotation azure.workload.identity/client-id of",
+    );
+    expect(az.standing()).toEqual({ ...before, annotation: "client-1", "cluster-gone": "" });
+  });
+
   it("waits for a new identity to propagate", async () => {
     az.put("slow-principal");
     expect((await setup({})).code).toBe(0);

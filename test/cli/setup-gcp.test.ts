@@ -292,4 +292,16 @@ describe("lastcall setup gcp --undo --apply", () => {
     expect(await setup({ undo: true })).toBe(0);
     expect(gcloud.standing()).toEqual({ role: "", "role-deleted": "", grant: gone });
   });
+
+  it("warns that the annotation stays when the cluster is gone, and removes the rest", async () => {
+    gcloud.put("service-account");
+    await setup(account);
+    gcloud.put("cluster-gone");
+    expect(await setup({ ...account, undo: true })).toBe(0);
+    const left = ["annotation-lastcall", "cluster-gone", "role", "role-deleted", "service-account"];
+    expect(Object.keys(gcloud.standing())).toEqual(left);
+    expect(said).toContain(
+      "Warning: kubectl failed, so the annotation iam.gke.io/gcp-service-account of",
+    );
+  });
 });

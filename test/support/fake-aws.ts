@@ -54,8 +54,9 @@ case "$1 $2" in
 esac
 `;
 
-/** A kubectl that supports one ServiceAccount and one annotation on it. */
+/** A kubectl that supports one ServiceAccount and one annotation on it, until `cluster-gone`. */
 export const fakeKubectl = `
+! has cluster-gone || refuse "Unable to connect to the server: no such host"
 case "$*" in
   *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has annotation || get annotation ;;
   *'|get|serviceaccount|'*) has service-account || refuse "serviceaccounts not found" ;;

@@ -12,6 +12,7 @@ export type Standing =
   | "service-account"
   | `annotation-${string}`
   | "workload-pool"
+  | "cluster-gone"
   | "slow-account";
 
 // A grant of the role and a binding of the account are lists of members, one a line.
@@ -57,6 +58,7 @@ esac
 `;
 
 const kubectl = `
+! has cluster-gone || refuse "Unable to connect to the server: no such host"
 annotation="annotation-$(flag --namespace)"
 case "$*" in
   *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has "$annotation" || get "$annotation" ;;

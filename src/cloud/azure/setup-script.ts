@@ -2,6 +2,7 @@ import {
   type AccountChoice,
   accountCheck,
   accountForms,
+  annotationRemoval,
   assignments,
   checkForms,
   type Form,
@@ -256,11 +257,7 @@ principal=missing
 if [[ "$owner" != missing ]]; then
   client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
   principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
-  found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
-    --output 'jsonpath={.metadata.annotations.azure\\.workload\\.identity/client-id}')"
-  if [[ "$found" == "$client" ]]; then
-    "\${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id-
-  fi
+  ${annotationRemoval("azure.workload.identity/client-id", '"$client"').replaceAll("\n", "\n  ")}
 fi`;
 
 const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.

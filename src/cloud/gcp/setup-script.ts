@@ -3,6 +3,7 @@ import {
   type AccountChoice,
   accountCheck,
   accountForms,
+  annotationRemoval,
   assignments,
   checkForms,
   type Form,
@@ -341,11 +342,7 @@ if [[ "$account_state" != missing ]]; then
   fi
   users="$(others "$users" "$user")"
 fi
-found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
-  --output 'jsonpath={.metadata.annotations.iam\\.gke\\.io/gcp-service-account}')"
-if [[ "$found" == "$account" ]]; then
-  "\${kubectl[@]}" annotate serviceaccount "$service_account" iam.gke.io/gcp-service-account-
-fi
+${annotationRemoval("iam.gke.io/gcp-service-account", '"$account"')}
 
 # 2. The grant, and the Google service account, unless others use the account, too.
 member="serviceAccount:$account"

@@ -96,3 +96,20 @@ export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_accou
   echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
   exit 1
 }`;
+
+/**
+ * Removes an annotation of the ServiceAccount if it still has this value, a word of the shell. The
+ * cluster is often deleted first, so if kubectl fails, the script warns and continues.
+ */
+export function annotationRemoval(annotation: string, value: string): string {
+  const path = annotation.replaceAll(".", "\\.");
+  return `removed=true
+found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
+  --output 'jsonpath={.metadata.annotations.${path}}')" || removed=false
+if [[ "$found" == ${value} ]]; then
+  "\${kubectl[@]}" annotate serviceaccount "$service_account" ${annotation}- || removed=false
+fi
+if [[ "$removed" == false ]]; then
+  echo "Warning: kubectl failed, so the annotation ${annotation} of $namespace/$service_account is not removed; if the cluster is gone, so is the annotation" >&2
+fi`;
+}

@@ -55,10 +55,14 @@ principal=missing
 if [[ "$owner" != missing ]]; then
   client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
   principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+  removed=true
   found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
-    --output 'jsonpath={.metadata.annotations.azure\.workload\.identity/client-id}')"
+    --output 'jsonpath={.metadata.annotations.azure\.workload\.identity/client-id}')" || removed=false
   if [[ "$found" == "$client" ]]; then
-    "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id-
+    "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- || removed=false
+  fi
+  if [[ "$removed" == false ]]; then
+    echo "Warning: kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is not removed; if the cluster is gone, so is the annotation" >&2
   fi
 fi
 

@@ -2,6 +2,7 @@ import {
   type AccountChoice,
   accountCheck,
   accountForms,
+  annotationRemoval,
   assignments,
   checkForms,
   type Form,
@@ -341,11 +342,7 @@ if [[ "$association" != None && "$association" != missing && "$associated" == "$
 fi`;
 
 const undoAnnotation = `# 2. The link between the ServiceAccount and the role.
-found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
-  --output 'jsonpath={.metadata.annotations.eks\\.amazonaws\\.com/role-arn}')"
-if [[ "$found" == "$role_arn" ]]; then
-  "\${kubectl[@]}" annotate serviceaccount "$service_account" eks.amazonaws.com/role-arn-
-fi`;
+${annotationRemoval("eks.amazonaws.com/role-arn", '"$role_arn"')}`;
 
 const undoRole = `# 3. The role.
 if [[ "$role_state" != missing ]]; then
