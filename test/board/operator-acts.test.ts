@@ -164,6 +164,25 @@ describe("an act", () => {
     expect(writes).toEqual([]);
   });
 
+  it.each([
+    ["moves the request", { at: plus(dawn, hours(9)) }],
+    ["gives the request a deadline", { by: plus(dawn, hours(9)) }],
+  ])("is rejected if a colleague %s after the preview", async (_, change) => {
+    const at = (count: number) => ({ ...depart("n1"), at: plus(dawn, hours(count)) }) as BoardAct;
+    await perform(at(3));
+    const { name = "", uid = "" } = world.departureOf("n1")?.metadata ?? {};
+    const withdraw: BoardAct = { kind: "Withdraw", departure: name, uid };
+    const shown = [];
+    for (const act of [at(1), withdraw]) shown.push({ act, seen: (await acts.preview(act)).seen });
+    expect(await perform({ ...at(3), ...change } as BoardAct)).toMatchObject({ kind: "Done" });
+    const { spec } = world.departureOf("n1") ?? {};
+    for (const { act, seen } of shown) {
+      const answer = await acts.perform({ act, seen, key: `${act.kind}-after-a-colleague` });
+      expect(answer).toMatchObject({ kind: "Refused", says: expect.stringContaining("changed") });
+    }
+    expect(world.departureOf("n1")?.spec).toEqual(spec);
+  });
+
   it("creates one departure if two people request it at once", async () => {
     const act = depart("n1");
     const { seen } = await acts.preview(act);

@@ -157,10 +157,11 @@ export class OperatorActs {
         step.kind === "Leave"
           ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
           : undefined,
-      // A hold set since the preview refuses the act: whoever confirms it has to see the hold.
+      // A hold set or a request moved since the preview refuses the act: whoever confirms it has
+      // to see that.
       seen: JSON.stringify([
         step.kind,
-        step.kind === "Create" ? null : step.departure.uid,
+        step.kind === "Create" ? null : [step.departure.uid, ...requestIn(step.departure)],
         node.annotations[holdAnnotation] ?? null,
       ]),
       drain,
@@ -228,7 +229,11 @@ export class OperatorActs {
     return {
       says: withdrawSays(departure),
       refusal: cannotWithdraw(departure),
-      seen: departure.status.phase,
+      // The controller itself moves what it has planned.
+      seen: JSON.stringify([
+        departure.status.phase,
+        departure.cause === "Manual" ? requestIn(departure) : null,
+      ]),
       carryOut: () => this.#options.writes.withdraw({ name, uid }),
     };
   }
@@ -237,6 +242,11 @@ export class OperatorActs {
     const node = this.#options.fleet.node(name);
     return node?.uid === uid ? node : undefined;
   }
+}
+
+/** What a colleague may have changed about a departure since it was shown. */
+function requestIn({ departAt, deadlineAt, hold }: Departure): readonly unknown[] {
+  return [departAt, deadlineAt, hold];
 }
 
 function nothing(refusal: string): ActFinding {
