@@ -286,6 +286,27 @@ describe("an act", () => {
     ]);
   });
 
+  it("says by when a moved request ends, and plans the drain with that", async () => {
+    const job = { selector: { matchLabels: { app: "job" } }, action: "WaitCompleted" };
+    world.patchPolicy({ spec: { drain: { podRules: [job] } } });
+    world.create("/api/v1/namespaces/default/pods", {
+      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "job", labels: { app: "job" } } },
+      spec: { nodeName: "n1", containers: [{ name: "main", image: "registry.example/job:1" }] },
+      status: { phase: "Running" },
+    });
+    const at = (count: number) => ({ ...depart("n1"), at: plus(dawn, hours(count)) }) as BoardAct;
+    await perform({ ...at(3), by: plus(dawn, hours(4)) } as BoardAct);
+    const kept = await acts.preview(at(1));
+    expect(kept.says[0]).toBe(
+      "n1 leaves at 2026-11-20T01:00:00Z, by 2026-11-20T04:00:00Z instead of the time requested earlier",
+    );
+    expect(kept.drain?.pods).toMatchObject([{ name: "job", startSeconds: 3 * 3600 }]);
+    // An earlier deadline that the new time has passed no longer counts.
+    const dropped = await acts.preview(at(5));
+    expect(dropped.says[0]).not.toContain(", by ");
+    expect(dropped.drain?.pods).not.toMatchObject([{ startSeconds: 3 * 3600 }]);
+  });
+
   it("warns of a departure after the node's deadline", async () => {
     const at = (count: number) => ({ ...depart("n1"), at: plus(dawn, hours(count)) }) as BoardAct;
     const said = async (act: BoardAct) => (await acts.preview(act)).says.join("\n");

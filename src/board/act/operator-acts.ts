@@ -133,19 +133,20 @@ export class OperatorActs {
     const node = this.#nodeOf(act);
     if (node === undefined) return nothing(noNode(act.node));
     const departAt = act.at ?? now();
-    const deadlineAt = act.by ?? undefined;
+    const wantedAt = act.by ?? undefined;
     const past = [act.at, act.by].find((at) => at !== null && at < now());
     if (past !== undefined && past !== null) {
       return nothing(`${node.name} cannot leave at ${briefInstant(past)}: that time has passed`);
     }
-    if (deadlineAt !== undefined && deadlineAt <= departAt) {
+    if (wantedAt !== undefined && wantedAt <= departAt) {
       return nothing(
-        `${node.name} cannot leave by ${briefInstant(deadlineAt)}: its departure starts at ${briefInstant(departAt)}`,
+        `${node.name} cannot leave by ${briefInstant(wantedAt)}: its departure starts at ${briefInstant(departAt)}`,
       );
     }
     const policy = selectPolicy(node, fleet.policies())?.policy;
-    const request = { departAt, deadlineAt, policy: policy?.name };
+    const request = { departAt, deadlineAt: wantedAt, policy: policy?.name };
     const step = departStep(node, request, fleet.view().departures);
+    const deadlineAt = deadlineAfter(step, wantedAt);
     const drain =
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
@@ -247,6 +248,12 @@ export class OperatorActs {
 /** What a colleague may have changed about a departure since it was shown. */
 function requestIn({ departAt, deadlineAt, hold }: Departure): readonly unknown[] {
   return [departAt, deadlineAt, hold];
+}
+
+/** A request that is moved keeps its deadline unless the move sets or removes it. */
+function deadlineAfter(step: DepartStep, wantedAt: Instant | undefined): Instant | undefined {
+  if (step.kind !== "Move" || step.to.deadlineAt === null) return wantedAt;
+  return step.to.deadlineAt ?? step.departure.deadlineAt;
 }
 
 function nothing(refusal: string): ActFinding {
