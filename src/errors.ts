@@ -99,7 +99,8 @@ export function isCloudFault({ code }: LastcallError): boolean {
 
 /** The message of whatever was thrown, as one sentence; never a stack. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const { message } = Object(error) as { readonly message?: unknown };
+  return typeof message === "string" ? message : String(error);
 }
 
 /** Throws if something that must always be true is not. */

@@ -131,6 +131,17 @@ describe("lastcall simulate", () => {
     expect(found.out).toMatch(/web.yaml +0/);
   });
 
+  it.each(["Rack_A.1", "", "Z".repeat(63)])("accepts a recorded zone %j", async (zone) => {
+    const labels = { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone };
+    const metadata = { name: "a", uid: "a", creationTimestamp: "2026-11-19T06:00:00Z", labels };
+    const nodes = file("rack.json", { apiVersion: "v1", kind: "NodeList", items: [{ metadata }] });
+    const inZone = { key: "topology.kubernetes.io/zone", operator: "In", values: [zone] };
+    const nodeSelector = { nodeSelectorTerms: [{ matchExpressions: [inZone] }] };
+    const rack = file("rack.yaml", policy("rack", { lifetime: { max: "24h" }, nodeSelector }));
+    const found = await report(nodes, "--policy", rack);
+    expect(found.policies[1].plannedDepartures).toBeGreaterThan(0);
+  });
+
   it("lists its scenarios", async () => {
     const { code, out } = await lastcall("--list");
     expect(code).toBe(0);

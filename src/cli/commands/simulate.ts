@@ -152,12 +152,25 @@ function recordedCourse(file: string, json: Fields, now: Instant): Course {
   const machines = spot.map(({ labels, createdAt = at }) => {
     const { [hostnameLabel]: _, ...kept } = labels;
     return {
-      zone: labels[zoneLabel] ?? "europe-west1-b",
+      zone: zoneName(labels[zoneLabel]),
       ageMs: millis(Math.min(oldestMs, Math.max(0, between(createdAt, at)))),
       labels: kept,
     };
   });
   return { machines, startAt: at, preemptions: usual.preemptions, hours: usual.hours, nodes: spot };
+}
+
+/**
+ * A name for the model's machines and groups. A label may have characters that an object's name may
+ * not have; the nodes keep the label itself.
+ */
+function zoneName(label = "europe-west1-b"): string {
+  return (
+    label
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, "-")
+      .slice(0, 32) || "unnamed"
+  );
 }
 
 /** Of each node, so that it would make a group of each. */
