@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { totalLines } from "../../src/cli/demo/board-row.ts";
 import { headlessTable, runSimulation, silentLog } from "../../src/cli/demo/demo-run.ts";
 import { options } from "../../src/config/options/options.ts";
-import { instant } from "../../src/core/time/time.ts";
+import { hours, instant } from "../../src/core/time/time.ts";
+import type { FleetCourse } from "../../src/sim/demo/demo-world.ts";
 import {
   type FleetCounts,
   type SimulationFacts,
@@ -137,5 +138,28 @@ describe("A simulation report", () => {
     const facts = await simulate(1, { hours: 3, nodes });
     expect(facts.nodeHours).toBe(3 * nodes);
     expect(facts.violations).toEqual([]);
+  });
+});
+
+describe("A simulation", () => {
+  it("counts each side by itself, whatever its name", async () => {
+    const zones = ["a", "b", "c", "a", "b", "c"];
+    const machines = zones.map((zone) => ({ zone, ageMs: hours(18) }));
+    const course = { preemptions: "None", machines };
+    const policy = {
+      ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+      ...{ metadata: { name: "rotating" }, spec: { lifetime: { max: "24h" } } },
+    };
+    const side = { name: "none", policies: [policy] };
+    const { policies } = await runSimulation({
+      ...{ seed: 3, nodes: 6, hours: 8, runs: 1, sides: [side, { ...side }] },
+      ...{ log: silentLog, signal: new AbortController().signal, onProgress: () => {} },
+      course: course as FleetCourse,
+    });
+    expect(policies).toMatchObject([
+      { name: "none", counts: { plannedDepartures: 0, preempted: 6 } },
+      { name: "none", counts: { plannedDepartures: 6, preempted: 0 } },
+      { name: "none", counts: { plannedDepartures: 6, preempted: 0 } },
+    ]);
   });
 });

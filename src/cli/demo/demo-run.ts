@@ -162,7 +162,8 @@ export async function runSimulation(
 ): Promise<Omit<SimulationFacts, "wallSeconds">> {
   const { seed, runs, nodes, sides } = options;
   const all: readonly (Side | undefined)[] = [undefined, ...sides];
-  const sums = new Map<string, FleetCounts>();
+  // By side and not by name: the file of a policy may be named as the fleet without Lastcall is.
+  const sums = new Map<Side | undefined, FleetCounts>();
   const violations: Violation[] = [];
   let done = 0;
   for (let run = 0; run < runs; run += 1) {
@@ -171,14 +172,13 @@ export async function runSimulation(
         options.onProgress((done + share) / (runs * all.length));
       const pass = { ...options, seed: seed + run, onProgress };
       const end = side === undefined ? await runWithout(pass) : await runWith(pass, side, run);
-      const name = side?.name ?? "none";
-      const sum = sums.get(name);
-      sums.set(name, sum === undefined ? end.counts : addCounts(sum, end.counts));
+      const sum = sums.get(side);
+      sums.set(side, sum === undefined ? end.counts : addCounts(sum, end.counts));
       violations.push(...end.violations);
       done += 1;
     }
   }
-  const policies = [...sums].map(([name, counts]) => ({ name, counts }));
+  const policies = [...sums].map(([side, counts]) => ({ name: side?.name ?? "none", counts }));
   return { seed, runs, nodeHours: nodes * options.hours * runs, policies, violations };
 }
 
