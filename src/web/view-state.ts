@@ -10,7 +10,7 @@ import type { Language, Words } from "./words/words.ts";
 import { english } from "./words/words-english.ts";
 import { japanese } from "./words/words-japanese.ts";
 
-/** The state of the page's connection to its server; `Refused` is final. */
+/** The state of the page's connection to its server; `Refused`: the browser has no access. */
 export type ConnectionState = "Connecting" | "Live" | "Lost" | "Refused";
 
 export interface LiveState {
@@ -22,6 +22,9 @@ export interface LiveState {
 const silentMs = 25_000;
 
 const againMs = 1000;
+
+/** Access returns only if somebody opens the board in another tab of the browser. */
+const refusedAgainMs = 30_000;
 
 /**
  * The view as the server sends it: a whole one, then numbered changes. A gap in the numbers means
@@ -105,11 +108,18 @@ export class LiveBoard {
    */
   #lose(): void {
     this.#close();
-    this.#set({ connection: "Lost" });
-    getJson("/api/node?name=")
-      .then(({ status }) => this.#set({ connection: status === 401 ? "Refused" : "Lost" }))
-      .catch(() => undefined)
-      .finally(() => after(againMs, () => this.connect()));
+    const lost = this.#source;
+    if (this.#state.connection !== "Refused") this.#set({ connection: "Lost" });
+    void getJson("/api/node?name=")
+      .then(({ status }) => (status === 401 ? "Refused" : "Lost"))
+      .catch(() => "Lost" as const)
+      .then((connection) => {
+        // The page was hidden and shown meanwhile, and has another connection.
+        if (this.#source !== lost) return;
+        this.#set({ connection });
+        const waitMs = connection === "Refused" ? refusedAgainMs : againMs;
+        this.#stopWaiting = after(waitMs, () => this.connect());
+      });
   }
 
   #hear(message: StreamMessage): void {

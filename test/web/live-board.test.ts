@@ -69,4 +69,28 @@ describe("LiveBoard", () => {
     expect(ToldSource.asked.at(-1)).toBe("/api/stream");
     live.setShown(false);
   });
+
+  it("keeps saying that access was refused, asks again slowly, and recovers", async () => {
+    vi.useFakeTimers();
+    vi.stubGlobal("fetch", () => Promise.resolve(new Response("{}", { status: 401 })));
+    const live = new LiveBoard();
+    const heard = new Set<LiveState["connection"]>();
+    live.connect();
+    ToldSource.last?.onerror?.();
+    await vi.advanceTimersByTimeAsync(0);
+    live.onChange(({ connection }) => heard.add(connection));
+    const before = ToldSource.asked.length;
+    for (let second = 0; second < 60; second += 1) {
+      const { last } = ToldSource;
+      await vi.advanceTimersByTimeAsync(1000);
+      if (ToldSource.last !== last) ToldSource.last?.onerror?.();
+    }
+    expect([...heard]).toEqual(["Refused"]);
+    expect(ToldSource.asked.length - before).toBe(2);
+    await vi.advanceTimersByTimeAsync(30_000);
+    ToldSource.last?.tell({ kind: "Picture", id: "r.1", clock, picture });
+    expect(live.state.connection).toBe("Live");
+    live.setShown(false);
+    vi.useRealTimers();
+  });
 });
