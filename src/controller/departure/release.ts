@@ -102,7 +102,7 @@ async function release(
   if (providerID !== undefined) {
     const { machine } = statusWriter.newest(departure).status;
     const asked = { providerID, mode: details.mode };
-    const found = machine?.id ?? idOf(await executor.describe(asked, signal), departure);
+    const found = machine?.id ?? idOf(await executor.describe(asked, signal), context);
     if (found !== undefined) {
       const written = await statusWriter.write(departure, ({ status }) =>
         status.machine === undefined
@@ -120,14 +120,16 @@ async function release(
 
 /**
  * Undefined if the machine is gone. One that was born after the departure's start is another one,
- * which the group has created under the same name.
+ * which the group has created under the same name. If our clock is slow, only the Node's creation
+ * shows that it is not: its own machine is older, by the clocks of the API server and the cloud.
  */
-function idOf(state: MachineState, { status }: Departure): string | undefined {
+function idOf(state: MachineState, { departure, node }: StepContext): string | undefined {
   if (state.kind === "Absent") return undefined;
   const { bornAt, id } = state;
-  const isOther =
-    bornAt !== undefined && status.startedAt !== undefined && bornAt > status.startedAt;
-  return isOther ? undefined : id;
+  const { startedAt } = departure().status;
+  if (bornAt === undefined || startedAt === undefined || bornAt <= startedAt) return id;
+  const createdAt = node()?.createdAt;
+  return createdAt !== undefined && bornAt <= createdAt ? id : undefined;
 }
 
 /** Releases the machine. Returns a result if the final check kept it instead. */
