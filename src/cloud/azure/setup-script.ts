@@ -6,6 +6,7 @@ import {
   assignments,
   checkForms,
   type Form,
+  indented,
   kubectlArray,
   madeBy,
   toolChecks,
@@ -257,7 +258,7 @@ principal=missing
 if [[ "$owner" != missing ]]; then
   client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
   principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
-  ${annotationRemoval("azure.workload.identity/client-id", '"$client"').replaceAll("\n", "\n  ")}
+  ${indented(annotationRemoval("azure.workload.identity/client-id", '"$client"'))}
 fi`;
 
 const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.

@@ -7,6 +7,7 @@ import {
   assignments,
   checkForms,
   type Form,
+  indented,
   kubectlArray,
   madeBy,
   toolChecks,
@@ -282,10 +283,6 @@ gcloud iam service-accounts add-iam-policy-binding "$account" --project "$projec
   --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
 "\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
   "iam.gke.io/gcp-service-account=$account"`;
-
-function indented(text: string): string {
-  return text.replaceAll("\n", "\n  ");
-}
 
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take a few minutes until the permissions take effect."`;

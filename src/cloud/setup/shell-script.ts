@@ -113,3 +113,8 @@ if [[ "$removed" == false ]]; then
   echo "Warning: kubectl failed, so the annotation ${annotation} of $namespace/$service_account is not removed; if the cluster is gone, so is the annotation" >&2
 fi`;
 }
+
+/** The text of a block, whose first line is indented already. */
+export function indented(text: string): string {
+  return text.replaceAll("\n", "\n  ");
+}
