@@ -132,23 +132,11 @@ function byVmEvent(event: string): Signal["say"] {
   };
 }
 
-function byEvent(reason: string): Signal["say"] {
-  return async ({ plane }, node) => {
-    const lastTimestamp = new Date().toISOString().replace(/\.\d+Z$/, "Z");
-    const { status } = await plane.request({
-      method: "POST",
-      path: "/api/v1/namespaces/default/events",
-      body: {
-        apiVersion: "v1",
-        kind: "Event",
-        metadata: { name: `${node}.${reason.toLowerCase()}`, namespace: "default" },
-        involvedObject: { kind: "Node", name: node, uid: node },
-        ...{ reason, type: "Warning", source: { component: "aks-node-problem-detector" } },
-        ...{ firstTimestamp: lastTimestamp, lastTimestamp, count: 1 },
-        message: `Scheduled: ${httpDate(soon(minute))}. DurationInSeconds: -1. EventId: event-${node}`,
-      },
-    });
-    expect(status).toBe(201);
+/** As the problem detector of older AKS nodes writes it. */
+function byEventCondition(type: string): Signal["say"] {
+  return (world, node) => {
+    const message = `Scheduled: ${httpDate(soon(minute))}. DurationInSeconds: -1.`;
+    return byCondition(type, { status: "True", reason: type, message })(world, node);
   };
 }
 
@@ -390,8 +378,8 @@ export const cloudSignals: readonly Signal[] = [
       ["RebootScheduled", "ScheduledMaintenance"],
       ["RedeployScheduled", "ScheduledMaintenance"],
     ] as const
-  ).map(([reason, cause]) => ({
-    signal: `the Node's Events: ${reason}`,
-    ...{ cause, source: "azure/node-event/event-", leadMs: minute, say: byEvent(reason) },
+  ).map(([type, cause]) => ({
+    signal: `the Node: AKS' condition ${type}`,
+    ...{ cause, source: `node/${type}/`, leadMs: minute, say: byEventCondition(type) },
   })),
 ];

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
@@ -19,6 +19,7 @@ import { Ec2Server } from "../support/ec2-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startAsPod } from "../support/lastcall-process.ts";
+import { httpDate } from "../support/metadata-server.ts";
 import { Moto } from "../support/moto.ts";
 import { spotWarning } from "../support/queue-body.ts";
 import { cloudSignals, instanceIdOf, withdrawnSignals } from "./cloud-signal.ts";
@@ -33,6 +34,8 @@ const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 /** A node on another team's instance. */
 const untagged = "untagged-999";
+const azure =
+  "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/";
 const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 let plane: ControlPlane;
@@ -51,13 +54,15 @@ const withdrawn = withdrawnSignals.map((signal, place) => ({
   ...signal,
   node: `back-${place + 101}`,
 }));
+/** A node of Azure that only forged Events announce. */
+const forged = "forged-301";
 /** A node whose interruption is announced by the metadata service and by the queue. */
 const twice = "twice-201";
 
 function providerIdOf({ source, node }: (typeof rows)[number]): string | undefined {
   if (source.includes("aws")) return `aws:///eu-west-1a/${instanceIdOf(node)}`;
   if (source.includes("gcp")) return undefined;
-  return `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/${node}`;
+  return `${azure}${node}`;
 }
 
 beforeAll(async () => {
@@ -95,6 +100,10 @@ beforeAll(async () => {
   ec2.tags.set(instanceIdOf(untagged), { team: "b" });
   const spared = [
     { name: "spared", provisioning: "spot" as const },
+    {
+      ...{ name: forged, provisioning: "spot" as const },
+      providerID: `${azure}${forged}`,
+    },
     {
       ...{ name: untagged, provisioning: "spot" as const },
       providerID: `aws:///eu-west-1a/${instanceIdOf(untagged)}`,
@@ -212,6 +221,34 @@ function expectDeadline(
   expect(fromMs).toBeLessThanOrEqual(Date.now());
 }
 
+/** As AKS' problem detector would write it, by whoever has the token. */
+async function announce(reason: string, namespace: string, token?: string): Promise<void> {
+  const at = formatInstant(instant(Date.now())).replace(/\.\d+/, "");
+  const { status } = await plane.request({
+    ...{ method: "POST", path: `/api/v1/namespaces/${namespace}/events` },
+    ...(token && { token }),
+    body: {
+      ...{ apiVersion: "v1", kind: "Event", reason, type: "Warning", count: 1 },
+      metadata: { name: `${forged}.${reason.toLowerCase()}`, namespace },
+      involvedObject: { kind: "Node", name: forged, uid: forged, namespace },
+      source: { component: "custom-scheduledevents-preempt-plugin-monitor", host: forged },
+      ...{ firstTimestamp: at, lastTimestamp: at },
+      message: `Preempt Scheduled: ${httpDate(plus(instant(Date.now()), seconds(30)))}. DurationInSeconds: -1.`,
+    },
+  });
+  expect(status).toBe(201);
+}
+
+// Before all others: that it was ignored is judged after the last notice was handled.
+test("an Event about a node can be written by anybody with a namespace", async () => {
+  await mustRun(plane, ["create", "namespace", "team"]);
+  await mustRun(plane, ["create", "serviceaccount", "dev", "-n", "team"]);
+  const edit = ["--clusterrole=edit", "--serviceaccount=team:dev"];
+  await mustRun(plane, ["create", "rolebinding", "dev", "-n", "team", ...edit]);
+  await announce("PreemptScheduled", "team", await plane.tokenFor("team", "dev"));
+  for (const reason of ["PreemptScheduled", "RedeployScheduled"]) await announce(reason, "default");
+});
+
 describe("on a real control plane the notice from", () => {
   test.each(rows)("$signal drains its node: $cause", async ({ node, cause, say, ...row }) => {
     const saidAt = Date.now();
@@ -288,7 +325,9 @@ test("the observed history shows no violation", () => {
     audit: audit.read().filter((entry) => entry.user === user),
     ...{ releases: [], machineEnds: [] },
   };
-  expect(judgeNotices(history, { noticed, spared: ["spared", untagged], user })).toEqual([]);
+  expect(judgeNotices(history, { noticed, spared: ["spared", untagged, forged], user })).toEqual(
+    [],
+  );
 });
 
 describe("a withdrawn notice", () => {

@@ -25,7 +25,6 @@ import {
 } from "../../kube/cluster-capacity.ts";
 import { KubeDepartureStore, KubeEventSink } from "../../kube/departure-store.ts";
 import { KubeFleet, KubeGateSource } from "../../kube/fleet.ts";
-import { NodeEventFeed } from "../../kube/node/node-event-feed.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
@@ -110,7 +109,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     fleet,
     gates: gateSource(options),
     launchTimes: options.launchTimes,
-    feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(options.feedsFor?.(fleet) ?? [])],
+    feeds: options.feedsFor?.(fleet) ?? [],
     ports: {
       marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
       pods: new KubeNodePods(tools),

@@ -28,7 +28,8 @@ import {
  * the most severe sets the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown`
  * (the message of the Ready condition, which may contain other errors as well), AKS
  * node-problem-detector (`PreemptionScheduled` and `VMEventScheduled`, whose message names the
- * event), OpenShift's termination handler (`Terminating`, with the one reason below).
+ * event, or on older nodes a condition for each event, such as `RebootScheduled`), OpenShift's
+ * termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -53,7 +54,9 @@ function ofShutdown(node: NodeFacts, at: Instant): readonly Notice[] {
   return [{ cause: "NodeShutdown", noticedAt: at, source: "node/Ready", eventId }];
 }
 
+/** The cause by a condition's reason, or else by its type. Its message takes precedence. */
 const eventCauses = {
+  PreemptionScheduled: "SpotInterruption",
   PreemptScheduled: "SpotInterruption",
   SpotEvictionIncoming: "SpotInterruption",
   TerminationRequested: "SpotInterruption",
@@ -63,9 +66,9 @@ const eventCauses = {
 } as const;
 
 /** Looks up own properties only, since every object has a `constructor`. */
-function causeOf(reason: string): NoticeCause | undefined {
-  return Object.hasOwn(eventCauses, reason)
-    ? eventCauses[reason as keyof typeof eventCauses]
+function causeOf(name: string): NoticeCause | undefined {
+  return Object.hasOwn(eventCauses, name)
+    ? eventCauses[name as keyof typeof eventCauses]
     : undefined;
 }
 
@@ -75,54 +78,18 @@ const shortestMs = seconds(30);
 function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined {
   const { type, reason, message, isUnknown } = condition;
   if (isUnknown === true) return undefined;
-  const named = causeOf(reason);
-  // The condition for preemption counts with any reason.
-  const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
-  return announced({ cause, reason, message, source: `node/${type}` }, at);
-}
-
-/**
- * Reads the notice from an Event about the Node, which AKS writes for nodes without the conditions.
- * No Event withdraws it.
- */
-export function noticeOfEvent(
-  { reason, message }: { readonly reason: string; readonly message: string },
-  at: Instant,
-): Notice | undefined {
-  const cause = causeOf(reason);
-  return cause && announced({ cause, reason, message, source: "azure/node-event" }, at);
-}
-
-/** The reasons of the Events that `noticeOfEvent` knows. */
-export const noticeEventReasons = [
-  "PreemptScheduled",
-  "TerminateScheduled",
-  "RebootScheduled",
-  "RedeployScheduled",
-] as const satisfies readonly (keyof typeof eventCauses)[];
-
-interface Announced {
-  /** The cause by the Event's reason; its message takes precedence. */
-  readonly cause: NoticeCause | undefined;
-  readonly reason: string;
-  readonly message: string;
-  readonly source: string;
-}
-
-function announced({ cause: named, reason, message, source }: Announced, at: Instant) {
   const found = readAksMessage(message);
   if (found.kind === "Fault") return undefined;
-  const cause = found.cause ?? named;
+  const cause = found.cause ?? causeOf(reason) ?? causeOf(type);
   if (cause === undefined || cause === "LeavesNothing") return undefined;
   const isSoon = cause === "SpotInterruption" || found.hasBegun;
-  const notice: Notice = {
+  return {
     cause,
     deadlineAt: found.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
     noticedAt: at,
-    source,
+    source: `node/${type}`,
     eventId: found.eventId ?? eventIdFrom(`${reason}-${found.id}`),
   };
-  return notice;
 }
 
 /**
@@ -176,7 +143,7 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   return standing === undefined || isGraver(cause, standing.cause);
 }
 
-/** The parsed message of an AKS condition or Event. */
+/** The parsed message of an AKS condition. */
 export type AksMessage =
   | {
       readonly kind: "Event";

@@ -137,8 +137,17 @@ export function translateNode(node: KubeObject): NodeFacts {
   };
 }
 
+/**
+ * The four named by an event of Azure are what older AKS nodes have instead of `VMEventScheduled`:
+ * their problem detector reports each as "Node condition RebootScheduled is now: True"
+ * (node-problem-detector, pkg/util/helpers.go; Azure/AKS#2062).
+ */
 const noticeTypes: ReadonlySet<unknown> = new Set([
   "PreemptionScheduled",
+  "PreemptScheduled",
+  "RebootScheduled",
+  "RedeployScheduled",
+  "TerminateScheduled",
   "Terminating",
   "VMEventScheduled",
 ]);

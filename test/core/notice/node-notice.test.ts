@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import { interruptionOf } from "../../../src/core/notice/interruption.ts";
-import { callsOfMarks, noticeOfEvent, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
+import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 
@@ -133,9 +133,22 @@ describe("a node's own marks", () => {
     ["Started. DurationInSeconds: -1.", soonAt],
     ["IMDS query failed, exit code: 28\nConnection timed out after 24 seconds.", undefined],
     ["Timeout when running plugin", undefined],
-  ])("are read from an Event, unless the node's own query failed: %s", (message, deadlineAt) => {
-    const notice = noticeOfEvent({ reason: "PreemptScheduled", message }, nowAt);
+  ])("name a time, unless the node's own query failed: %s", (message, deadlineAt) => {
+    const said = { type: "PreemptScheduled", reason: "PreemptScheduled", message };
+    const notice = noticeOfNode(node({ noticeConditions: [said] }), nowAt);
     expect(notice?.deadlineAt).toBe(deadlineAt);
+  });
+
+  it.each([
+    ["PreemptScheduled", "SpotInterruption", soonAt],
+    ["TerminateScheduled", "LifecycleHook", undefined],
+    ["RebootScheduled", "ScheduledMaintenance", undefined],
+    ["RedeployScheduled", "ScheduledMaintenance", undefined],
+  ])("report an event by the condition that older AKS nodes have for it: %s", (...row) => {
+    const [type, cause, deadlineAt] = row;
+    const noticeConditions = [{ type, reason: type, message: "" }];
+    const notice = noticeOfNode(node({ noticeConditions }), nowAt);
+    expect([notice?.cause, notice?.deadlineAt]).toEqual([cause, deadlineAt]);
   });
 
   it("merge into one notice with the most serious cause and the earliest deadline", () => {

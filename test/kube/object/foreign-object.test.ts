@@ -1,18 +1,13 @@
-/** Many programs write Nodes and Events: a malformed one does not cost another its notice. */
+/** Many programs write Nodes: a malformed one does not cost another its notice. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/chance.ts";
-import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
 import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
 import type { Notice } from "../../../src/core/notice/notice.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { instant } from "../../../src/core/time/time.ts";
-import { NodeEventFeed } from "../../../src/kube/node/node-event-feed.ts";
 import { translateNode } from "../../../src/kube/object/translate-node.ts";
 import { foreignObject, foreignValue } from "../../support/foreign-object.ts";
-import { ManualClock, settle } from "../../support/manual-clock.ts";
-import { ScriptedApi } from "../../support/scripted-api.ts";
 
 const at = instant(Date.UTC(2026, 7, 1, 5, 40));
 const deadlineAt = Date.UTC(2026, 7, 1, 5, 41, 2);
@@ -124,82 +119,5 @@ describe("a malformed Node", () => {
       }),
       { seed: 20_261_124, numRuns: 1500 },
     );
-  });
-});
-
-describe("malformed Events", () => {
-  function event(uid: string, more: object = {}): KubeObject {
-    return {
-      metadata: { name: `aks-1.${uid}`, namespace: "default", uid, resourceVersion: "7" },
-      involvedObject: { kind: "Node", name: "aks-1" },
-      ...{ reason: "PreemptScheduled", message, lastTimestamp: "2026-08-01T05:40:00Z" },
-      series: { count: 2, lastObservedTime: "2026-08-01T05:40:00Z" },
-      ...more,
-    } as KubeObject;
-  }
-
-  /** The notices from a list of Events, and from the watch after it. */
-  async function heard(listed: readonly KubeObject[], watched: readonly KubeObject[]) {
-    const clock = new ManualClock(at);
-    const api = new ScriptedApi(({ query }) => {
-      const items = query?.fieldSelector?.endsWith("=PreemptScheduled") ? listed : [];
-      return { status: 200, body: { metadata: { resourceVersion: "7" }, items } };
-    });
-    api.onWatch = (watch) => {
-      if (!watch.request.query?.fieldSelector?.endsWith("=PreemptScheduled")) return;
-      watch.push(...watched.map((object) => ({ type: "MODIFIED" as const, object })));
-    };
-    const node = translateNode({ metadata: { name: "aks-1", uid: "u1" }, spec: { providerID } });
-    const fleet = {
-      view: () => ({ nodes: [node], departures: [], policies: [], badPolicies: [] }),
-      node: (name: string) => (name === "aks-1" ? node : undefined),
-      onChange: () => () => {},
-    };
-    const words: InstanceNotice[] = [];
-    const troubles: Error[] = [];
-    const stop = new AbortController();
-    const running = new NodeEventFeed({ api, clock, rng: seededRng(1), fleet }).run(
-      {
-        onHook: async () => "LeftAlone",
-        onNotice: async (word) => {
-          words.push(word);
-          return "Taken";
-        },
-        onError: (error) => void troubles.push(error),
-      },
-      stop.signal,
-    );
-    await settle();
-    stop.abort();
-    await running;
-    return { words, troubles };
-  }
-
-  it("do not end the feed, and cost no other Event its notice", async () => {
-    const odd = fc.array(foreignObject([event("odd")]), { maxLength: 3 });
-    const late = "0c1f7a3e-0000-0000-0000-000000000001";
-    await fc.assert(
-      fc.asyncProperty(odd, odd, async (listed, watched) => {
-        const good = event("good", { message: message.replace(eventId, "good-event-1") });
-        const last = event("last", { message: message.replace(eventId, late) });
-        const { words } = await heard([...listed, good], [...watched, last]);
-        for (const { machine, notice } of words) {
-          expect(machine).toBe(providerID);
-          expectSound(notice);
-        }
-        for (const id of ["good-event-1", late]) {
-          expect(words.filter(({ notice }) => notice.eventId === id)).toMatchObject([
-            { notice: { cause: "SpotInterruption", deadlineAt, source: "azure/node-event" } },
-          ]);
-        }
-      }),
-      { seed: 20_261_125, numRuns: 300 },
-    );
-  });
-
-  it("are reported as unreadable if they have no time", async () => {
-    const { words, troubles } = await heard([event("odd", { lastTimestamp: 5, series: [] })], []);
-    expect(words).toEqual([]);
-    expect(troubles).toMatchObject([{ code: "NOTICE_UNREADABLE" }]);
   });
 });
