@@ -5,8 +5,6 @@ import { report, sourceFiles } from "./source-tree.ts";
 
 const except: Exceptions = {
   types: [],
-  folders: {},
-  smallFiles: [],
   // Names that others define (kubeconfig, Lambda), the contexts of a step and of the model, and an
   // order of deadlines.
   bags: ["StepContext", "ApiContext", "Context", "LambdaContext", "DeadlineOrder"],

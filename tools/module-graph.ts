@@ -15,8 +15,6 @@ export interface Module {
   readonly exportedValues: readonly string[];
   /** Files of the repository, by path, with the names taken from each; `*` for all of them. */
   readonly imports: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Imported only when they are needed; in a bundle they are separate chunks. */
-  readonly lateImports: ReadonlySet<string>;
 }
 
 const typeForm = /^(export )?(?:abstract )?(?:interface|type|class) (\w+)/gm;
@@ -36,7 +34,6 @@ export function moduleOf({ path, text }: SourceFile): Module {
     })),
     exportedValues: [...text.matchAll(valueForm)].map(([, name = ""]) => name),
     imports: importsOf(path, text),
-    lateImports: lateImportsOf(path, text),
   };
 }
 
@@ -72,14 +69,4 @@ function namesOf(names: string): readonly string[] {
         .replace(/ as .*$/, ""),
     )
     .filter((one) => one !== "");
-}
-
-/** The files below `src` that import each file. */
-export function importersOf(modules: readonly Module[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
-  for (const { path, imports } of modules) {
-    if (!path.startsWith("src/")) continue;
-    for (const target of imports.keys()) found.set(target, [...(found.get(target) ?? []), path]);
-  }
-  return found;
 }

@@ -1,9 +1,5 @@
-/**
- * How code is divided into files: exports are used, a type's name is declared once, a small file
- * serves more than one importer, and no folder has too many files.
- */
-import { basename, dirname } from "node:path/posix";
-import { importersOf, type Module } from "./module-graph.ts";
+/** What modules declare: exports are used, and a type's name is declared once and says something. */
+import type { Module } from "./module-graph.ts";
 
 /**
  * Known violations. Each list may only shrink: an entry that no longer violates its rule must be
@@ -12,25 +8,16 @@ import { importersOf, type Module } from "./module-graph.ts";
 export interface Exceptions {
   /** Type names that are declared more than once in `src`. */
   readonly types: readonly string[];
-  /** Folders of `src` with more than `maxFolderFiles`, and their number of files. */
-  readonly folders: Readonly<Record<string, number>>;
-  /** Small files with one importer and no test of their own. */
-  readonly smallFiles: readonly string[];
   /**
    * Types of `src` with a name that only says how they are passed, but that are meaningful anyway.
    */
   readonly bags: readonly string[];
 }
 
-const maxFolderFiles = 15;
-const smallFileLines = 60;
-
 export function moduleFindings(modules: readonly Module[], except: Exceptions): string[] {
   return [
     ...unusedExports(modules),
     ...listed("types declared twice", typesDeclaredTwice(modules), except.types),
-    ...listed("small files", smallFiles(modules), except.smallFiles),
-    ...crowdedFolders(modules, except.folders),
     ...listed("bags", bags(modules), except.bags),
   ];
 }
@@ -102,31 +89,6 @@ function bags(modules: readonly Module[]): readonly Breach[] {
   });
 }
 
-/** `src/doctor`. A file that two folders import is not merged into either. */
-function roomOf(path: string): string {
-  return path.split("/").slice(0, 2).join("/");
-}
-
-function smallFiles(modules: readonly Module[]): readonly Breach[] {
-  const importers = importersOf(modules);
-  const late = new Set(modules.flatMap(({ lateImports }) => [...lateImports]));
-  const tested = new Set(
-    modules
-      .filter(({ path }) => path.startsWith("test/"))
-      .map(({ path }) => basename(path).replace(/\..*$/, "")),
-  );
-  return modules.flatMap(({ path, lines }) => {
-    const [only, ...others] = importers.get(path) ?? [];
-    if (lines >= smallFileLines || only === undefined || others.length > 0) return [];
-    // A seam is small on purpose, and code that is loaded lazily needs its own file.
-    if (!path.startsWith("src/") || path.startsWith("src/contracts/")) return [];
-    if (roomOf(path) !== roomOf(only)) return [];
-    if (late.has(path) || tested.has(basename(path, ".ts"))) return [];
-    const finding = `${path}: ${lines} lines that only ${only} imports: they can stand there`;
-    return [{ name: path, finding }];
-  });
-}
-
 function listed(what: string, breaches: readonly Breach[], except: readonly string[]): string[] {
   const found = new Set(breaches.map(({ name }) => name));
   return [
@@ -135,23 +97,4 @@ function listed(what: string, breaches: readonly Breach[], except: readonly stri
       .filter((name) => !found.has(name))
       .map((name) => `${name} keeps the rule now: take it off the list of ${what}`),
   ];
-}
-
-function crowdedFolders(
-  modules: readonly Module[],
-  except: Readonly<Record<string, number>>,
-): string[] {
-  const counts = new Map(Object.keys(except).map((folder) => [folder, 0]));
-  for (const { path } of modules) {
-    if (!path.startsWith("src/")) continue;
-    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
-  }
-  return [...counts].flatMap(([folder, count]) => {
-    const known = except[folder];
-    const limit = known ?? maxFolderFiles;
-    if (count > limit) return [`${folder}: ${count} files, at most ${limit}`];
-    return known !== undefined && count < known
-      ? [`${folder}: ${count} files now: lower its ${known} in the list of folders`]
-      : [];
-  });
 }
