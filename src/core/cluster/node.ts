@@ -23,11 +23,20 @@ export type Machine =
   | { readonly cloud: "aws"; readonly instanceId: string }
   | { readonly cloud: "azure"; readonly resourceId: string };
 
-const gce = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/;
+/**
+ * One segment of a path. A providerID is written on the node, and becomes a part of the address of
+ * a request to the cloud: it must not lead to another path.
+ */
+const segment = "(?!\\.)[^/?#%\\\\\\s]+";
+
+const gce = new RegExp(`^gce://(${segment})/(${segment})/(${segment})$`);
 
 const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
 
-const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
+const azure = new RegExp(
+  `^azure://(/subscriptions(?:/${segment})+/virtualMachines/${segment})$`,
+  "i",
+);
 
 /**
  * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty,

@@ -24,6 +24,12 @@ describe("the machine of a providerID", () => {
     "aws:///eu-west-1a/eu-west-1b/i-0123456789abcdef0",
     "i-0123456789abcdef0",
     "azure:///subscriptions/s",
+    // What would lead to another path of the cloud's API.
+    "gce://p/zone/n-1?x=",
+    "gce://p/../n-1",
+    "gce://p/zone/n%2f..",
+    `azure:///subscriptions/../${vm}`,
+    `azure://${vm}#`,
   ])("is unknown for %j", (providerID) => {
     expect(parseProviderId(providerID)).toBeUndefined();
     expect(isKnownProviderId(providerID)).toBe(false);
