@@ -34,11 +34,18 @@ export function parseActionHosts(text: string): readonly HostRule[] {
   });
 }
 
-/** Whether a rule allows the host, by name or by domain. */
+/**
+ * Names of metadata services, which a domain does not include: behind a proxy, their addresses are
+ * not known here.
+ */
+const metadataNames = /^(metadata|metadata\.google\.internal|instance-data(\..+)?\.internal)$/;
+
+/** Whether a rule allows the host, by name or by domain. A domain contains no addresses. */
 export function isNamed(rules: readonly HostRule[], { host, port }: HostAndPort): boolean {
+  const isInDomains = isIP(host) === 0 && !metadataNames.test(host);
   return rules.some((rule) => {
     if (rule.port !== undefined && rule.port !== port) return false;
-    if (rule.host.startsWith("*.")) return host.endsWith(rule.host.slice(1));
+    if (rule.host.startsWith("*.")) return isInDomains && host.endsWith(rule.host.slice(1));
     return rule.host === host;
   });
 }

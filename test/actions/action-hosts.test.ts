@@ -13,6 +13,11 @@ describe("--action-hosts", () => {
     ["*.example", "example", 443, false],
     ["*.example", "hooks.example.evil", 443, false],
     ["*.example", "hooksexample", 443, false],
+    ["*.1", "127.0.0.1", 443, false],
+    ["*.internal", "alertmanager.internal", 443, true],
+    ["*.internal", "metadata.google.internal", 80, false],
+    ["*.internal", "instance-data.ec2.internal", 80, false],
+    ["metadata.google.internal", "metadata.google.internal", 80, true],
     ["HOOKS.example", "hooks.example", 443, true],
     ["127.0.0.1:9093", "127.0.0.1", 9093, true],
     ["[::1]:9093", "::1", 9093, true],
@@ -41,7 +46,8 @@ describe("--action-hosts", () => {
     "2001:db8::200:5efe:a9fe:a9fe",
   ])("keeps a host name from resolving to %s, unless the address itself is allowed", (address) => {
     const to = { host: "hooks.example", port: 443, address };
-    expect(mayReach(parseActionHosts("hooks.example,*.example"), to)).toBe(false);
+    const byName = parseActionHosts("hooks.example,*.example,*.1,*.254,*.2");
+    expect(mayReach(byName, to)).toBe(false);
     const named = address.includes(":") ? `[${address}]` : address;
     expect(mayReach(parseActionHosts(`hooks.example,${named}`), to)).toBe(true);
     expect(mayReach(parseActionHosts(`hooks.example,${named}:80`), to)).toBe(false);
