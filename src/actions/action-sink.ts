@@ -6,7 +6,7 @@ import type {
   SecretReader,
 } from "../contracts/action-runner.ts";
 import type { Clock } from "../contracts/clock.ts";
-import { parseJson } from "../core/json/json-field.ts";
+import { parseJson, textOf } from "../core/json/json-field.ts";
 import type { ActionKind, ActionOf, SecretRef } from "../core/policy/action.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import {
@@ -27,7 +27,7 @@ export interface SinkOptions {
 /** Sends a request and returns a successful response. Throws otherwise. */
 export async function sendOk(
   request: ActionRequest,
-  { sender }: SinkOptions,
+  { sender }: Pick<SinkOptions, "sender">,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   const answer = await sender.send(request, signal);
@@ -38,13 +38,22 @@ export async function sendOk(
 /** Sends a request and returns the JSON of a successful response. Throws otherwise. */
 export async function sendForJson(
   request: ActionRequest,
-  options: SinkOptions,
+  options: Pick<SinkOptions, "sender">,
   signal: AbortSignal,
 ): Promise<unknown> {
   const { body } = await sendOk(request, options, signal);
   const parsed = parseJson(body);
   if (parsed === undefined) throw answerInvalid(request.what, "its response is not JSON");
   return parsed.value;
+}
+
+/**
+ * An identifier in a receiver's response, the only text that is kept of it: the status of a
+ * departure shows it. Undefined for anything that does not look like one.
+ */
+export function identifierOf(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text !== undefined && /^[A-Za-z0-9._:-]{1,253}$/.test(text) ? text : undefined;
 }
 
 export function jsonRequest(body: unknown): Pick<ActionRequest, "headers" | "body"> {
@@ -54,11 +63,10 @@ export function jsonRequest(body: unknown): Pick<ActionRequest, "headers" | "bod
 /** Reads a secret without the trailing line break that editors and `echo` add. */
 export async function readSecret(
   ref: SecretRef,
-  { secrets, sender }: SinkOptions,
+  { secrets }: SinkOptions,
   signal: AbortSignal,
 ): Promise<string> {
   const text = (await secrets.read(ref, signal)).trim();
-  sender.conceal(text);
   // A secret becomes part of a header or an address: an unsuitable one is rejected, not shown.
   if (text !== "" && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
   const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found another value, expected one line of printable ASCII`;

@@ -1,6 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
+import { fieldsOf, nameOf } from "../core/json/json-field.ts";
 import { seconds } from "../core/time/time.ts";
-import { LastcallError, messageOf } from "../errors.ts";
+import { LastcallError } from "../errors.ts";
+import { sendForJson } from "./action-sink.ts";
+import { addressUnder, answerInvalid, type HttpSender } from "./http-sender.ts";
 
 export interface AlertQuestion {
   /** The base address of Alertmanager, such as `http://alertmanager.monitoring:9093`. */
@@ -10,80 +13,53 @@ export interface AlertQuestion {
 }
 
 export interface AlertmanagerOptions {
-  readonly fetch: typeof fetch;
+  readonly sender: HttpSender;
   readonly clock: Clock;
 }
 
+const what = "ask Alertmanager for its alerts";
 const timeoutMs = seconds(5);
-/** The size limit of a response. */
-const mostBytes = 8 * 1024 * 1024;
+/** The names of alerts are the only text of the response that is shown. */
+const longestName = 100;
 
 /**
  * Returns the names of the firing alerts that match and are neither silenced nor inhibited, by the
  * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`).
- * Unprocessed alerts count, because they may be neither. Throws API_UNREACHABLE, which the caller
- * treats as a closed gate.
+ * Unprocessed alerts count, because they may be neither. Throws ACTION_*, which the caller treats
+ * as a closed gate.
  */
 export async function firingAlerts(
   question: AlertQuestion,
-  options: AlertmanagerOptions,
+  { sender, clock }: AlertmanagerOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const late = new AbortController();
   const done = new AbortController();
-  void options.clock
+  const problem = `Cannot ${what}: no response within ${timeoutMs / 1000} s`;
+  void clock
     .sleep(timeoutMs, done.signal)
-    .then(() => late.abort(new Error(`no response within ${timeoutMs / 1000} s`)))
+    .then(() => late.abort(new LastcallError("ACTION_TIMEOUT", problem)))
     .catch(() => undefined);
   try {
-    const answer = await options.fetch(alertsAddress(question), {
-      signal: AbortSignal.any([signal, late.signal]),
-      headers: { accept: "application/json" },
-    });
-    const text = await boundedText(answer);
-    // For an invalid matcher, Alertmanager responds with the problem.
-    if (!answer.ok)
-      throw new Error(`it responded with ${answer.status} (${text.trim().slice(0, 200)})`);
-    return alertNames(text);
-  } catch (error) {
-    signal.throwIfAborted();
-    const found = messageOf(late.signal.aborted ? late.signal.reason : error);
-    throw new LastcallError(
-      "API_UNREACHABLE",
-      `Cannot ask Alertmanager: ${found}, expected a list of alerts`,
-    );
+    const request = { what, url: alertsAddress(question), method: "GET" };
+    const both = AbortSignal.any([signal, late.signal]);
+    return alertNames(await sendForJson(request, { sender }, both));
   } finally {
     done.abort();
   }
 }
 
-function alertsAddress({ url, matchers }: AlertQuestion): URL {
-  const address = new URL(`${url.replace(/\/+$/, "")}/api/v2/alerts`);
-  address.searchParams.set("active", "true");
-  address.searchParams.set("silenced", "false");
-  address.searchParams.set("inhibited", "false");
-  for (const matcher of matchers) address.searchParams.append("filter", matcher);
-  return address;
+function alertsAddress({ url, matchers }: AlertQuestion): string {
+  const query = new URLSearchParams({ active: "true", silenced: "false", inhibited: "false" });
+  for (const matcher of matchers) query.append("filter", matcher);
+  return addressUnder(url, "/api/v2/alerts", query);
 }
 
-/** Reads the text of a response up to a limit, so that an endless one does not fill memory. */
-export async function boundedText({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = "";
-  for await (const part of body ?? []) {
-    bytes += part.byteLength;
-    if (bytes > mostBytes) throw new Error("its response is over 8 MiB");
-    text += decoder.decode(part, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-function alertNames(text: string): readonly string[] {
-  const alerts: unknown = JSON.parse(text);
-  if (!Array.isArray(alerts)) throw new Error("its response is not a list");
-  const names = alerts.map((alert: { labels?: { alertname?: unknown } } | null) =>
-    String(alert?.labels?.alertname ?? "unnamed"),
-  );
+function alertNames(alerts: unknown): readonly string[] {
+  if (!Array.isArray(alerts)) throw answerInvalid(what, "its response is not a list");
+  const names = alerts.map((alert) => {
+    const { alertname } = fieldsOf(fieldsOf(alert).labels);
+    return nameOf(alertname)?.slice(0, longestName) ?? "unnamed";
+  });
   return [...new Set(names)].toSorted();
 }

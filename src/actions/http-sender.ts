@@ -2,42 +2,34 @@ import type { LookupAddress } from "node:dns";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { asJson, asPattern, asXml } from "../core/action/template.ts";
-import { excerpt } from "../core/json/json-field.ts";
 import { parseHttpDate } from "../core/time/time.ts";
-import { type ErrorCode, LastcallError, messageOf } from "../errors.ts";
+import { type ErrorCode, LastcallError } from "../errors.ts";
 import { bareHost, type HostAndPort, type HostRule, isNamed, mayReach } from "./action-hosts.ts";
 
 /** A receiver's response, as far as it was read. */
 export interface HttpAnswer {
   readonly status: number;
+  /** Only to be parsed. Messages never quote it: see `faultOfAnswer`. */
   readonly body: string;
-  /** The redirect target. */
-  readonly location?: string | undefined;
   /** The requested delay before a retry. */
   readonly retryAfterMs?: number | undefined;
 }
 
 /**
- * Converts an unsuccessful response to an error, for all receivers of actions. `what` completes
- * "Cannot …". The message contains no secret and no address, since that of a webhook is a secret.
+ * Converts an unsuccessful response to an error, for everything that a policy names. `what`
+ * completes "Cannot …". The message contains the status and nothing else of the response: whoever
+ * may write a policy chooses the receiver, and must not read the response of a service that only
+ * the controller can reach. A receiver might also repeat the request, with its secrets.
  */
-export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
-  const { status, body } = answer;
+export function faultOfAnswer(what: string, { status, ...answer }: HttpAnswer): LastcallError {
   const code = codeOf(status);
-  if (code === "ACTION_REDIRECTED") {
-    const { host = "", hostname = "" } = URL.parse(answer.location ?? "") ?? {};
-    const to = host === "" ? "" : ` to ${host}`;
-    // A redirect to a bare address is rather an attack than a move.
-    const isAddress = isIP(hostname.replace(/^\[|\]$/g, "")) !== 0;
-    const remedy = isAddress ? "which is not followed" : "use the address that it redirects to";
-    const problem = `Cannot ${what}: it redirects${to} (${status}), ${remedy}`;
-    return new LastcallError(code, problem);
-  }
   const isToWait = status === 429 || status === 503;
   const retryAfterMs = isToWait ? answer.retryAfterMs : undefined;
-  const problem = `Cannot ${what}: found ${status} (${excerpt(body)})`;
-  return new LastcallError(code, problem, { retryAfterMs });
+  const remedy =
+    code === "ACTION_REDIRECTED" ? ", a redirect, which is not followed; use its target" : "";
+  return new LastcallError(code, `Cannot ${what}: found status ${status}${remedy}`, {
+    retryAfterMs,
+  });
 }
 
 function codeOf(status: number): ErrorCode {
@@ -51,93 +43,6 @@ function codeOf(status: number): ErrorCode {
 /** The error for a response that is too long or does not match the receiver's documentation. */
 export function answerInvalid(what: string, problem: string): LastcallError {
   return new LastcallError("ACTION_ANSWER_INVALID", `Cannot ${what}: ${problem}`);
-}
-
-/** Shorter secrets occur in texts by chance, so they are hidden only as separate words. */
-const shortestSecret = 6;
-
-/**
- * Hides the secrets of requests in texts, even if a receiver repeats them: the secret, the parts of
- * it that a receiver sees, and their encodings.
- */
-class HiddenSecrets {
-  readonly #known = new Set<string>();
-  readonly #forms = new Set<string>();
-  readonly #words: RegExp[] = [];
-  /** Longest first, because one secret may be the prefix of another. */
-  #sorted: readonly string[] = [];
-
-  add(secret: string): void {
-    if (secret === "" || this.#known.has(secret)) return;
-    this.#known.add(secret);
-    if (secret.length < shortestSecret) this.#words.push(wordPattern(secret));
-    const whole = [secret, ...addressParts(secret), ...credentialParts(secret)];
-    for (const one of whole.filter(({ length }) => length >= shortestSecret)) {
-      for (const form of formsOf(one)) this.#forms.add(form);
-    }
-    this.#sorted = [...this.#forms].toSorted((a, b) => b.length - a.length);
-  }
-
-  /** Hides only secrets that are too long to occur by chance, in a text that is processed. */
-  hide(text: string): string {
-    return this.#sorted.reduce((shown, form) => shown.replaceAll(form, "***"), text);
-  }
-
-  /** Hides all secrets, in a text that is only shown. */
-  hideAll(text: string): string {
-    return this.#words.reduce((shown, word) => shown.replace(word, "***"), this.hide(text));
-  }
-}
-
-function wordPattern(word: string): RegExp {
-  return new RegExp(`(?<![A-Za-z0-9])${asPattern(word)}(?![A-Za-z0-9])`, "g");
-}
-
-/** The parts of an address that a receiver sees. */
-function addressParts(secret: string): readonly string[] {
-  const url = URL.parse(secret);
-  if (url === null) return [];
-  const parts = url.pathname.split("/");
-  return [url.pathname, ...parts, ...parts.map(unescaped), ...url.searchParams.values()];
-}
-
-function unescaped(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
-
-/** The decoded user and password of a Basic credential. */
-function credentialParts(secret: string): readonly string[] {
-  if (!/^[A-Za-z0-9+/]{8,}={0,2}$/.test(secret)) return [];
-  const plain = Buffer.from(secret, "base64").toString("latin1");
-  if (!/^[\x20-\x7e]+$/.test(plain)) return [];
-  return [plain, ...(plain.includes(":") ? [plain.slice(plain.indexOf(":") + 1)] : [])];
-}
-
-/** The encodings of a secret: URL, form, JSON, XML, and base64 at any alignment. */
-function formsOf(secret: string): readonly string[] {
-  const inAddress = encodeURIComponent(secret);
-  const lower = inAddress.replace(/%../g, (code) => code.toLowerCase());
-  const bytes = Buffer.from(secret);
-  return [
-    ...[secret, inAddress, lower, inAddress.replaceAll("%20", "+")],
-    ...[asJson(secret), asJson(secret).replaceAll("/", "\\/"), asXml(secret)],
-    ...[bytes.toString("base64"), bytes.toString("base64url")],
-    ...[0, 1, 2].flatMap((before) => withinBase64(bytes, before)),
-  ];
-}
-
-/** The part of a base64 encoding that is independent of the surrounding bytes. */
-function withinBase64(bytes: Buffer, before: number): readonly string[] {
-  const all = Buffer.concat([Buffer.alloc(before), bytes]);
-  const first = Math.ceil((before * 8) / 6);
-  const last = Math.floor((all.length * 8) / 6);
-  return ["base64" as const, "base64url" as const].map((name) =>
-    all.toString(name).slice(first, last),
-  );
 }
 
 export interface SenderOptions {
@@ -157,26 +62,21 @@ export interface ActionRequest {
   readonly body?: string | undefined;
 }
 
-/** The size limit of a response; a list of silences is the largest one. */
-const mostBytes = 4 * 1024 * 1024;
+/** The size limit of a response; lists of alerts and silences are the largest ones. */
+const mostBytes = 8 * 1024 * 1024;
 
 /**
- * Sends all HTTP requests of actions: only to allowed hosts, to an address that is resolved once
- * and checked before connecting to it, without following redirects, and with a limit on what is
- * read. Messages show only the host of an address, since that of a webhook is a secret. Uses the
- * proxies of the environment; NODE_EXTRA_CA_CERTS applies as everywhere in Node.
+ * Sends all HTTP requests to hosts that a policy names, of actions and of the alerts gate: only to
+ * allowed hosts, to an address that is resolved once and checked before connecting to it, without
+ * following redirects, and with a limit on what is read. Messages show only the host of an address,
+ * since that of a webhook is a secret, and the status of a response. Uses the proxies of the
+ * environment; NODE_EXTRA_CA_CERTS applies as everywhere in Node.
  */
 export class HttpSender {
   readonly #options: SenderOptions;
-  readonly #secrets = new HiddenSecrets();
 
   constructor(options: SenderOptions) {
     this.#options = options;
-  }
-
-  /** Registers a secret of requests, to be hidden in responses. */
-  conceal(secret: string): void {
-    this.#secrets.add(secret);
   }
 
   /** Returns the response, whatever its status. Throws ACTION_* and the signal's reason. */
@@ -188,12 +88,8 @@ export class HttpSender {
     try {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
-      const text = await boundedText(response, what);
-      // A success is processed; of any other response, messages show the beginning.
-      const isWell = status >= 200 && status < 300;
-      const body = isWell ? this.#secrets.hide(text) : this.#secrets.hideAll(text);
-      const retryAfterMs = spanOf(headers["retry-after"], headers.date);
-      return { status, body, location: headers.location, retryAfterMs };
+      const body = await boundedText(response, what);
+      return { status, body, retryAfterMs: spanOf(headers["retry-after"], headers.date) };
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof LastcallError ? error : unreachable(what, url, error);
@@ -256,6 +152,18 @@ export class HttpSender {
       throw new LastcallError("ACTION_UNREACHABLE", problem);
     }
   }
+}
+
+/**
+ * The address of a path under an address that a policy names, whatever that contains: without its
+ * query and fragment, which would hide the path.
+ */
+export function addressUnder(base: string, path: string, query?: URLSearchParams): string {
+  const url = new URL(base);
+  url.pathname = url.pathname.replace(/\/+$/, "") + path;
+  url.search = query?.toString() ?? "";
+  url.hash = "";
+  return url.href;
 }
 
 function placeOf(url: URL): HostAndPort {
@@ -334,8 +242,10 @@ function forbidden(what: string, problem: string): LastcallError {
   );
 }
 
+/** Names the error by its code, since a message may quote what the host sent, as a certificate. */
 function unreachable(what: string, url: URL, error: unknown): LastcallError {
-  const problem = `Cannot ${what}: ${placeOf(url).host} does not respond (${messageOf(error)})`;
+  const { code } = error as NodeJS.ErrnoException;
+  const problem = `Cannot ${what}: ${placeOf(url).host} does not respond (${code ?? "no HTTP"})`;
   return new LastcallError("ACTION_UNREACHABLE", problem);
 }
 

@@ -13,6 +13,7 @@ import { LastcallError } from "../errors.ts";
 import {
   addressProblem,
   firstProblem,
+  identifierOf,
   jsonRequest,
   readSecret,
   type SinkOptions,
@@ -20,7 +21,7 @@ import {
   sendForJson,
   sendOk,
 } from "./action-sink.ts";
-import { answerInvalid, faultOfAnswer } from "./http-sender.ts";
+import { addressUnder, answerInvalid, faultOfAnswer } from "./http-sender.ts";
 
 type Task = ActionTask<"alertmanagerSilence">;
 
@@ -74,7 +75,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
         comment: `${task.how.comment} ${marked(task.key)}`,
       },
     });
-    const id = textOf(fieldsOf(answer).silenceID);
+    const id = identifierOf(fieldsOf(answer).silenceID);
     if (id === undefined) throw answerInvalid(what, "its response names no silence");
     return { detail: `silenced until ${endsAt}`, reference: id };
   }
@@ -87,7 +88,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     for (const id of ids) {
       const { url, headers } = exchange;
       const what = "end a silence in Alertmanager";
-      const request = { what, url: `${apiOf(url)}/silence/${id}`, method: "DELETE", headers };
+      const request = { what, url: apiOf(url, `/silence/${id}`), method: "DELETE", headers };
       await sendOk(request, this.#options, signal);
     }
     return { detail: ids.length === 0 ? "there was no silence" : "the silence is ended" };
@@ -107,31 +108,36 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     filter: string | undefined,
   ): Promise<readonly string[]> {
     const what = "look for a silence in Alertmanager";
-    const query = filter === undefined ? "" : `?${new URLSearchParams({ filter })}`;
-    const answer = await this.#ask("GET", exchange, { what, path: `/silences${query}` });
+    const query = filter === undefined ? undefined : new URLSearchParams({ filter });
+    const answer = await this.#ask("GET", exchange, { what, path: "/silences", query });
     return listOf(answer).flatMap((one) => {
       const { id, comment, status } = fieldsOf(one);
       const isOurs = textOf(comment)?.endsWith(marked(key)) === true;
       const isOver = fieldsOf(status).state === "expired";
-      return isOurs && !isOver && typeof id === "string" ? [id] : [];
+      return isOurs && !isOver ? (identifierOf(id) ?? []) : [];
     });
   }
 
   async #ask(
     method: "GET" | "POST",
     { url, headers, signal }: Exchange,
-    about: { readonly what: string; readonly path: string; readonly body?: unknown },
+    about: {
+      readonly what: string;
+      readonly path: string;
+      readonly query?: URLSearchParams | undefined;
+      readonly body?: unknown;
+    },
   ): Promise<unknown> {
-    const { what, path } = about;
+    const { what, path, query } = about;
     const body = about.body === undefined ? {} : jsonRequest(about.body);
     const all = { ...body.headers, ...headers };
-    const request = { ...body, what, url: apiOf(url) + path, method, headers: all };
+    const request = { ...body, what, url: apiOf(url, path, query), method, headers: all };
     return sendForJson(request, this.#options, signal);
   }
 }
 
-function apiOf(url: string): string {
-  return `${url.replace(/\/+$/, "")}/api/v2`;
+function apiOf(url: string, path: string, query?: URLSearchParams): string {
+  return addressUnder(url, `/api/v2${path}`, query);
 }
 
 function marked(key: string): string {
@@ -194,7 +200,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
     const query = new URLSearchParams({ filter: `host:${how.host}`, count: "100" });
     const request = {
       what: "look for the host in Datadog",
-      ...{ url: `${how.url.replace(/\/+$/, "")}/api/v1/hosts?${query}`, method: "GET" },
+      ...{ url: addressUnder(how.url, "/api/v1/hosts", query), method: "GET" },
       headers: await this.#keys(how, signal),
     };
     const answer = fieldsOf(await sendForJson(request, this.#options, signal));
@@ -210,7 +216,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
         `Cannot mute ${how.host} in Datadog: there is no such host, correct datadogMute.host`,
       );
     }
-    return { host: String(host.name ?? how.host), wasMuted: host.is_muted === true };
+    return { host: identifierOf(host.name) ?? how.host, wasMuted: host.is_muted === true };
   }
 
   async apply(
@@ -241,7 +247,7 @@ export class DatadogMuter implements ActionRunner<"datadogMute"> {
     const { headers, body } = jsonRequest(about.body);
     const request = {
       what: `${act} the host in Datadog`,
-      url: `${how.url.replace(/\/+$/, "")}/api/v1/host/${host}/${act}`,
+      url: addressUnder(how.url, `/api/v1/host/${host}/${act}`),
       method: "POST",
       ...{ body, headers: { ...headers, ...(await this.#keys(how, signal)) } },
     };
@@ -305,16 +311,16 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
     }
     const request = {
       what: "look for the host in Mackerel",
-      ...{ url: `${how.url.replace(/\/+$/, "")}/api/v0/hosts?${query}`, method: "GET" },
+      ...{ url: addressUnder(how.url, "/api/v0/hosts", query), method: "GET" },
       headers: await this.#key(how, by.signal),
     };
     const answer = fieldsOf(await sendForJson(request, this.#options, by.signal));
     if (!Array.isArray(answer.hosts)) {
       throw answerInvalid(request.what, "its response has no hosts");
     }
-    const { id, status } = fieldsOf(listOf(answer.hosts)[0]);
-    if (textOf(id) === undefined || textOf(status) === undefined) return undefined;
-    return { hostId: id, status };
+    const host = fieldsOf(listOf(answer.hosts)[0]);
+    const [hostId, status] = [identifierOf(host.id), identifierOf(host.status)];
+    return hostId === undefined || status === undefined ? undefined : { hostId, status };
   }
 
   async apply(task: PreparedTask<"mackerelStatus">, signal: AbortSignal): Promise<ActionDone> {
@@ -338,7 +344,7 @@ export class MackerelStatusSetter implements ActionRunner<"mackerelStatus"> {
     const { headers, body } = jsonRequest({ status });
     const request = {
       what: "set the status of the host in Mackerel",
-      url: `${how.url.replace(/\/+$/, "")}/api/v0/hosts/${id}/status`,
+      url: addressUnder(how.url, `/api/v0/hosts/${id}/status`),
       ...{ method: "POST", body, headers: { ...headers, ...(await this.#key(how, signal)) } },
     };
     const answer = await this.#options.sender.send(request, signal);

@@ -29,6 +29,10 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   WaveHalted: { en: "Waves are halted", ja: "ウェーブ停止" },
   Frozen: { en: "Frozen", ja: "凍結中" },
   AlertsFiring: { en: "Alerts are firing", ja: "アラート発生中" },
+  AlertsNotAllowed: {
+    en: "Alertmanager is not in --action-hosts",
+    ja: "Alertmanager が --action-hosts にない",
+  },
   AlertsUnknown: { en: "Alertmanager does not respond", ja: "Alertmanager が応答なし" },
   BlockingPod: { en: "Waits for a blocking pod", ja: "ブロックする Pod を待機" },
   BlockingPodsUnknown: { en: "Blocking pods are unknown", ja: "ブロックする Pod が不明" },

@@ -14,7 +14,7 @@ import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { BadPolicy, Gates, Policy } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
-import { LastcallError } from "../errors.ts";
+import { isLastcallError, LastcallError } from "../errors.ts";
 import { departuresPath, nodesPath, podsPath, policiesPath } from "./object/api-call.ts";
 import { translateDeparture } from "./object/translate-departure.ts";
 import { translateNode } from "./object/translate-node.ts";
@@ -287,7 +287,7 @@ export class KubeGateSource implements GateSource {
       question === undefined
         ? []
         : once(`alerts ${JSON.stringify(question)}`, () =>
-            this.#options.firingAlerts(question, signal).catch(this.#unknown),
+            this.#options.firingAlerts(question, signal).catch(this.#alertsUnknown),
           ),
       this.#blockingPods(gates.blockingPods, once),
     ]);
@@ -298,6 +298,12 @@ export class KubeGateSource implements GateSource {
   readonly #unknown = (error: unknown): "Unknown" => {
     this.#options.onError(error);
     return "Unknown";
+  };
+
+  readonly #alertsUnknown = (error: unknown): "Unknown" | "NotAllowed" => {
+    const unknown = this.#unknown(error);
+    const isForbidden = isLastcallError(error) && error.code === "ACTION_HOST_FORBIDDEN";
+    return isForbidden ? "NotAllowed" : unknown;
   };
 
   async #blockingPods(

@@ -15,10 +15,8 @@ describe("an error response", () => {
     [302, "ACTION_REDIRECTED", false],
     [308, "ACTION_REDIRECTED", false],
   ] as const)("of status %i is %s", (status, code, retryable) => {
-    const fault = faultOfAnswer("send to Slack", { status, body: "no\u001b[31m such\nthing" });
+    const fault = faultOfAnswer("send to Slack", { status, body: "no such thing" });
     expect(fault).toMatchObject({ code, retryable });
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-    expect(fault.message).not.toMatch(/[\u0000-\u001f]/);
   });
 
   it.each([
@@ -31,24 +29,15 @@ describe("an error response", () => {
     expect(fault.retryAfterMs).toBe(retryAfterMs);
   });
 
-  it("is quoted in the message, shortened and on one line", () => {
-    const body = `<html>\n${"x".repeat(1000)}`;
-    expect(faultOfAnswer("send to Slack", { status: 500, body }).message).toBe(
-      `Cannot send to Slack: found 500 ("<html> ${"x".repeat(53)}…")`,
+  it("is not quoted in the message, which has its status", () => {
+    expect(faultOfAnswer("send to Slack", { status: 500, body: "s3cret" }).message).toBe(
+      "Cannot send to Slack: found status 500",
     );
   });
 
-  it("names only the host of a redirect, as the rest may contain a secret", () => {
-    const location = "https://login.example/oauth?token=s3cret";
-    expect(faultOfAnswer("send to Slack", { status: 302, body: "", location }).message).toBe(
-      "Cannot send to Slack: it redirects to login.example (302), use the address that it redirects to",
-    );
-  });
-
-  it("does not recommend the address of a redirect to a bare address", () => {
-    const location = "http://169.254.169.254/latest";
-    expect(faultOfAnswer("send to Slack", { status: 302, body: "", location }).message).toBe(
-      "Cannot send to Slack: it redirects to 169.254.169.254 (302), which is not followed",
+  it("that redirects is said not to be followed", () => {
+    expect(faultOfAnswer("send to Slack", { status: 302, body: "" }).message).toBe(
+      "Cannot send to Slack: found status 302, a redirect, which is not followed; use its target",
     );
   });
 });

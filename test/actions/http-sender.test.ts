@@ -64,6 +64,22 @@ describe("a request of an action", () => {
     ["an address", "*.test", "http://169.254.169.254/latest", []],
     ["an address in another notation", "*.test", "http://0x7f.1/", []],
     ["an address as a number", "*.test", "http://2130706433/", []],
+    ["an address in octal", "*.test", "http://0177.0.0.1/", []],
+    ["an address with a trailing dot", "*.test", "http://127.0.0.1./", []],
+    ["the unspecified address", "*.test", "http://0.0.0.0/", []],
+    ["a name of loopback", "*.test", "http://localhost./", ["127.0.0.1"]],
+    [
+      "the metadata service by its name",
+      "metadata.google.internal",
+      "http://metadata.google.internal./computeMetadata/v1/",
+      ["169.254.169.254"],
+    ],
+    [
+      "the metadata service of an unknown address by a wildcard",
+      "*.internal",
+      "http://METADATA.google.internal/computeMetadata/v1/",
+      ["10.0.0.1"],
+    ],
     ["an IPv4 address mapped to IPv6", "*.test", "http://[::ffff:169.254.169.254]/", []],
     ["a URL with a password", "hooks.test", `http://me:${secret}@hooks.test/`, ["10.0.0.1"]],
     ["another scheme", "hooks.test", "ftp://hooks.test/", ["10.0.0.1"]],
@@ -81,60 +97,8 @@ describe("a request of an action", () => {
       response.end();
     };
     const answer = await send(senderOf("127.0.0.1"), server.url);
-    expect(answer).toMatchObject({ status: 307, location: "http://169.254.169.254/latest" });
-  });
-
-  /** What is left of a response that repeats a secret in some form. */
-  async function shown(hidden: string, ...forms: readonly string[]): Promise<string> {
-    server.override = (response) => {
-      response.writeHead(400);
-      response.end(`<${forms.join("> <")}>`);
-    };
-    const sender = senderOf("127.0.0.1");
-    sender.conceal(hidden);
-    return (await send(sender, server.url)).body;
-  }
-
-  it("gets a response without its secret, whatever form the receiver has given it", async () => {
-    const hidden = 'k+y/"&=s3cret';
-    const forms = [
-      hidden,
-      "k%2By%2F%22%26%3Ds3cret",
-      "k%2by%2f%22%26%3ds3cret",
-      'k+y/\\"&=s3cret',
-      "k+y/&quot;&amp;=s3cret",
-      Buffer.from(hidden).toString("base64"),
-      Buffer.from(hidden).toString("base64url"),
-      // As part of a longer text, such as the credentials of HTTP Basic authentication.
-      ...["u:", "me:", "you:"].map((user) => Buffer.from(`${user}${hidden}`).toString("base64")),
-    ];
-    const body = await shown(hidden, ...forms);
-    expect(body).not.toMatch(/s3cret/);
-    expect(body.split("***")).toHaveLength(forms.length + 1);
-  });
-
-  it("gets a response without the password that a Basic credential contains", async () => {
-    const hidden = Buffer.from("me:s3cret!").toString("base64");
-    expect(await shown(hidden, "me:s3cret!", "bad password s3cret! of me")).toBe(
-      "<***> <bad password *** of me>",
-    );
-  });
-
-  it("gets a response without a short secret where that is a separate word", async () => {
-    expect(await shown("a1", "a1", "token=a1", "ba1d")).toBe("<***> <token=***> <ba1d>");
-  });
-
-  it("gets the unchanged body of a success, even if a short secret is in it", async () => {
-    const sender = senderOf("127.0.0.1");
-    sender.conceal("ok");
-    expect((await send(sender, server.url)).body).toBe('{"ok":true}');
-  });
-
-  it("gets a response without the whole of a secret that starts with another one", async () => {
-    server.override = (response) => response.end("abcdef123456");
-    const sender = senderOf("127.0.0.1");
-    for (const one of ["abcdef", "abcdef123456"]) sender.conceal(one);
-    expect((await send(sender, server.url)).body).toBe("***");
+    expect(answer.status).toBe(307);
+    expect(server.requests).toEqual([]);
   });
 
   it("gets the time to retry after, if the response has one", async () => {
@@ -155,7 +119,7 @@ describe("a request of an action", () => {
     expect(await asked("-1")).toBeUndefined();
   });
 
-  it("reads no more than 4 MiB of a response", async () => {
+  it("reads no more than 8 MiB of a response", async () => {
     server.override = (response) => {
       response.writeHead(200);
       const part = "x".repeat(1024 * 1024);
@@ -167,7 +131,7 @@ describe("a request of an action", () => {
     };
     await expect(send(senderOf("127.0.0.1"), server.url)).rejects.toMatchObject({
       code: "ACTION_ANSWER_INVALID",
-      message: "Cannot send to Slack: its response is over 4 MiB",
+      message: "Cannot send to Slack: its response is over 8 MiB",
     });
   });
 

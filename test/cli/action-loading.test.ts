@@ -21,9 +21,7 @@ function loadedFor(...kinds: readonly string[]): readonly string[] {
     (url) =>
       /@aws-sdk\/client-[^/]+|src\/(actions|cloud\/aws\/actions)\/[^/]+$/.exec(url)?.[0] ?? [],
   );
-  // The alert gate uses it; it is not an action.
-  const ofGates = "src/actions/alertmanager.ts";
-  return [...new Set(found)].filter((name) => name !== ofGates).toSorted();
+  return [...new Set(found)].toSorted();
 }
 
 it("a controller whose policies have no actions loads no code for actions", () => {

@@ -82,7 +82,7 @@ async function tell(
   const stop = new AbortController();
   const log = () => {};
   const { controller } = assembleController({
-    ...{ api, clock, rng, fetch, namespace: "lastcall", identity: "c-1", dryRun: false },
+    ...{ api, clock, rng, namespace: "lastcall", identity: "c-1", dryRun: false },
     log: { debug: log, info: log, warn: log, error: log },
     metrics: { count: log, set: log, observe: log },
     leadership: new LeaderLease({

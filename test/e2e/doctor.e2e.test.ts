@@ -67,6 +67,10 @@ beforeAll(async () => {
   relayed = kubeconfig(apiRelay.url, adminToken);
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   stage = { world, controller, moto, fleet, arm, alertmanager, nowhere, kubeconfig, apply };
+  const containers = [{ name: "controller", args: ["run", "--action-hosts=127.0.0.1"] }];
+  const body = { spec: { template: { spec: { containers } } } };
+  const path = "/apis/apps/v1/namespaces/lastcall/deployments/lastcall";
+  await patched(path, body, "strategic-merge")(stage);
 });
 
 afterAll(async () => {

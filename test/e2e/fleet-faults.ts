@@ -89,6 +89,16 @@ const policyFaults: readonly Fault[] = [
     ),
   },
   {
+    ...{
+      check: "alerts",
+      status: "Fail",
+      what: "an Alertmanager that --action-hosts does not name",
+    },
+    says: "found the host alertmanager.monitoring:9093, which --action-hosts does not allow",
+    make: gatedBy(() => "http://alertmanager.monitoring:9093"),
+    mend: patched(`${policies}/spot`, { spec: { gates: null } }),
+  },
+  {
     ...{ check: "alerts", status: "Fail", what: "an Alertmanager that does not respond" },
     says: "the gate of spot has no response",
     make: gatedBy(({ nowhere }) => nowhere),

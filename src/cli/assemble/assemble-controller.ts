@@ -1,4 +1,3 @@
-import { firingAlerts } from "../../actions/alertmanager.ts";
 import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
@@ -29,14 +28,18 @@ import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
 import { KubePolicyStatus } from "../../kube/policy-status.ts";
-import { type ActionPortOptions, actionPorts, ownedMachines } from "./controller-ports.ts";
+import {
+  type ActionPortOptions,
+  actionPorts,
+  alertGate,
+  ownedMachines,
+} from "./controller-ports.ts";
 
 /** The parts of a controller, the same over a real cluster and over the model. */
 export interface AssemblyOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly rng: Rng;
-  readonly fetch: typeof fetch;
   readonly log: Log;
   readonly metrics: Metrics;
   /** The controller's own namespace, where its placeholder pods are created. */
@@ -53,7 +56,7 @@ export interface AssemblyOptions {
    */
   readonly hooks?: LifecycleHooks | undefined;
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
-  /** Runs the actions of policies. Default: none can run. */
+  /** Reaches the hosts that policies name. Default: no action can run, no alert is known. */
   readonly actions?: Pick<ActionPortOptions, "allowed" | "env" | "follow"> | undefined;
   /** Reads the launch times of machines from their cloud. */
   readonly launchTimes?: LaunchTimes | undefined;
@@ -154,11 +157,15 @@ function actionPortsOf(options: AssemblyOptions, fleet: Fleet): ActionPorts | un
   });
 }
 
-function gateSource({ api, clock, fetch, log }: AssemblyOptions): KubeGateSource {
+function noNetwork(): Promise<never> {
+  return Promise.reject(new Error("Cannot ask Alertmanager: this controller reaches no network"));
+}
+
+function gateSource({ api, clock, actions, log }: AssemblyOptions): KubeGateSource {
   return new KubeGateSource({
     api,
     clock,
-    firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
+    firingAlerts: actions === undefined ? noNetwork : alertGate({ ...actions, clock }),
     onError: (error) => log.warn("gate-error", { error: messageOf(error) }),
   });
 }

@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import type { HostRule } from "../../actions/action-hosts.ts";
+import type { HttpSender } from "../../actions/http-sender.ts";
 import type { AwsActionOptions } from "../../cloud/aws/actions/aws-runners.ts";
 import type { ActionPorts, ActionRunner, ActionRunners } from "../../contracts/action-runner.ts";
 import type {
@@ -17,6 +18,7 @@ import type { ActionKind } from "../../core/policy/action.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
+import type { KubeGateSourceOptions } from "../../kube/fleet.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
 /** The controller's access to the clouds. */
@@ -256,6 +258,27 @@ export async function actionHosts(text: string | undefined): Promise<readonly Ho
   return parseActionHosts(text);
 }
 
+/** The only client for requests to hosts that a policy names. */
+export async function guardedSender(
+  options: Pick<ActionPortOptions, "allowed" | "env">,
+): Promise<HttpSender> {
+  const { HttpSender } = await import("../../actions/http-sender.ts");
+  return new HttpSender({ ...options, resolve: (host) => lookup(host, { all: true }) });
+}
+
+export type AlertGate = KubeGateSourceOptions["firingAlerts"];
+
+/** Queries the Alertmanager of a policy; the code is loaded only when a policy names one. */
+export function alertGate(
+  options: Pick<ActionPortOptions, "allowed" | "env" | "clock">,
+): AlertGate {
+  return async (question, signal) => {
+    const { firingAlerts } = await import("../../actions/alertmanager.ts");
+    const sender = await guardedSender(options);
+    return firingAlerts(question, { sender, clock: options.clock }, signal);
+  };
+}
+
 /** Loads the code of an action only when a policy names its type. */
 export function actionPorts(options: ActionPortOptions): ActionPorts {
   const { api } = options;
@@ -308,12 +331,10 @@ async function loadSink(
   kind: ActionKind,
   { api, namespace, clock, env, allowed }: ActionPortOptions,
 ): Promise<ActionRunner | undefined> {
-  const [{ sinkRunner }, { HttpSender }, { KubeSecretReader }] = await Promise.all([
+  const [{ sinkRunner }, { KubeSecretReader }, sender] = await Promise.all([
     import("../../actions/sink-runners.ts"),
-    import("../../actions/http-sender.ts"),
     import("../../kube/action-source.ts"),
+    guardedSender({ allowed, env }),
   ]);
-  const resolve = (host: string) => lookup(host, { all: true });
-  const sender = new HttpSender({ allowed, env, resolve });
   return sinkRunner(kind, { sender, secrets: new KubeSecretReader(api, namespace), clock });
 }

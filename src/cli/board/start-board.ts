@@ -1,4 +1,3 @@
-import { boundedText } from "../../actions/alertmanager.ts";
 import type { CommandPlace } from "../../board/act/act.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
@@ -305,6 +304,22 @@ export class PrometheusOutcomes {
     if (answer.status !== 200) throw new Error(`it responded with ${answer.status}${why}`);
     throw new Error(`its response is not from Prometheus${why}`);
   }
+}
+
+/** The size limit of a response. */
+const mostBytes = 8 * 1024 * 1024;
+
+/** Reads the text of a response up to a limit, so that an endless one does not fill memory. */
+async function boundedText({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const part of body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > mostBytes) throw new Error("its response is over 8 MiB");
+    text += decoder.decode(part, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function addressOf(url: string, { query, startAt, endAt, stepSeconds }: RangeQuestion): URL {

@@ -68,7 +68,6 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     api,
     clock: io.clock,
     rng: io.rng,
-    fetch: io.fetch,
     log,
     metrics,
     namespace: home,

@@ -107,7 +107,6 @@ function controllerOn(
     api,
     clock,
     rng,
-    fetch: noNetwork,
     log,
     metrics: noMetrics,
     namespace: "lastcall",
@@ -122,11 +121,6 @@ function controllerOn(
 }
 
 const noMetrics: Metrics = { count: () => {}, set: () => {}, observe: () => {} };
-
-/** The demo's policy has no gate that uses the network; nothing leaves this process. */
-function noNetwork(): Promise<Response> {
-  return Promise.reject(new TypeError("the demo reaches no network"));
-}
 
 export interface SimulationOptions {
   /** The seed of the first run; each further run has the next one. */

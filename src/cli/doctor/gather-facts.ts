@@ -1,4 +1,3 @@
-import { firingAlerts } from "../../actions/alertmanager.ts";
 import { audit } from "../../audit/audit.ts";
 import type { InstanceReleaser, Releasability, ReleaserChoice } from "../../contracts/cloud.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
@@ -16,7 +15,6 @@ import {
   type Fact,
   known,
   type MachineFacts,
-  type PolicyFacts,
   type QueueFacts,
   unknown,
   type WorkloadFacts,
@@ -34,7 +32,7 @@ import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { translateBudget } from "../../kube/object/translate-pod.ts";
 import { listAll } from "../../kube/watch/collection.ts";
-import type { CloudPorts } from "../assemble/controller-ports.ts";
+import { actionHosts, alertGate, type CloudPorts } from "../assemble/controller-ports.ts";
 import { ClusterClock } from "../cluster/connect.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command.ts";
@@ -249,7 +247,7 @@ async function outsideFacts(
     controller.kind === "Unknown"
       ? controller
       : fact(io, (signal) => outside.queue(controller.value, signal)),
-    alertFacts(policies, io),
+    alertFacts({ policies, controller }, io),
   ]);
   return { machines, orphanMachines, queue, alerts };
 }
@@ -261,14 +259,24 @@ function orphansBeside(
   return fact(io, (signal) => outside.orphans(machines, nodes, signal));
 }
 
-function alertFacts(policies: Fact<PolicyFacts>, io: CommandIo): Promise<readonly AlertFacts[]> {
+/** Asks only the hosts that the controller may reach, since a policy must not choose others. */
+function alertFacts(
+  { policies, controller }: Pick<DoctorFacts, "policies" | "controller">,
+  io: CommandIo,
+): Promise<readonly AlertFacts[]> {
   const gates = (policies.kind === "Known" ? policies.value.policies : []).flatMap(
     ({ name, gates: { alerts } }) => (alerts === undefined ? [] : [{ policy: name, alerts }]),
   );
   return Promise.all(
     gates.map(async ({ policy, alerts }) => ({
       policy,
-      firing: await fact(io, (signal) => firingAlerts(alerts, io, signal)),
+      firing:
+        controller.kind === "Unknown"
+          ? controller
+          : await fact(io, async (signal) => {
+              const allowed = await actionHosts(controller.value?.options["action-hosts"]);
+              return alertGate({ allowed, ...io })(alerts, signal);
+            }),
     })),
   );
 }

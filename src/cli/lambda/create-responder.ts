@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
 import {
   findInstanceRef,
@@ -43,7 +42,7 @@ import {
   parseInstant,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { actionHosts } from "../assemble/controller-ports.ts";
+import { actionHosts, guardedSender } from "../assemble/controller-ports.ts";
 import {
   type DepartingMachine,
   type MachineLookUp,
@@ -106,15 +105,11 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   const make = async (kind: ActionKind): Promise<unknown> => {
     const known = oneOf(awsActionKinds, kind);
     if (known !== undefined) return createAwsRunner(known, tools);
-    const [{ sinkRunner }, { HttpSender }] = await Promise.all([
-      import("../../actions/sink-runners.ts"),
-      import("../../actions/http-sender.ts"),
-    ]);
+    const { sinkRunner } = await import("../../actions/sink-runners.ts");
     const allowed = await actionHosts(env.LASTCALL_ACTION_HOSTS).catch((error: unknown) => {
       throw asVariable(error, "--action-hosts", "LASTCALL_ACTION_HOSTS");
     });
-    const resolve = (host: string) => lookup(host, { all: true });
-    const sender = new HttpSender({ allowed, env, resolve });
+    const sender = await guardedSender({ allowed, env });
     return sinkRunner(kind, { sender, secrets: environmentSecrets(env), clock });
   };
   return <Kind extends ActionKind>(kind: Kind) => {

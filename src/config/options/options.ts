@@ -212,7 +212,7 @@ export const options = [
     type: "text",
     value: "HOSTS",
     commands: ["run"],
-    help: "Hosts that actions of policies may send requests to, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
+    help: "Hosts that policies may name, in actions and in gates.alerts.url, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
   },
   {
     name: "action-hosts",

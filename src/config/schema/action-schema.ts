@@ -15,7 +15,6 @@ import {
   repeatedName,
   ruleOn,
   type SchemaFields,
-  type SchemaRule,
   type SchemaValue,
   type SchemaValues,
   switchField,
@@ -23,10 +22,12 @@ import {
 } from "./field-schema.ts";
 import {
   apiField,
+  baseUrlField,
   cloudEvents,
   http,
   isJson,
   isTemplate,
+  isWithoutApiPath,
   messageField,
   secretField,
   slack,
@@ -34,7 +35,6 @@ import {
   telegram,
   templateField,
   textOf,
-  urlField,
 } from "./http-action-schema.ts";
 
 const deregisterTargets = {
@@ -135,12 +135,6 @@ const awsActionFields = { deregisterTargets, replaceSecurityGroups, detach, sns,
 const matcherPattern =
   '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';
 
-const isWithoutApiPath: SchemaRule = ruleOn<string>({
-  cel: "!self.matches('/api/v[0-9]+/?$')",
-  wanted: "the address of Alertmanager without /api/v2",
-  holds: (url) => !/\/api\/v[0-9]+\/?$/.test(url),
-});
-
 const alertmanagerSilence = {
   type: "object",
   description:
@@ -148,7 +142,7 @@ const alertmanagerSilence = {
   required: ["url", "matchers"],
   properties: {
     url: {
-      ...urlField("The address of Alertmanager, without `/api/v2`."),
+      ...baseUrlField("The address of Alertmanager, without `/api/v2`."),
       rules: [isWithoutApiPath],
     },
     matchers: {

@@ -54,9 +54,26 @@ export function urlField(description: string): StringField {
   };
 }
 
-export function apiField(description: string, fallback: string) {
-  return { ...urlField(description), default: fallback } as const satisfies StringField;
+/** An address to which Lastcall appends the path of an API. */
+export function baseUrlField(description: string): StringField {
+  return {
+    type: "string",
+    description,
+    pattern: "^https?://[^\\s/?#@{}\\\\]+(/[^\\s?#{}\\\\]*)?$",
+    maxLength: 1024,
+    wanted: "an address such as https://example.com/path, without ?, #, a password or a template",
+  };
 }
+
+export function apiField(description: string, fallback: string) {
+  return { ...baseUrlField(description), default: fallback } as const satisfies StringField;
+}
+
+export const isWithoutApiPath: SchemaRule = ruleOn<string>({
+  cel: "!self.matches('/api/v[0-9]+/?$')",
+  wanted: "the address of Alertmanager without /api/v2",
+  holds: (url) => !/\/api\/v[0-9]+\/?$/.test(url),
+});
 
 function urlTemplate(description: string): StringField {
   return {

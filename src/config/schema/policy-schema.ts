@@ -16,6 +16,7 @@ import {
   switchField,
   wordsOf,
 } from "./field-schema.ts";
+import { baseUrlField, isWithoutApiPath } from "./http-action-schema.ts";
 import { drainField, labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
 
@@ -170,11 +171,10 @@ const alerts = {
   required: ["url"],
   properties: {
     url: {
-      type: "string",
-      description: "The address of Alertmanager, without `/api/v2` and without a password.",
-      pattern: "^https?://[^\\s/@]+(/\\S*)?$",
-      maxLength: 1024,
-      wanted: "an address such as http://alertmanager.monitoring:9093",
+      ...baseUrlField(
+        "The address of Alertmanager, without `/api/v2`. Its host must be in `--action-hosts`.",
+      ),
+      rules: [isWithoutApiPath],
     },
     matchers: {
       type: "list",

@@ -34,9 +34,10 @@ export interface Snapshot {
 
 export interface GateAnswer {
   /**
-   * The firing alerts that the policy's matchers select; `Unknown` if Alertmanager did not respond.
+   * The firing alerts that the policy's matchers select; `Unknown` if Alertmanager did not respond,
+   * `NotAllowed` if `--action-hosts` does not name its host.
    */
-  readonly alerts: readonly string[] | "Unknown";
+  readonly alerts: readonly string[] | "Unknown" | "NotAllowed";
   /**
    * A blocking pod as `namespace/name` for each node; `Unknown` if the pods could not be listed.
    */

@@ -103,14 +103,20 @@ function policyGate({ policy, now }: GateQuestion): GateHold | undefined {
   return undefined;
 }
 
+/** How many alerts a sentence names. */
+const mostAlerts = 10;
+
 function alertGate({ policy, answer }: GateQuestion): GateHold | undefined {
   if (policy.gates.alerts === undefined) return undefined;
   const alerts = answer?.alerts ?? "Unknown";
-  if (alerts === "Unknown") {
-    return { kind: "Held", reason: "AlertsUnknown", detail: policy.gates.alerts.url };
-  }
+  const { url } = policy.gates.alerts;
+  if (alerts === "Unknown") return { kind: "Held", reason: "AlertsUnknown", detail: url };
+  if (alerts === "NotAllowed") return { kind: "Held", reason: "AlertsNotAllowed", detail: url };
   if (alerts.length === 0) return undefined;
-  return { kind: "Held", reason: "AlertsFiring", detail: alerts.join(", ") };
+  const more = alerts.length - mostAlerts;
+  const shown = alerts.slice(0, mostAlerts).join(", ");
+  const detail = more > 0 ? `${shown} and ${more} more` : shown;
+  return { kind: "Held", reason: "AlertsFiring", detail };
 }
 
 function podGate({ policy, node, answer }: GateQuestion): GateHold | undefined {

@@ -32,6 +32,7 @@ export const reasons = [
   "WaveHalted",
   "Frozen",
   "AlertsFiring",
+  "AlertsNotAllowed",
   "AlertsUnknown",
   "BlockingPod",
   "BlockingPodsUnknown",
@@ -130,6 +131,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `waits, because an earlier departure did not succeed: ${f.detail ?? "unknown"}`,
   Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
   AlertsFiring: (f) => `waits, because alerts are firing: ${f.detail ?? "unknown"}`,
+  AlertsNotAllowed: (f) =>
+    `waits, because --action-hosts does not name the host of gates.alerts.url${f.detail ? ` (${f.detail})` : ""}, and the gate fails closed`,
   AlertsUnknown: (f) =>
     `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not respond, and the gate fails closed`,
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,

@@ -347,7 +347,7 @@ export const policyChecks: readonly Check[] = [
   {
     id: "alerts",
     looksAt: "whether Alertmanager responds to the alerts gate of each policy",
-    fix: "check gates.alerts.url from where the controller runs; the gate holds everything until it responds",
+    fix: "name the host of gates.alerts.url in the controller's --action-hosts, and check that it responds from where the controller runs; until then the gate holds everything",
     run: ({ alerts, policies }) => {
       if (alerts.length === 0) return judging(policies, () => skip("no policy has an alerts gate"));
       for (const { policy, firing } of alerts) {

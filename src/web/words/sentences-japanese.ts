@@ -34,6 +34,8 @@ export const explained: Readonly<Record<Reason, string>> = {
   WaveHalted: "は前の出発がうまく終わらなかったため待ちます: {detail}",
   Frozen: "は凍結が終わる {until} まで待ちます",
   AlertsFiring: "はアラートが発生しているため待ちます: {detail}",
+  AlertsNotAllowed:
+    "は --action-hosts が gates.alerts.url のホスト[（{detail}）]を許可しないため待ちます",
   AlertsUnknown: "は Alertmanager[（{detail}）]が応答しないため待ちます",
   BlockingPod: "はブロックする Pod を待ちます: {detail}",
   BlockingPodsUnknown: "はブロックする Pod を一覧できなかったため待ちます",

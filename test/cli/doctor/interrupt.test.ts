@@ -46,9 +46,18 @@ async function apiServer(providerID: string, isSilent: (path: string) => boolean
     metadata: { name: "spot" },
     spec: { gates: gate },
   };
+  const controller = {
+    metadata: {
+      ...{ name: "lastcall", namespace: "lastcall" },
+      labels: { "app.kubernetes.io/name": "lastcall", "app.kubernetes.io/component": "controller" },
+    },
+    spec: { template: { spec: { containers: [{ args: ["run", "--action-hosts=127.0.0.1"] }] } } },
+  };
   const answers: Readonly<Record<string, object>> = {
     "/version": { major: "1", minor: "36", gitVersion: "v1.36.0" },
     "/api/v1/nodes": { kind: "NodeList", items: [node] },
+    "/apis/apps/v1/deployments": { kind: "DeploymentList", items: [controller] },
+    "/apis/apps/v1/daemonsets": { kind: "DaemonSetList", items: [] },
     "/apis/lastcall.dev/v1alpha1/departurepolicies": { kind: "List", items: [policy] },
   };
   const asked = Promise.withResolvers<void>();
