@@ -127,6 +127,41 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   preact: ["src/web/preact.ts"],
 };
 
+/**
+ * The files that may open connections, by Node's modules; `tools/check-style.ts` has those that are
+ * given a `fetch`. Hosts that a policy, a Secret or a node names are only reached through
+ * `src/actions/http-sender.ts`; the others are of the operator's own options.
+ */
+const connectionSites: Readonly<Record<string, readonly string[]>> = {
+  "node:http": [
+    "src/actions/http-sender.ts",
+    "src/cloud/aws/aws-client.ts",
+    ...["src/kube/access/kube-access.ts", "src/kube/http/http-api.ts"],
+    ...["src/kube/http/http-connection.ts", "src/kube/http/socket-pool.ts"],
+    // Servers.
+    ...["src/server/http-server.ts", "src/server/page-guard.ts", "src/server/page-server.ts"],
+    "src/sim/http/serve-model.ts",
+  ],
+  "node:https": [
+    "src/actions/http-sender.ts",
+    "src/cloud/aws/aws-client.ts",
+    "src/kube/access/kubeconfig-access.ts",
+    ...["src/kube/http/http-connection.ts", "src/kube/http/socket-pool.ts"],
+    "src/server/http-server.ts",
+  ],
+  "node:http2": ["src/kube/http/connection-probe.ts"],
+  "node:net": [
+    ...["src/actions/action-hosts.ts", "src/actions/http-sender.ts"],
+    ...["src/kube/access/load-kube-access.ts", "src/kube/http/http-connection.ts"],
+    ...["src/kube/http/connection-probe.ts", "src/sim/http/serve-model.ts"],
+  ],
+  "node:tls": [
+    ...["src/kube/http/connection-probe.ts", "src/kube/http/socket-pool.ts"],
+    "src/runtime/key-pair-file.ts",
+  ],
+  "node:dgram": [],
+};
+
 /** Folders that must not use Node's own modules, because they run anywhere or must not do I/O. */
 const withoutBuiltins = [
   ...[
@@ -194,6 +229,9 @@ function ofRoom(from: string | undefined, path: string): string | undefined {
 
 function ofPackage(path: string, from: string, target: string): string | undefined {
   if (target.startsWith("node:")) {
+    if (connectionSites[target]?.includes(path) === false) {
+      return `${path} may not import ${target}; reach hosts through src/actions/http-sender.ts`;
+    }
     return withoutBuiltins.includes(from) ? `${from} may not import ${target}` : undefined;
   }
   const name = target

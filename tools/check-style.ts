@@ -51,6 +51,16 @@ const codeBans: readonly Ban[] = [
     allowed: shell,
   },
   {
+    // For the operator's own addresses only: those of the options, and of metadata services.
+    pattern: /\btypeof fetch\b|\bglobalThis\.fetch\b/,
+    instead:
+      "reach a host that a policy, a Secret or a node names through src/actions/http-sender.ts",
+    allowed: [
+      ...[...shell, "src/cloud/", "src/cli/command-line/command.ts"],
+      "src/cli/board/start-board.ts",
+    ],
+  },
+  {
     pattern: /\bconsole\./,
     instead: "take a Log, or write to the output you were given",
     allowed: shell,

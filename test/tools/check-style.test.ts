@@ -34,6 +34,17 @@ describe("comments", () => {
   });
 });
 
+describe("a fetch function", () => {
+  const inFile = (path: string) =>
+    styleFindings({ path, text: "", lines: ["  readonly fetch: typeof fetch;"] });
+
+  it("may not be taken where a policy names the host", () => {
+    for (const path of ["src/actions/alertmanager.ts", "src/kube/fleet.ts", "src/cli/doctor/x.ts"])
+      expect(inFile(path)).toEqual([expect.stringContaining("src/actions/http-sender.ts")]);
+    expect(inFile("src/cloud/gcp/compute-client.ts")).toEqual([]);
+  });
+});
+
 describe("tests that share a process", () => {
   const inRoom = (room: string, line: string) =>
     styleFindings({ path: `test/${room}/some.test.ts`, text: line, lines: [line] });
