@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ec2Network } from "../../src/cloud/aws/ec2-machine.ts";
+import type { Ec2Network } from "../../src/cloud/aws/ec2-network.ts";
 
 /** The networks of EC2, and control over their instances. */
 export interface NetworkWorld {
@@ -9,6 +9,8 @@ export interface NetworkWorld {
    * id.
    */
   addInstance(interfaces: number): string;
+  /** Makes an AWS service operate the instance, which hides it from lists by default. */
+  operate(instanceId: string): void;
   addSecurityGroup(id: string, vpc?: "vpc-a" | "vpc-b"): void;
   groupsOf(interfaceId: string): readonly string[];
   /** Until `heal`, every request fails with this fault. */
@@ -43,6 +45,19 @@ export function ec2NetworkContract(name: string, makeWorld: () => Promise<Networ
 
     it("lists nothing for an instance that does not exist", async () => {
       expect(await world.network.interfacesOf(["i-00000000000000bad"], never)).toEqual([]);
+    });
+
+    it("lists the interfaces of an instance that an AWS service operates", async () => {
+      const id = world.addInstance(2);
+      world.operate(id);
+      expect(await world.network.interfacesOf([id], never)).toHaveLength(2);
+    });
+
+    it("reads one instance, and none only if EC2 says that it does not exist", async () => {
+      const id = world.addInstance(1);
+      world.operate(id);
+      expect(await world.network.instance(id, never)).toMatchObject({ state: "running" });
+      expect(await world.network.instance("i-00000000000000bad", never)).toBeUndefined();
     });
 
     it("replaces the groups of an interface instead of adding to them", async () => {

@@ -6,6 +6,8 @@ import { instant } from "../../src/core/time/time.ts";
 export interface Ec2World {
   readonly ec2: Ec2;
   schedule(...events: readonly ScheduledEvent[]): void;
+  /** Makes an AWS service operate the instance, which hides it from lists by default. */
+  operate(instance: string): void;
   tag(instance: string, tags: Readonly<Record<string, string>>): void;
   /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
@@ -46,6 +48,12 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
       const bare = { instance: idOf(2), code: "instance-stop" };
       world.schedule(retirement, reboot, bare);
       expect(await world.ec2.scheduledEvents(never)).toEqual([retirement, reboot, bare]);
+    });
+
+    it("returns the events of an instance that an AWS service operates", async () => {
+      world.operate(idOf(1));
+      world.schedule(retirement);
+      expect(await world.ec2.scheduledEvents(never)).toEqual([retirement]);
     });
 
     it("returns more than a page of events and of tags", async () => {

@@ -13,6 +13,7 @@ ec2Contract("the in-memory EC2", async () => {
   return {
     ec2,
     schedule: (...events) => ec2.events.push(...events),
+    operate: () => undefined,
     tag: (instance, tags) => ec2.tags.set(instance, tags),
     fail: (fault) => {
       ec2.fault = new LastcallError(codes[fault], "Cannot ask EC2: a test has it fail");

@@ -1,7 +1,8 @@
 import type { Clock } from "../../src/contracts/clock.ts";
 import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
-import { filtersOf, passes } from "./ec2-server.ts";
+import { filtersOf, isListed, passes } from "./ec2-server.ts";
+import { noInstance } from "./network-server.ts";
 
 export interface FleetInstance {
   readonly id: string;
@@ -15,6 +16,8 @@ export interface FleetInstance {
   lifecycle: string;
   isProtected: boolean;
   isSpot: boolean;
+  /** An AWS service operates it; see `isListed`. */
+  isOperated: boolean;
   tags: Readonly<Record<string, string>>;
 }
 
@@ -64,6 +67,8 @@ export class Ec2Fleet extends AwsQueryServer {
   /** The largest number of instances on one page of their list. */
   pageSize = 1000;
   fault: keyof typeof faults | undefined;
+  /** DescribeInstances returns empty lists, as for instances that the caller may not see. */
+  listsNothing = false;
   /** Actions that are denied because a permission is missing. */
   readonly denied = new Set<string>();
   /** The response to the next request of this action, once. */
@@ -96,6 +101,7 @@ export class Ec2Fleet extends AwsQueryServer {
       lifecycle: "InService",
       isProtected: false,
       isSpot: true,
+      isOperated: false,
       tags: {},
     };
     if (group !== undefined && place === undefined) group.desired += 1;
@@ -192,9 +198,14 @@ export class Ec2Fleet extends AwsQueryServer {
     }
   }
 
-  #describe(asked: URLSearchParams): string {
+  #describe(asked: URLSearchParams): string | Refusal {
     const filters = filtersOf(asked);
-    const found = this.instances.filter((one) => passes(filters, factsOf(one)));
+    const named = valuesOf(asked, /^InstanceId\.\d+$/);
+    const missing = named.find((id) => this.find(id) === undefined);
+    if (missing !== undefined) return noInstance(missing);
+    const found = this.instances
+      .filter(({ id }) => !this.listsNothing && (named.length === 0 || named.includes(id)))
+      .filter((one) => passes(filters, factsOf(one)) && isListed(asked, one.isOperated));
     const from = Number(asked.get("NextToken") ?? 0);
     const to = from + this.pageSize;
     const next = to < found.length ? element("nextToken", String(to)) : "";
@@ -202,10 +213,7 @@ export class Ec2Fleet extends AwsQueryServer {
   }
 
   #terminate(instance: FleetInstance | undefined, isDry: boolean): string | Refusal {
-    if (instance === undefined) {
-      const text = "The instance IDs do not exist";
-      return { status: 400, code: "InvalidInstanceID.NotFound", text };
-    }
+    if (instance === undefined) return noInstance("");
     if (isDry) {
       const text = "Request would have succeeded, but DryRun flag is set.";
       return { status: 412, code: "DryRunOperation", text };

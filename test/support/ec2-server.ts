@@ -20,6 +20,8 @@ const faults = {
 export class Ec2Server extends AwsQueryServer {
   events: ScheduledEvent[] = [];
   readonly tags = new Map<string, Readonly<Record<string, string>>>();
+  /** Instances that an AWS service operates; see `isListed`. */
+  readonly managed = new Set<string>();
   fault: keyof typeof faults | undefined;
   /** The largest number of items on one page. */
   pageSize = 1000;
@@ -61,7 +63,8 @@ export class Ec2Server extends AwsQueryServer {
     const filters = filtersOf(asked);
     const wanted = this.events.filter((event) => passes(filters, { "event.code": event.code }));
     const instances = new Set(wanted.map(({ instance }) => instance));
-    return [...instances].map((instance) => {
+    const listed = [...instances].filter((one) => isListed(asked, this.managed.has(one ?? "")));
+    return listed.map((instance) => {
       const events = wanted.filter((event) => event.instance === instance);
       return `${element("instanceId", instance)}<eventsSet>${events.map(eventItem).join("")}</eventsSet>`;
     });
@@ -100,6 +103,18 @@ const tooMany = {
 
 function valuesOf(asked: URLSearchParams): number {
   return [...filtersOf(asked).values()].flat().length;
+}
+
+/**
+ * Whether EC2 includes a resource in a list. An account may hide those that an AWS service
+ * operates, such as the instances of EKS Auto Mode and their interfaces, from every list that does
+ * not ask for them; here they are always hidden. Source:
+ * https://aws.amazon.com/about-aws/whats-new/2026/04/ec2-managed-resource-visibility/ and, in the
+ * API reference, IncludeManagedResources of DescribeInstances, DescribeInstanceStatus and
+ * DescribeNetworkInterfaces. DescribeTags and DescribeSecurityGroups have no such parameter.
+ */
+export function isListed(asked: URLSearchParams, isManaged: boolean): boolean {
+  return !isManaged || asked.get("IncludeManagedResources") === "true";
 }
 
 type Filters = ReadonlyMap<string, readonly string[]>;

@@ -8,6 +8,7 @@ import {
   type QueryRefusal,
   textElement,
 } from "./aws-query-server.ts";
+import { isListed } from "./ec2-server.ts";
 
 export interface ServedInterface {
   readonly id: string;
@@ -64,6 +65,8 @@ export class NetworkServer extends AwsQueryServer {
   readonly shownGroups = new Map<string, readonly string[]>();
   /** Interfaces that cannot be changed, because an AWS service owns them. */
   readonly managed = new Set<string>();
+  /** Instances that an AWS service operates, with their interfaces; see `isListed`. */
+  readonly operated = new Set<string>();
   throttleNext = 0;
   pageSize = 1000;
 
@@ -113,7 +116,7 @@ export class NetworkServer extends AwsQueryServer {
   #carryOut(action: string, asked: URLSearchParams): string | QueryRefusal {
     switch (action) {
       case "DescribeInstances":
-        return this.#page("reservationSet", this.#reservations(asked), asked);
+        return this.#reservations(asked);
       case "DescribeTags":
         return this.#page("tagSet", this.#tagItems(asked), asked);
       case "DescribeNetworkInterfaces":
@@ -127,10 +130,15 @@ export class NetworkServer extends AwsQueryServer {
     }
   }
 
-  #reservations(asked: URLSearchParams): readonly string[] {
-    const ids = filterValues(asked, "instance-id");
-    const found = this.instances.filter(({ id }) => ids.includes(id));
-    return found.map(({ id, vpc, dnsName, state }) => {
+  #reservations(asked: URLSearchParams): string | QueryRefusal {
+    const named = listOf(asked, "InstanceId");
+    const missing = named.find((id) => this.instances.every((one) => one.id !== id));
+    if (missing !== undefined) return noInstance(missing);
+    const ids = [...named, ...filterValues(asked, "instance-id")];
+    const found = this.instances.filter(
+      ({ id }) => ids.includes(id) && isListed(asked, this.operated.has(id)),
+    );
+    const items = found.map(({ id, vpc, dnsName, state }) => {
       const item =
         element("instanceId", id) +
         element("instanceState", element("name", state)) +
@@ -139,6 +147,7 @@ export class NetworkServer extends AwsQueryServer {
         element("vpcId", vpc);
       return element("instancesSet", element("item", item));
     });
+    return this.#page("reservationSet", items, asked);
   }
 
   /** As requested, by key and instance. */
@@ -153,7 +162,9 @@ export class NetworkServer extends AwsQueryServer {
     const instances = filterValues(asked, "attachment.instance-id");
     const ids = filterValues(asked, "network-interface-id");
     const found = this.interfaces.filter(
-      ({ id, instance }) => instances.includes(instance) || ids.includes(id),
+      ({ id, instance }) =>
+        (instances.includes(instance) || ids.includes(id)) &&
+        isListed(asked, this.operated.has(instance)),
     );
     return found.map(({ id, instance, vpc, addresses, prefixes, groups }) => {
       const attached = element("instanceId", instance) + element("status", "attached");
@@ -218,6 +229,12 @@ export class NetworkServer extends AwsQueryServer {
 
 function isDryRun(asked: URLSearchParams): boolean {
   return asked.get("DryRun") === "true";
+}
+
+/** EC2 refuses a request by id, unlike one by a filter, if an id does not exist. */
+export function noInstance(id: string): QueryRefusal {
+  const text = `The instance ID '${id}' does not exist`;
+  return { status: 400, code: "InvalidInstanceID.NotFound", text };
 }
 
 function noSecurityGroup(id: string): QueryRefusal {

@@ -6,6 +6,7 @@ import {
   oneEach,
   parseManagedTag,
 } from "../../cloud/aws/ec2-machine.ts";
+import { interfacesOfOne } from "../../cloud/aws/ec2-network.ts";
 import { TaggedMachines } from "../../cloud/aws/instance-feed.ts";
 import type { MetadataText } from "../../cloud/aws/notice-source.ts";
 import {
@@ -186,11 +187,11 @@ function tagOf(text: string): ReturnType<typeof parseManagedTag> {
 function machineLookUp(ec2In: InRegion<Promise<ResponderEc2>>): MachineLookUp {
   return {
     nodeName: async ({ instanceId, region }, signal) => {
-      const [instance] = await (await ec2In(region)).instances([instanceId], signal);
+      const instance = await (await ec2In(region)).instance(instanceId, signal);
       return instance?.dnsName;
     },
     addresses: async ({ instanceId, region }, signal) => {
-      const interfaces = await (await ec2In(region)).interfacesOf([instanceId], signal);
+      const interfaces = await interfacesOfOne(await ec2In(region), instanceId, signal);
       return interfaces.flatMap(({ addresses }) => addresses);
     },
   };

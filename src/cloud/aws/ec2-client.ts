@@ -13,18 +13,17 @@ import {
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
 import { type AwsPurpose, clientSettings, faultOfAws } from "./aws-client.ts";
 import {
-  addressesIn,
   type Ec2,
   type Ec2Instance,
   type Ec2Instances,
-  type Ec2Network,
   mostAskedFor,
-  type NetworkInterface,
   type ScheduledEvent,
   type Tag,
 } from "./ec2-machine.ts";
+import { addressesIn, type Ec2Network, type NetworkInterface } from "./ec2-network.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The largest page that EC2 returns. */
@@ -32,6 +31,12 @@ const pageSize = 1000;
 
 /** The tag that Karpenter sets. */
 const nodePoolKey = "karpenter.sh/nodepool";
+
+/**
+ * An account may hide what an AWS service operates, such as the instances of EKS Auto Mode, from
+ * all lists that do not set this. Source: EC2 API reference, DescribeInstances.
+ */
+const withManaged = { IncludeManagedResources: true };
 
 /**
  * All kinds of events that EC2 schedules. Without this filter, every running instance is listed.
@@ -72,6 +77,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const read = async (token: string | undefined): Promise<Page<InstanceStatus>> => {
       const command = new DescribeInstanceStatusCommand({
         Filters: [{ Name: "event.code", Values: eventCodes }],
+        ...withManaged,
         // Includes instances that their event has stopped.
         IncludeAllInstances: true,
         MaxResults: pageSize,
@@ -118,6 +124,26 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     return found;
   }
 
+  async instance(instanceId: string, abortSignal: AbortSignal): Promise<Ec2Instance | undefined> {
+    const command = new DescribeInstancesCommand({ InstanceIds: [instanceId], ...withManaged });
+    const action = `read the instance ${instanceId}`;
+    const permission = "ec2:DescribeInstances on *";
+    try {
+      const answer = await this.#client.send(command, { abortSignal });
+      const found = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
+      const one = found?.find(({ InstanceId }) => InstanceId === instanceId);
+      if (one !== undefined) return toInstance(one);
+    } catch (error) {
+      abortSignal.throwIfAborted();
+      if (nameOf(error) === "InvalidInstanceID.NotFound") return undefined;
+      throw faultOfAws(error, { action, permission, service: "EC2", wanted: "an instance id" });
+    }
+    throw new LastcallError(
+      "CLOUD_UNREACHABLE",
+      `Cannot ${action}: found an empty list, which does not say that it is gone, expected the instance or InvalidInstanceID.NotFound`,
+    );
+  }
+
   /**
    * Returns the providerIDs of running instances with the tag that are meant to be nodes: Spot
    * instances and Karpenter's. Others that serve the cluster, such as a bastion, may have the tag
@@ -137,7 +163,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
 
   #describe(Filters: Filter[], abortSignal: AbortSignal): Promise<readonly Instance[]> {
     const read = async (token: string | undefined): Promise<Page<Instance>> => {
-      const input = { Filters, MaxResults: pageSize, NextToken: token };
+      const input = { Filters, ...withManaged, MaxResults: pageSize, NextToken: token };
       const answer = await this.#client.send(new DescribeInstancesCommand(input), { abortSignal });
       const items = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
       return { items, next: answer.NextToken };
@@ -164,6 +190,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
       const Values = instanceIds.slice(from, from + mostAskedFor);
       const read = async (token: string | undefined): Promise<Page<FoundInterface>> => {
         const command = new DescribeNetworkInterfacesCommand({
+          ...withManaged,
           Filters: [{ Name: "attachment.instance-id", Values }],
           MaxResults: pageSize,
           NextToken: token,
@@ -228,7 +255,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
         await this.#client.send(command, { abortSignal });
         return "CarriedOut";
       } catch (error) {
-        const { name } = (error ?? {}) as { readonly name?: unknown };
+        const name = nameOf(error);
         if (name === "DryRunOperation" && dryRun) return "Permitted";
         if (name !== "InvalidNetworkInterfaceID.NotFound") throw error;
         return dryRun ? "Permitted" : "CarriedOut";
@@ -258,7 +285,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     } catch (error) {
       signal.throwIfAborted();
       // EC2's error for a dry run that would have succeeded.
-      if ((error as { readonly name?: unknown } | undefined)?.name === "DryRunOperation") return;
+      if (nameOf(error) === "DryRunOperation") return;
       throw faultOfAws(error, {
         action: `terminate the instance ${instanceId}`,
         permission: "ec2:TerminateInstances on the instance",
@@ -293,6 +320,11 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
       });
     }
   }
+}
+
+/** EC2's name for an error. */
+function nameOf(error: unknown): unknown {
+  return (error as { readonly name?: unknown } | undefined)?.name;
 }
 
 function toInterface(found: FoundInterface): readonly NetworkInterface[] {

@@ -211,7 +211,7 @@ export class Ec2Releaser implements InstanceReleaser {
 
   async #look(ref: InstanceRef, signal: AbortSignal): Promise<Ec2Machine | undefined> {
     const { instanceId, region } = ref;
-    const [instance] = await this.#options.instancesIn(region).instances([instanceId], signal);
+    const instance = await this.#options.instancesIn(region).instance(instanceId, signal);
     if (instance === undefined) return undefined;
     if (stageOf(instance) !== "Running") return { instance, membership: undefined };
     const membership = await this.#options.groupsIn(region).membership(instanceId, signal);

@@ -25,6 +25,7 @@ ec2Contract("the AWS SDK client for EC2", async () => {
   return {
     ec2,
     schedule: (...events) => server.events.push(...events),
+    operate: (instance) => server.managed.add(instance),
     tag: (instance, tags) => server.tags.set(instance, tags),
     fail: (fault) => {
       server.fault = fault;

@@ -316,6 +316,38 @@ describe("a machine with an action detach", () => {
   });
 });
 
+describe("an instance that EC2 does not list", () => {
+  it.each(everyMode)("is found and released if an AWS service operates it: %s", async (mode) => {
+    const machine = world.addMachine("n1", mode);
+    instanceOf(machine).isOperated = true;
+    const { providerID } = machine;
+    expect(await world.pass(world.releaser.describe(providerID, never))).toMatchObject({
+      kind: "Present",
+      running: true,
+    });
+    expect(await release(machine, mode)).toEqual({ kind: "Released" });
+    const times = await world.pass(world.launchTimes.launchTimesOf([providerID], never));
+    expect(times.faults).toEqual([]);
+  });
+
+  it("is neither absent nor released if EC2 does not say that it does not exist", async () => {
+    const machine = world.addMachine("n1", "Recreate");
+    world.fleet.listsNothing = true;
+    const unknown = {
+      code: "CLOUD_UNREACHABLE",
+      retryable: true,
+      message: expect.stringContaining("an empty list"),
+    };
+    const { providerID } = machine;
+    await expect(world.pass(world.releaser.describe(providerID, never))).rejects.toMatchObject(
+      unknown,
+    );
+    await expect(check(machine, "Recreate")).rejects.toMatchObject(unknown);
+    await expect(release(machine, "Recreate")).rejects.toMatchObject(unknown);
+    expect(world.asked()).toBe(0);
+  });
+});
+
 describe("a providerID that names no instance", () => {
   it.each(["aws:///eu-west-1a/fargate-ip-10-0-0-1", "gce://p/z/n", ""])(
     "%s is rejected",

@@ -3,13 +3,8 @@ import type { Clock } from "../../../contracts/clock.ts";
 import type { Rng } from "../../../core/chance/chance.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
-import {
-  type Ec2Network,
-  findInstanceRef,
-  type InRegion,
-  type InstanceRef,
-  oneEach,
-} from "../ec2-machine.ts";
+import { findInstanceRef, type InRegion, type InstanceRef, oneEach } from "../ec2-machine.ts";
+import type { Ec2Network } from "../ec2-network.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
 import type { DetachingGroups } from "./detach-instance.ts";
 import { machineBatches } from "./traffic-groups.ts";
@@ -93,6 +88,7 @@ function lookingTogether(network: Ec2Network, { clock }: AwsActionOptions): Ec2N
       const isOne = first !== undefined && others.length === 0;
       return isOne ? look(first, signal) : network.interfacesOf(ids, signal);
     },
+    instance: (id, signal) => network.instance(id, signal),
     vpcsOf: (ids, signal) => network.vpcsOf(ids, signal),
     setSecurityGroups: (id, groups, signal) => network.setSecurityGroups(id, groups, signal),
     trySecurityGroups: (id, groups, signal) => network.trySecurityGroups(id, groups, signal),

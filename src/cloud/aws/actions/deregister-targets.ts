@@ -50,7 +50,7 @@ import type { TrafficGroups } from "./traffic-groups.ts";
 export interface RegionTraffic {
   readonly index: TargetIndex;
   readonly kinds: readonly TrafficGroups[];
-  readonly instances: Pick<Ec2Instances, "instances">;
+  readonly instances: Pick<Ec2Instances, "instance">;
 }
 
 interface Addresses {
@@ -207,7 +207,7 @@ export class TargetRunner implements ActionRunner<Kind> {
   async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const traffic = this.#trafficIn(region);
-    const [instance] = await traffic.instances.instances([instanceId], signal);
+    const instance = await traffic.instances.instance(instanceId, signal);
     if (instance === undefined || stageOf(instance) !== "Running") {
       return { detail: "not registered again: the instance no longer runs" };
     }

@@ -11,14 +11,8 @@ import type { ReplaceSecurityGroups } from "../../../core/policy/action.ts";
 import { between, type Instant, type Millis, minutes } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
-import {
-  type Ec2Network,
-  type InRegion,
-  instanceOf,
-  type KnownInstances,
-  type NetworkInterface,
-  problemOf,
-} from "../ec2-machine.ts";
+import { type InRegion, instanceOf, type KnownInstances, problemOf } from "../ec2-machine.ts";
+import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
 
 type Kind = "replaceSecurityGroups";
 
@@ -76,6 +70,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     let interfaces: readonly NetworkInterface[] = [];
     const unseen = await problemOf("replaceSecurityGroups", signal, async () => {
       interfaces = await network.interfacesOf(some, signal);
+      if (interfaces.length === 0) await interfacesOfOne(network, first.instanceId, signal);
     });
     const vpcOfGroups = vpcs.get(groupIds[0] ?? "");
     const one = interfaces.find(({ vpc }) => vpc === vpcOfGroups);
@@ -93,7 +88,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const [interfaces, vpcs] = await Promise.all([
-      network.interfacesOf([instanceId], signal),
+      interfacesOfOne(network, instanceId, signal),
       this.#vpcsOf(network, groupIds, signal),
     ]);
     checkVpcs(interfaces, vpcs);
@@ -109,7 +104,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const ids = new Set(recorded.map(({ id }) => id));
-    const standing = await network.interfacesOf([instanceId], signal);
+    const standing = await interfacesOfOne(network, instanceId, signal);
     const unchanged = standing.filter((one) => !this.#isThere(one, groupIds));
     const change = (some: readonly FormerGroups[]) =>
       eachTried(some, (former) => {
@@ -163,7 +158,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
   async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
-    const standing = await network.interfacesOf([instanceId], signal);
+    const standing = await interfacesOfOne(network, instanceId, signal);
     // All of them, even if the groups already match: an abandoned change may still take effect.
     const restored = formerGroups(task.undo).filter(({ id }) =>
       standing.some((one) => one.id === id),

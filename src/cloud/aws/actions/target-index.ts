@@ -3,7 +3,7 @@ import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault, untilAborted } from "../aws-client.ts";
-import type { Ec2Network } from "../ec2-machine.ts";
+import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
 import type {
   OnBusy,
   ReadingListener,
@@ -16,7 +16,7 @@ import type {
 export interface TargetIndexOptions {
   /** The kinds of groups to read. */
   readonly kinds: readonly TrafficGroups[];
-  readonly network: Pick<Ec2Network, "interfacesOf">;
+  readonly network: Pick<Ec2Network, "interfacesOf" | "instance">;
   /** The instances whose VPCs are looked up in advance. */
   readonly machines: () => readonly string[];
   /** An older reading is refreshed before use. Unset if the index is followed. */
@@ -264,10 +264,9 @@ export class TargetIndex {
     const { holdings, faults } = found;
     if (!holdings.some(({ group }) => group.byAddress)) return found;
     try {
-      if (!this.#vpcs.has(instanceId)) await this.#learnVpcs([instanceId], signal);
-      const vpcs = this.#vpcs.get(instanceId);
+      const vpcs = this.#vpcs.get(instanceId) ?? (await this.#vpcsOf(instanceId, signal));
       const isIts = ({ group: { byAddress, vpc } }: Holding) =>
-        !byAddress || (vpc !== undefined && vpcs?.has(vpc) === true);
+        !byAddress || (vpc !== undefined && vpcs.has(vpc));
       return { ...found, holdings: holdings.filter(isIts) };
     } catch (error) {
       signal.throwIfAborted();
@@ -276,8 +275,12 @@ export class TargetIndex {
     }
   }
 
-  async #learnVpcs(instanceIds: readonly string[], signal: AbortSignal): Promise<void> {
-    const interfaces = await this.#options.network.interfacesOf(instanceIds, signal);
+  async #vpcsOf(instanceId: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    this.#learnVpcs(await interfacesOfOne(this.#options.network, instanceId, signal));
+    return this.#vpcs.get(instanceId) ?? new Set();
+  }
+
+  #learnVpcs(interfaces: readonly NetworkInterface[]): void {
     for (const [id, its] of Map.groupBy(interfaces, ({ instanceId }) => instanceId)) {
       this.#vpcs.set(id, new Set(its.map(({ vpc }) => vpc)));
     }
@@ -302,7 +305,7 @@ export class TargetIndex {
     const unknown = this.#options.machines().filter((id) => !this.#vpcs.has(id));
     if (!this.#hasAddresses() || unknown.length === 0) return faults;
     try {
-      await this.#learnVpcs(unknown, signal);
+      this.#learnVpcs(await this.#options.network.interfacesOf(unknown, signal));
       return faults;
     } catch (error) {
       return [...faults, asFault(error)];

@@ -264,6 +264,18 @@ describe("a machine that is deregistered from its groups", () => {
     expect(standing()).toEqual([`${instance.id}:80`]);
   });
 
+  it("is deregistered and registered again if an AWS service operates it", async () => {
+    ec2.addInterface(instance, { addresses: ["10.0.1.1"] });
+    ec2.operated.add(instance.id);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    addGroups(1);
+    const before = standing();
+    const { undo } = await run({ pods: ["10.0.1.7"] });
+    expect(standing()).toEqual([]);
+    await comeBack(undo, { pods: ["10.0.1.7"] });
+    expect(standing()).toEqual(before);
+  });
+
   it("is not registered again once it is shutting down", async () => {
     addGroups(1);
     const { undo } = await run();

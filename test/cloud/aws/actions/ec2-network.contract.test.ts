@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
-import { addressesIn } from "../../../../src/cloud/aws/ec2-machine.ts";
+import { addressesIn } from "../../../../src/cloud/aws/ec2-network.ts";
 import { ec2NetworkContract } from "../../../contract/ec2-network.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { NetworkServer } from "../../../support/network-server.ts";
@@ -26,6 +26,7 @@ ec2NetworkContract("the AWS SDK client for EC2", async () => {
       for (let place = 0; place < interfaces; place += 1) server.addInterface(instance);
       return instance.id;
     },
+    operate: (id) => server.operated.add(id),
     addSecurityGroup: (id, vpc = "vpc-a") => server.securityGroups.set(id, vpc),
     groupsOf: (id) => server.interfaces.find((one) => one.id === id)?.groups ?? [],
     fail: (fault) => {

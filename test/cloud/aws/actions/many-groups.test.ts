@@ -66,11 +66,12 @@ async function takeOut(
   groups: SlowGroups,
   clock: ManualClock,
 ): Promise<{ readonly end: ActionEnd; readonly ms: number; readonly undo: Fields | undefined }> {
+  const network = { interfacesOf: async () => [], instance: async () => undefined };
   const index = new TargetIndex({
-    ...{ kinds: [groups], network: { interfacesOf: async () => [] }, machines: () => [] },
+    ...{ kinds: [groups], network, machines: () => [] },
     ...{ believedMs: minutes(5), clock, rng: seededRng(1) },
   });
-  const traffic = { index, kinds: [groups], instances: { instances: async () => [] } };
+  const traffic = { index, kinds: [groups], instances: network };
   const runner = new TargetRunner({ trafficIn: () => traffic, clock, rng: seededRng(1) });
   const { endsAt: _, ...task } = aTask({ kind: "deregisterTargets", wait: false });
   const target = { ...task.target, providerID: `aws:///eu-west-1a/${instanceId}` };

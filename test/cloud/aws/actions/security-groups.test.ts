@@ -146,12 +146,37 @@ describe("the security groups of a quarantined machine", () => {
     expect([first.groups, third.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
-  it("are reported to be on no interface if the instance is gone", async () => {
-    server.interfaces.splice(0);
+  it.each(["terminated", "shutting-down"] as const)(
+    "are reported to be on no interface if the instance is %s",
+    async (state) => {
+      server.interfaces.splice(0);
+      instance.state = state;
+      const undo = await prepare();
+      expect(await apply(undo)).toEqual({ detail: "the instance has no network interface" });
+    },
+  );
+
+  it("are replaced on an instance that an AWS service operates", async () => {
+    server.operated.add(instance.id);
+    const undo = await replace();
+    expect([first.groups, second.groups]).toEqual([["sg-quarantine"], ["sg-quarantine"]]);
+    await restore(undo);
+    expect(first.groups).toEqual(["sg-nodes", "sg-db"]);
+  });
+
+  it("are not reported as replaced or restored if EC2 lists no interface of a running instance", async () => {
     const undo = await prepare();
-    expect(await apply(undo)).toEqual({
-      detail: "the instance has no network interface",
-    });
+    server.interfaces.splice(0);
+    const unknown = {
+      code: "CLOUD_REFUSED",
+      retryable: true,
+      message: expect.stringContaining(`lists none although ${instance.id} is running`),
+    };
+    await expect(prepare()).rejects.toMatchObject(unknown);
+    await expect(apply(undo)).rejects.toMatchObject(unknown);
+    await expect(restore(undo)).rejects.toMatchObject(unknown);
+    known = [{ instanceId: instance.id, region: "eu-west-1" }];
+    await expect(runner.check(quarantine, never)).rejects.toMatchObject(unknown);
   });
 
   it("are not changed if a group is in another VPC", async () => {

@@ -118,6 +118,14 @@ describe("TargetIndex", () => {
     });
   });
 
+  it("reports that EC2 lists no interface of a running instance", async () => {
+    const instance = ec2.addInstance(1);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    expect(await found(instance.id, "10.0.1.7")).toEqual({ names: [], codes: ["CLOUD_REFUSED"] });
+    instance.state = "terminated";
+    expect(await found(instance.id, "10.0.1.7")).toEqual({ names: [], codes: [] });
+  });
+
   it("looks up the VPC of the fleet's machines beforehand", async () => {
     const instance = ec2.addInstance(1);
     ec2.addInterface(instance);
@@ -215,7 +223,8 @@ describe("TargetIndex", () => {
         throw new LastcallError(code, "Cannot: a test says so");
       },
     };
-    const tools = { kinds: [refusing], network: { interfacesOf: async () => [] } };
+    const network = { interfacesOf: async () => [], instance: async () => undefined };
+    const tools = { kinds: [refusing], network };
     const middle = { machines: () => [], clock, rng: () => 0.5 };
     const over = new AbortController();
     const following = new TargetIndex({ ...tools, ...middle }).follow(() => {}, over.signal);

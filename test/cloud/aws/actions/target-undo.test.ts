@@ -59,13 +59,12 @@ describe("a machine whose departure is cancelled", () => {
       }),
     ];
     const clock = new ManualClock();
-    const network = { interfacesOf: async () => [] };
+    const instance = { instanceId, state: "running" };
+    const network = { interfacesOf: async () => [], instance: async () => instance as never };
     const index = new TargetIndex({
       ...{ kinds, network, machines: () => [], clock, rng: seededRng(1) },
     });
-    const instance = { instanceId, state: "running" };
-    const instances = { instances: async () => [instance] as never };
-    const traffic = { index, kinds, instances };
+    const traffic = { index, kinds, instances: network };
     runner = new TargetRunner({ trafficIn: () => traffic, clock, rng: seededRng(1) });
   });
 
