@@ -15,6 +15,11 @@ export interface LifecycleHook {
   readonly name: string;
   /** Identifies this wait; absent: the group identifies it by the instance. */
   readonly token?: string | undefined;
+  /**
+   * The instance enters its group's warm pool, or is terminated in it: it is not in service, and
+   * becomes no node by this transition.
+   */
+  readonly inWarmPool?: boolean | undefined;
   /** When the wait started. */
   readonly at: Instant;
 }
@@ -53,7 +58,7 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
   if (scene.at > plus(hook.at, longestMs)) return "Over";
   const node = scene.nodeOf(hook.machine);
   if (isLaunch) {
-    if (node?.ready === true) return "MayGoOn";
+    if (hook.inWarmPool === true || node?.ready === true) return "MayGoOn";
     const { joinWithinMs } = scene;
     if (joinWithinMs !== undefined && scene.at > plus(hook.at, joinWithinMs)) return "NeverJoined";
     return node === undefined ? "NoNode" : "Waiting";

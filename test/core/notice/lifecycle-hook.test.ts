@@ -57,10 +57,11 @@ function standing(
     readonly onNotice?: Policy["onNotice"];
     readonly longestMs?: Millis;
     readonly joinWithinMs?: Millis;
+    readonly inWarmPool?: boolean;
   },
 ) {
-  const { onNotice, longestMs, joinWithinMs } = world;
-  const hook = { transition, machine, group: "spot-asg", name: "drain", at: since };
+  const { onNotice, longestMs, joinWithinMs, inWarmPool } = world;
+  const hook = { transition, machine, group: "spot-asg", name: "drain", at: since, inWarmPool };
   return hookStanding(hook, {
     at: plus(since, world.after ?? seconds(5)),
     policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
@@ -79,6 +80,22 @@ describe("a launch hook", () => {
     ["MayGoOn", "is ready and matches no policy", node({ labels: {} })],
   ])("is %s if the instance %s", (expected, _, joined) => {
     expect(standing("Launching", joined === undefined ? {} : { node: joined })).toBe(expected);
+  });
+});
+
+describe("a launch hook into a warm pool", () => {
+  it.each([
+    ["has no node", undefined],
+    ["has a node from an earlier time in service", node({ ready: false })],
+  ])("may complete at once if the instance %s", (_, joined) => {
+    const world = { inWarmPool: true, ...(joined && { node: joined }) };
+    expect(standing("Launching", world)).toBe("MayGoOn");
+  });
+
+  it("is not abandoned, however long it waits", () => {
+    const world = { inWarmPool: true, joinWithinMs: minutes(10) };
+    expect(standing("Launching", { ...world, after: hours(1) })).toBe("MayGoOn");
+    expect(standing("Launching", { ...world, after: millis(hours(2) + 1) })).toBe("Over");
   });
 });
 
@@ -115,6 +132,13 @@ describe("a termination hook", () => {
 
   it("may complete if the node is already gone", () => {
     expect(standing("Terminating", {})).toBe("MayGoOn");
+  });
+
+  it("waits for the drain of an instance of the warm pool that is a node", () => {
+    const world = { inWarmPool: true, node: node() };
+    expect(standing("Terminating", { ...world, departures: [departure("Draining")] })).toBe(
+      "Waiting",
+    );
   });
 
   it.each([

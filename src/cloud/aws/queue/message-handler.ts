@@ -278,19 +278,25 @@ export class MessageHandler {
     const deliveries = await Promise.all(
       reading.notices.map((instanceNotice) => this.#tell(instanceNotice, signal)),
     );
-    if (deliveries.includes("NoNode") && this.#options.unknown === "Leave") {
-      return this.#endOfUnknown(message);
+    const { hook } = reading;
+    const isShared = this.#options.unknown === "Leave";
+    // An instance in its warm pool is expected to be no node, but in a shared queue nothing tells
+    // whose it is.
+    const isWarm = hook?.inWarmPool === true && !isShared;
+    for (const [place, { machine }] of reading.notices.entries()) {
+      if (deliveries[place] === "NoNode" && !isWarm)
+        this.#say("INSTANCE_UNKNOWN", `${machine} is not a node of this cluster`);
     }
+    if (deliveries.includes("NoNode") && isShared) return this.#endOfUnknown(message);
     const nowAt = this.#options.clock.now();
     const waits = reading.notices.flatMap(({ notice }, place) =>
       deliveries[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
     if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
-    // The hook is not completed if the instance is not a node here: it may belong to another
-    // cluster.
-    if (reading.hook !== undefined && deliveries[0] === "Taken") {
-      await this.#tellHook(reading.hook, message, signal);
-    }
+    // The hook of any other instance that is not a node here is not completed: it may belong to
+    // another cluster.
+    const isOurs = deliveries[0] === "Taken" || (isWarm && deliveries[0] === "NoNode");
+    if (hook !== undefined && isOurs) await this.#tellHook(hook, message, signal);
     return "Remove";
   }
 
@@ -313,8 +319,6 @@ export class MessageHandler {
     const { machine, notice } = instanceNotice;
     if (delivery === "Stale")
       this.#say("NOTICE_STALE", `the ${notice.cause} of ${machine} is long past`);
-    if (delivery === "NoNode")
-      this.#say("INSTANCE_UNKNOWN", `${machine} is not a node of this cluster`);
     return delivery;
   }
 

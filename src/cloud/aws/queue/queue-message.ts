@@ -281,7 +281,10 @@ function unreadable(problem: string): MessageReading {
   return { kind: "Unreadable", problem };
 }
 
-/** The transitions at which a group waits. Those to and from a warm pool have the same names. */
+/**
+ * The transitions at which a group waits. Those to and from a warm pool have the same names:
+ * `Origin` and `Destination` tell them apart.
+ */
 const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
   "autoscaling:EC2_INSTANCE_LAUNCHING": "Launching",
   "autoscaling:EC2_INSTANCE_TERMINATING": "Terminating",
@@ -303,7 +306,21 @@ function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const group = nameOf(detail.AutoScalingGroupName);
   const name = nameOf(detail.LifecycleHookName);
   if (!(transition && machine && group && name)) return undefined;
-  return { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
+  const hook = { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
+  return isInWarmPool(transition, detail) ? { ...hook, inWarmPool: true } : hook;
+}
+
+/**
+ * Whether the instance is outside of service before or after the transition: a launch into the warm
+ * pool, or a termination in it. One that its reuse policy returns to the pool is in service until
+ * then, and terminates as a node. Source: EC2 Auto Scaling, "Warm pool example events and
+ * patterns".
+ */
+function isInWarmPool(
+  transition: LifecycleHook["transition"],
+  { Origin, Destination }: Fields,
+): boolean {
+  return (transition === "Launching" ? Destination : Origin) === "WarmPool";
 }
 
 /** The length limit of Auto Scaling. */

@@ -157,6 +157,21 @@ describe("the message of a waiting lifecycle hook", () => {
     },
   );
 
+  it("is completed for an instance that is terminated in its warm pool, which is no node", async () => {
+    queue.send({ ...directHook(stage.about(theirs)), Origin: "WarmPool" });
+    stage.start("Delete");
+    await stage.pass(seconds(5));
+    expect(cluster.hooks).toMatchObject([{ machine: theirs, inWarmPool: true }]);
+    expect([queue.size, cluster.troubles]).toEqual([0, []]);
+  });
+
+  it("is left to others in a shared queue, if the instance is no node here", async () => {
+    queue.send({ ...directHook(stage.about(theirs)), Origin: "WarmPool" });
+    stage.start();
+    await stage.pass(seconds(5));
+    expect([cluster.hooks, queue.size]).toEqual([[], 1]);
+  });
+
   it("is received every five minutes after the first five, until the hook is over", async () => {
     cluster.hookFate = "NoNode";
     queue.send(launchAction(stage.about(theirs)));
