@@ -19,6 +19,8 @@ export interface TrafficWorld {
   serving(id: string): readonly string[];
   /** From now on EC2 does not know the instance. */
   terminate(instance: string): void;
+  /** From now on, lists are missing from the responses, or are empty. */
+  omit(what: "NoList" | "Empty"): void;
   pass(spanMs: number): void;
   /** Until `heal`, every request fails with this fault. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
@@ -71,6 +73,17 @@ export function trafficGroupsContract(name: string, makeWorld: () => Promise<Tra
         true,
       );
       expect(read.every(({ group }) => group.kind === world.groups.kind)).toBe(true);
+    });
+
+    it("takes neither a response without a list nor an empty one as the end of a target", async () => {
+      const id = world.add("web", [one]);
+      const target = await targetOf(id, one);
+      world.omit("NoList");
+      const unreadable = { code: "CLOUD_UNREACHABLE", message: expect.stringContaining("no list") };
+      await expect(world.groups.read(noTrouble, never)).rejects.toMatchObject(unreadable);
+      await expect(world.groups.remaining(id, [target], never)).rejects.toMatchObject(unreadable);
+      world.omit("Empty");
+      expect(await world.groups.remaining(id, [target], never)).toMatchObject([target]);
     });
 
     it("deregisters the given targets and no others, and registers them again", async () => {

@@ -9,10 +9,14 @@ import {
   type QueryRefusal,
   textElement,
 } from "./aws-query-server.ts";
+import type { Bucket } from "./bucket.ts";
 
 export interface ServedGroup {
   readonly arn: string;
   readonly type: "instance" | "ip" | "lambda" | "alb";
+  readonly protocol: "HTTP" | "QUIC" | "TCP_QUIC";
+  /** Its addresses are not in its VPC, as those of a peered one. */
+  readonly isOutsideVpc: boolean;
   readonly vpc: string;
   readonly port: number;
   readonly tags: Readonly<Record<string, string>>;
@@ -24,6 +28,8 @@ export interface ServedGroup {
 export interface ServedTarget {
   readonly id: string;
   readonly port: number;
+  readonly zone?: string | undefined;
+  readonly quicServerId?: string | undefined;
   /** Absent: it receives traffic. */
   drainedAt?: Instant | undefined;
 }
@@ -45,31 +51,6 @@ export interface ServedCall {
   readonly atMs: number;
   /** Whether it was carried out. */
   isTaken: boolean;
-}
-
-/**
- * A token bucket, as AWS uses to throttle: it holds at most `most` tokens, and gains `perSecond`.
- */
-export class Bucket {
-  readonly #most: number;
-  readonly #perSecond: number;
-  #tokens: number;
-  #filledMs: number | undefined;
-
-  constructor(most: number, perSecond: number) {
-    this.#most = most;
-    this.#perSecond = perSecond;
-    this.#tokens = most;
-  }
-
-  take(nowMs: number): boolean {
-    const gained = ((nowMs - (this.#filledMs ?? nowMs)) / 1000) * this.#perSecond;
-    this.#filledMs = nowMs;
-    this.#tokens = Math.min(this.#most, this.#tokens + gained);
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
-  }
 }
 
 const newVersion = "2015-12-01";
@@ -94,6 +75,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   readonly classics: ServedClassic[] = [];
   readonly calls: ServedCall[] = [];
   fault: keyof typeof faults | undefined;
+  /** Responses lack their list, or every entry of it. */
+  listless: "NoList" | "Empty" | undefined;
   readonly denied = new Set<string>();
   /** Refuses targets that are not registered, as some AWS-compatible servers do. */
   refusesAbsent = false;
@@ -126,7 +109,8 @@ export class LoadBalancerServer extends AwsQueryServer {
     const id = (this.groups.length + 1).toString(16).padStart(16, "0");
     const made: ServedGroup = {
       arn: `arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/${name}/${id}`,
-      ...{ type: "instance", vpc: "vpc-a", port: 80, tags: {}, drainMs: 0, targets: [] },
+      ...{ type: "instance", protocol: "HTTP", isOutsideVpc: false, vpc: "vpc-a" },
+      ...{ port: 80, tags: {}, drainMs: 0, targets: [] },
       ...group,
     };
     this.groups.push(made);
@@ -166,8 +150,11 @@ export class LoadBalancerServer extends AwsQueryServer {
     const found = this.#refusalOf(action) ?? this.#carryOut(action, version, asked);
     if (typeof found !== "string") return errorResponse(found, namespace);
     call.isTaken = true;
+    const isListless = this.listless !== undefined && action.startsWith("Describe");
+    const nothing = this.listless === "Empty" ? element(listNames[action] ?? "", "") : "";
+    const body = isListless ? nothing : found;
     const xml =
-      `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}` +
+      `<${action}Response xmlns="${namespace}">${element(`${action}Result`, body)}` +
       `<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata></${action}Response>`;
     return { status: 200, xml };
   }
@@ -197,9 +184,11 @@ export class LoadBalancerServer extends AwsQueryServer {
     if (!/^(DescribeTargetHealth|(Der|R)egisterTargets)$/.test(action)) return undefined;
     if (group === undefined) return noGroup;
     this.#forgetDrained(group);
-    const targets = membersOf(asked, "Targets.member").map(({ Id = "", Port }) => ({
-      id: Id,
-      port: Port === undefined ? group.port : Number(Port),
+    const targets = membersOf(asked, "Targets.member").map((one) => ({
+      id: one.Id ?? "",
+      port: one.Port === undefined ? group.port : Number(one.Port),
+      zone: one.AvailabilityZone,
+      quicServerId: one.QuicServerId,
     }));
     if (targets.some(({ id }) => !isTarget(group, id))) return invalidTarget(group);
     const isThere = (target: ServedTarget) => group.targets.some((one) => isSame(one, target));
@@ -207,9 +196,8 @@ export class LoadBalancerServer extends AwsQueryServer {
       return invalidTarget(group);
     }
     if (action === "DescribeTargetHealth") return health(group, targets);
-    return action === "RegisterTargets"
-      ? register(group, targets)
-      : this.#deregister(group, targets);
+    if (action === "DeregisterTargets") return this.#deregister(group, targets);
+    return refusalOf(group, targets) ?? register(group, targets);
   }
 
   #deregister(group: ServedGroup, targets: readonly ServedTarget[]): string {
@@ -301,6 +289,14 @@ export class LoadBalancerServer extends AwsQueryServer {
   }
 }
 
+const listNames: Readonly<Record<string, string>> = {
+  DescribeTargetGroups: "TargetGroups",
+  DescribeTargetHealth: "TargetHealthDescriptions",
+  DescribeTags: "TagDescriptions",
+  DescribeLoadBalancers: "LoadBalancerDescriptions",
+  DescribeInstanceHealth: "InstanceStates",
+};
+
 const noGroup: QueryRefusal = {
   ...{ status: 400, code: "TargetGroupNotFound" },
   text: "One or more target groups not found",
@@ -327,6 +323,23 @@ function isSame(one: ServedTarget, other: ServedTarget): boolean {
   return one.id === other.id && one.port === other.port;
 }
 
+/**
+ * What the service's model documents of TargetDescription. The name and text of the error are a
+ * guess.
+ */
+function refusalOf(
+  { type, protocol, isOutsideVpc }: ServedGroup,
+  targets: readonly ServedTarget[],
+): QueryRefusal | undefined {
+  const needsQuic = protocol !== "HTTP";
+  const isWrong = targets.some(({ zone, quicServerId }) => {
+    if (needsQuic !== (quicServerId !== undefined)) return true;
+    return type === "instance" ? zone !== undefined : isOutsideVpc && zone === undefined;
+  });
+  const text = "A target has too few or too many fields for its target group";
+  return isWrong ? { status: 400, code: "ValidationError", text } : undefined;
+}
+
 function register(group: ServedGroup, targets: readonly ServedTarget[]): string {
   for (const target of targets) {
     const found = group.targets.find((one) => isSame(one, target));
@@ -343,8 +356,12 @@ function health(group: ServedGroup, asked: readonly ServedTarget[]): string {
   const listed = asked.length === 0 ? group.targets : asked;
   const items = listed.map((one) => {
     const found = group.targets.find((target) => isSame(target, one));
-    const target = element("Target", textElement("Id", one.id) + element("Port", one.port));
-    return element("member", target + element("TargetHealth", stateOf(found)));
+    const target =
+      textElement("Id", one.id) +
+      element("Port", one.port) +
+      element("AvailabilityZone", found?.zone) +
+      element("QuicServerId", found?.quicServerId);
+    return element("member", element("Target", target) + element("TargetHealth", stateOf(found)));
   });
   return element("TargetHealthDescriptions", items.join(""));
 }
@@ -357,8 +374,8 @@ function stateOf(found: ServedTarget | undefined): string {
   return element("State", "draining") + element("Reason", "Target.DeregistrationInProgress");
 }
 
-function groupItem({ arn, type, vpc, port }: ServedGroup): string {
-  const parts = { TargetGroupArn: arn, TargetGroupName: arn.split("/")[1], Protocol: "HTTP" };
+function groupItem({ arn, type, vpc, port, protocol }: ServedGroup): string {
+  const parts = { TargetGroupArn: arn, TargetGroupName: arn.split("/")[1], Protocol: protocol };
   const texts = Object.entries({ ...parts, VpcId: vpc, TargetType: type }).map(([name, text]) =>
     textElement(name, text),
   );

@@ -12,7 +12,7 @@ import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/cloud.
 import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
-import { clientSettings, faultOfAws } from "./aws-client.ts";
+import { clientSettings, faultOfAws, listIn } from "./aws-client.ts";
 import type { GroupSize, Membership, ScalingGroups, Tag } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
@@ -148,8 +148,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
   }
 
   /**
-   * Auto Scaling returns an empty list for anything that does not exist. A response without a list
-   * did not come from Auto Scaling.
+   * Auto Scaling returns an empty list for anything that does not exist.
    */
   async #look<T>(
     permission: string,
@@ -157,9 +156,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     ask: () => Promise<readonly T[] | undefined>,
   ): Promise<readonly T[]> {
     try {
-      const found = await ask();
-      if (found === undefined) throw new TypeError("the response contains no list");
-      return found;
+      return listIn(await ask());
     } catch (error) {
       signal.throwIfAborted();
       throw faultOfAws(error, {

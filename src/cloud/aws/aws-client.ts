@@ -177,6 +177,15 @@ function timedOut(limitMs: Millis): Error {
   return error;
 }
 
+/**
+ * The list of a response. AWS sends one even if it is empty: a response without it is something
+ * else's, and says nothing about what exists. Throws a TypeError for `faultOfAws`.
+ */
+export function listIn<T>(list: readonly T[] | undefined): readonly T[] {
+  if (list === undefined) throw new TypeError("the response contains no list");
+  return list;
+}
+
 /** The purpose of an AWS request, for its error message. */
 export interface AwsPurpose {
   /** Completes "Cannot …". */

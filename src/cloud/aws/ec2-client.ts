@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type AwsPurpose, clientSettings, faultOfAws } from "./aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "./aws-client.ts";
 import {
   type Ec2,
   type Ec2Instance,
@@ -50,7 +50,7 @@ const eventCodes = [
 ];
 
 interface Page<T> {
-  /** Undefined if the response is not EC2's, which contains a list even if it is empty. */
+  /** Undefined if the response is not EC2's. */
   readonly items: readonly T[] | undefined;
   readonly next: string | undefined;
 }
@@ -130,8 +130,8 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const permission = "ec2:DescribeInstances on *";
     try {
       const answer = await this.#client.send(command, { abortSignal });
-      const found = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
-      const one = found?.find(({ InstanceId }) => InstanceId === instanceId);
+      const found = listIn(answer.Reservations).flatMap(({ Instances }) => Instances ?? []);
+      const one = found.find(({ InstanceId }) => InstanceId === instanceId);
       if (one !== undefined) return toInstance(one);
     } catch (error) {
       abortSignal.throwIfAborted();
@@ -305,8 +305,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     try {
       do {
         const page = await read(token);
-        if (page.items === undefined) throw new TypeError("the response contains no list");
-        items.push(...page.items);
+        items.push(...listIn(page.items));
         token = page.next || undefined;
       } while (token !== undefined);
       return items;

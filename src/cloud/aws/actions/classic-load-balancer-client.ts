@@ -6,7 +6,7 @@ import {
   RegisterInstancesWithLoadBalancerCommand,
 } from "@aws-sdk/client-elastic-load-balancing";
 import { type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "../aws-client.ts";
 import type {
   ReadingListener,
   RegisterEnd,
@@ -45,11 +45,12 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     let marker: string | undefined;
     do {
       const asked = askedFor("DescribeLoadBalancers", "list classic load balancers");
-      const page = await this.#ask(asked, signal, (abortSignal) => {
+      const page = await this.#ask(asked, signal, async (abortSignal) => {
         const command = new DescribeLoadBalancersCommand({ PageSize: pageSize, Marker: marker });
-        return this.#client.send(command, { abortSignal });
+        const answer = await this.#client.send(command, { abortSignal });
+        return { found: listIn(answer.LoadBalancerDescriptions), next: answer.NextMarker };
       });
-      for (const { LoadBalancerName: id, Instances = [] } of page?.LoadBalancerDescriptions ?? []) {
+      for (const { LoadBalancerName: id, Instances = [] } of page?.found ?? []) {
         if (id === undefined) continue;
         const targets = Instances.flatMap(({ InstanceId }) =>
           InstanceId === undefined ? [] : [{ id: InstanceId }],
@@ -59,7 +60,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
         onRead?.({ group, targets });
       }
       onListed?.(read.length);
-      marker = page?.NextMarker || undefined;
+      marker = page?.next || undefined;
     } while (marker !== undefined);
     return read;
   }
@@ -101,15 +102,16 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
     signal: AbortSignal,
   ): Promise<readonly Target[]> {
     const asked = askedFor("DescribeInstanceHealth", `read the instances of ${id}`, targets);
-    const answer = await this.#ask(asked, signal, (abortSignal) => {
+    const found = await this.#ask(asked, signal, async (abortSignal) => {
       const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
-      return this.#client.send(new DescribeInstanceHealthCommand(input), { abortSignal });
+      const command = new DescribeInstanceHealthCommand(input);
+      return listIn((await this.#client.send(command, { abortSignal })).InstanceStates);
     });
-    const states = answer?.InstanceStates ?? [];
+    if (found === undefined) return [];
+    const states = new Map(found.map(({ InstanceId, State }) => [InstanceId, State]));
     // An unregistered instance is reported as OutOfService; a draining one is InService until then.
-    return targets.filter(({ id: one }) =>
-      states.some(({ InstanceId, State }) => InstanceId === one && State === "InService"),
-    );
+    // Nothing is known about one that the answer leaves out.
+    return targets.filter(({ id: one }) => !states.has(one) || states.get(one) === "InService");
   }
 
   /** Undefined if the load balancer, or the only instance of the request, no longer exists. */

@@ -44,7 +44,7 @@ export function byGroup(holdings: readonly Holding[]): readonly HeldGroup[] {
   });
 }
 
-/** The undo record in the status. */
+/** The undo record in the status, with all that it takes to register each target again. */
 export function undoOf(held: readonly HeldGroup[]): Fields {
   const targetsOf = (kind: TrafficGroup["kind"]) =>
     held
@@ -52,9 +52,9 @@ export function undoOf(held: readonly HeldGroup[]): Fields {
       .flatMap(({ group, targets }) => targets.map((target) => ({ name: group.id, ...target })));
   const classic = targetsOf("Classic").map(({ name, id }) => ({ name, id }));
   return {
-    targets: targetsOf("TargetGroup").map(({ name, id, port }) => ({
-      ...{ targetGroupArn: name, id },
-      ...(port === undefined ? {} : { port }),
+    targets: targetsOf("TargetGroup").map(({ name, ...target }) => ({
+      targetGroupArn: name,
+      ...Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined)),
     })),
     ...(classic.length === 0 ? {} : { classicLoadBalancers: classic }),
   };
@@ -70,7 +70,11 @@ export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
     const fields = fieldsOf(entry);
     const [group, id] = [textOf(fields[name]), textOf(fields.id)];
     if (group === undefined || id === undefined) return [];
-    const target = { id, port: wholeNumberOf(fields.port) };
+    const target = {
+      ...{ id, port: wholeNumberOf(fields.port) },
+      availabilityZone: textOf(fields.availabilityZone),
+      quicServerId: textOf(fields.quicServerId),
+    };
     return [{ group: { kind, id: group, byAddress: false, isOwned: false }, target }];
   };
   return [

@@ -7,10 +7,11 @@ import {
   RegisterTargetsCommand,
   type TargetDescription,
   type TargetGroup,
+  type TargetHealthDescription,
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsPurpose, clientSettings, faultOfAws } from "../aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "../aws-client.ts";
 import { type QueryEndpoint, QuerySender } from "./query-sender.ts";
 import {
   eachOf,
@@ -100,7 +101,9 @@ export class TargetGroupClient implements TrafficGroups {
       const byAddress = TargetType === "ip";
       const group: TrafficGroup = { kind: this.kind, id, byAddress, vpc, isOwned: owned.get(id) };
       try {
-        const targets = await untilFree(onBusy, () => this.#targets(id, signal));
+        const found = await untilFree(onBusy, () => this.#targets(id, signal));
+        // A group of instances accepts no zone.
+        const targets = byAddress ? found : found.map(withoutZone);
         read.push({ group, targets });
         onRead?.({ group, targets });
       } catch (error) {
@@ -171,17 +174,19 @@ export class TargetGroupClient implements TrafficGroups {
     targets: readonly Target[],
     signal: AbortSignal,
   ): Promise<readonly RemainingTarget[]> {
-    const found = await this.#health(id, targets, signal).catch((error: unknown) => {
-      // Some endpoints reject an unregistered target, so the health of all registered targets is
-      // read instead.
+    const asked = await this.#health(id, targets, signal).catch((error: unknown) => {
       if (!isOfTarget(error)) throw error;
-      return this.#health(id, undefined, signal);
+      return "Refused" as const;
     });
+    // Some endpoints reject an unregistered target. The list of all targets lacks those that are
+    // gone; the answer about the given ones describes each, or says nothing about it.
+    const found = asked === "Refused" ? await this.#health(id, undefined, signal) : asked;
+    if (found === "GroupGone") return [];
     const states = new Map(found.map(({ target, state }) => [keyOfTarget(target), state]));
     return targets.flatMap((target) => {
-      const key = keyOfTarget(target);
-      if (!states.has(key)) return [];
-      return states.get(key) === "draining" ? target : { ...target, isRegistered: true };
+      const state = states.get(keyOfTarget(target)) ?? (asked === "Refused" ? "Gone" : "Unknown");
+      if (state === "Gone") return [];
+      return state === "Registered" ? { ...target, isRegistered: true } : target;
     });
   }
 
@@ -192,13 +197,14 @@ export class TargetGroupClient implements TrafficGroups {
       const page = await this.#ask(
         askedFor("DescribeTargetGroups", "list target groups"),
         signal,
-        (abortSignal) => {
+        async (abortSignal) => {
           const command = new DescribeTargetGroupsCommand({ PageSize: pageSize, Marker: marker });
-          return this.#client.send(command, { abortSignal });
+          const { TargetGroups, NextMarker } = await this.#client.send(command, { abortSignal });
+          return { groups: listIn(TargetGroups), next: NextMarker };
         },
       );
-      groups.push(...(page?.TargetGroups ?? []));
-      marker = page?.NextMarker || undefined;
+      groups.push(...(page?.groups ?? []));
+      marker = page?.next || undefined;
     } while (marker !== undefined);
     return groups;
   }
@@ -236,15 +242,15 @@ export class TargetGroupClient implements TrafficGroups {
     signal: AbortSignal,
   ): Promise<void> {
     const asked = askedFor("DescribeTags", "read the tags of target groups");
-    const answer = await this.#ask(asked, signal, (abortSignal) => {
+    const found = await this.#ask(asked, signal, async (abortSignal) => {
       const command = new DescribeTagsCommand({ ResourceArns: [...arns] });
-      return this.#client.send(command, { abortSignal });
+      return listIn((await this.#client.send(command, { abortSignal })).TagDescriptions);
     });
     // A group that has just been deleted fails the request for all.
-    if (answer === undefined && arns.length > 1) {
+    if (found === undefined && arns.length > 1) {
       await Promise.all(arns.map((arn) => this.#readTags([arn], owned, signal)));
     }
-    for (const { ResourceArn, Tags = [] } of answer?.TagDescriptions ?? []) {
+    for (const { ResourceArn, Tags = [] } of found ?? []) {
       if (ResourceArn !== undefined)
         owned.set(
           ResourceArn,
@@ -256,28 +262,25 @@ export class TargetGroupClient implements TrafficGroups {
   /** The registered targets, without draining ones. */
   async #targets(id: string, signal: AbortSignal): Promise<readonly Target[]> {
     const found = await this.#health(id, undefined, signal);
-    return found.flatMap(({ target, state }) => (state === "draining" ? [] : target));
+    if (found === "GroupGone") return [];
+    return found.flatMap(({ target, state }) => (state === "Registered" ? target : []));
   }
 
-  /** The health of all registered targets, or of the given ones. */
+  /** The health of all registered targets, or of the given ones; none if the group is gone. */
   async #health(
     id: string,
     targets: readonly Target[] | undefined,
     signal: AbortSignal,
-  ): Promise<readonly { readonly target: Target; readonly state: string | undefined }[]> {
+  ): Promise<readonly DescribedTarget[] | "GroupGone"> {
     const asked = askedFor("DescribeTargetHealth", `read the targets of ${id}`);
-    const answer = await this.#ask(asked, signal, (abortSignal) => {
+    const found = await this.#ask(asked, signal, async (abortSignal) => {
       const command = new DescribeTargetHealthCommand({
         TargetGroupArn: id,
         ...(targets === undefined ? {} : { Targets: targets.map(toAws) }),
       });
-      return this.#client.send(command, { abortSignal });
+      return listIn((await this.#client.send(command, { abortSignal })).TargetHealthDescriptions);
     });
-    return (answer?.TargetHealthDescriptions ?? []).flatMap(({ Target: found, TargetHealth }) => {
-      const { State: state, Reason } = TargetHealth ?? {};
-      if (Reason === "Target.NotRegistered" || found?.Id === undefined) return [];
-      return { target: { id: found.Id, port: found.Port }, state };
-    });
+    return found?.flatMap(described) ?? "GroupGone";
   }
 
   #change<T>(
@@ -329,15 +332,46 @@ function isOfMachines(type: TargetGroup["TargetType"]): boolean {
   return type === "instance" || type === "ip" || type === undefined;
 }
 
-function toAws({ id, port }: Target): TargetDescription {
-  return port === undefined ? { Id: id } : { Id: id, Port: port };
+interface DescribedTarget {
+  readonly target: Target;
+  readonly state: "Registered" | "Draining" | "Gone";
+}
+
+function described({
+  Target: found,
+  TargetHealth: { State, Reason } = {},
+}: TargetHealthDescription): readonly DescribedTarget[] {
+  if (found?.Id === undefined) return [];
+  const { Id: id, Port: port, AvailabilityZone, QuicServerId } = found;
+  const target: Target = {
+    ...{ id, port },
+    ...(AvailabilityZone && { availabilityZone: AvailabilityZone }),
+    ...(QuicServerId && { quicServerId: QuicServerId }),
+  };
+  if (Reason === "Target.NotRegistered") return [{ target, state: "Gone" }];
+  return [{ target, state: State === "draining" ? "Draining" : "Registered" }];
+}
+
+function withoutZone({ availabilityZone: _, ...target }: Target): Target {
+  return target;
+}
+
+/** Every field of the API's TargetDescription. */
+function toAws({ id, port, availabilityZone, quicServerId }: Target): TargetDescription {
+  return {
+    Id: id,
+    ...(port !== undefined && { Port: port }),
+    ...(availabilityZone !== undefined && { AvailabilityZone: availabilityZone }),
+    ...(quicServerId !== undefined && { QuicServerId: quicServerId }),
+  };
 }
 
 /** A target as the Query API lists it. */
-function memberOf({ id, port }: Target, index: number): Readonly<Record<string, string>> {
-  const member = `Targets.member.${index + 1}`;
-  const ofPort = port === undefined ? {} : { [`${member}.Port`]: String(port) };
-  return { [`${member}.Id`]: id, ...ofPort };
+function memberOf(target: Target, index: number): Readonly<Record<string, string>> {
+  const fields = Object.entries(toAws(target));
+  return Object.fromEntries(
+    fields.map(([name, value]) => [`Targets.member.${index + 1}.${name}`, String(value)]),
+  );
 }
 
 function askedFor(call: string, action: string): AwsPurpose {

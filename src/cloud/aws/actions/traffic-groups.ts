@@ -21,11 +21,16 @@ export interface TrafficGroup {
   readonly isOwned: boolean | undefined;
 }
 
+/** A registration with all that is needed to repeat it. */
 export interface Target {
   /** An instance id or an address. */
   readonly id: string;
   /** The registered port, one of possibly several. Undefined for classic load balancers. */
   readonly port?: number | undefined;
+  /** Of an address: a zone, or `all`. Required for an address outside of the group's VPC. */
+  readonly availabilityZone?: string | undefined;
+  /** Required by groups with the protocol QUIC or TCP_QUIC, and refused by others. */
+  readonly quicServerId?: string | undefined;
 }
 
 /** A target that still has connections, or is still registered. */

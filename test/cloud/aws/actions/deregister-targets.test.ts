@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
 import { LastcallError } from "../../../../src/errors.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
-import { Bucket, type LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { Bucket } from "../../../support/bucket.ts";
+import type { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
 import type { ManualClock } from "../../../support/manual-clock.ts";
 import type { NetworkServer, ServedInstance } from "../../../support/network-server.ts";
 import { type TargetRun, TargetStage } from "../../../support/target-stage.ts";
@@ -245,6 +246,32 @@ describe("a machine that is deregistered from its groups", () => {
     await comeBack(undo);
     expect(standing()).toEqual([`${instance.id}:80`, `${instance.id}:80`]);
     expect([...(balancers.classics[0]?.instances ?? [])]).toEqual([instance.id]);
+  });
+
+  it("is registered again as it was, with its QUIC server id and its zone", async () => {
+    ec2.addInterface(instance, { addresses: ["10.0.1.1"] });
+    const quicServerId = "0x00000000000000a1";
+    const fast = balancers.addGroup("fast", {
+      protocol: "TCP_QUIC",
+      targets: [{ id: instance.id, port: 443, zone: "eu-west-1a", quicServerId }],
+    });
+    const peer = balancers.addGroup("peer", {
+      ...{ type: "ip", isOutsideVpc: true },
+      targets: [{ id: "10.9.1.7", port: 80, zone: "all" }],
+    });
+    const { undo } = await run({ pods: ["10.9.1.7"] });
+    expect(undo).toEqual({
+      targets: [
+        { targetGroupArn: fast.arn, id: instance.id, port: 443, quicServerId },
+        { targetGroupArn: peer.arn, id: "10.9.1.7", port: 80, availabilityZone: "all" },
+      ],
+    });
+    expect(standing()).toEqual([]);
+    // The next leader knows only the record.
+    stage.runner = stage.freshRunner();
+    await comeBack(undo, { pods: ["10.9.1.7"] });
+    expect(fast.targets).toMatchObject([{ id: instance.id, port: 443, quicServerId }]);
+    expect(peer.targets).toMatchObject([{ id: "10.9.1.7", zone: "all" }]);
   });
 
   it("is deregistered at the next notice from the groups that it rejoined", async () => {

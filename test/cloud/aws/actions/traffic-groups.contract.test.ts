@@ -28,6 +28,9 @@ function sideOf({ server, time }: Awaited<ReturnType<typeof serve>>) {
     terminate: (instance: string) => {
       server.terminated.add(instance);
     },
+    omit: (what: Parameters<TrafficWorld["omit"]>[0]) => {
+      server.listless = what;
+    },
     pass: (spanMs: number) => {
       time.nowMs += spanMs;
     },
