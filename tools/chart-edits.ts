@@ -65,14 +65,18 @@ function podEdits({ part, values, image, args, priorityClass }: Part): readonly 
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- with ${values}.nodeSelector }}
-      nodeSelector:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
       {{- with include "lastcall.volumes" (dict ${root}) }}
       volumes:
         {{- . | nindent 8 }}
       {{- end }}
+`,
+    },
+    {
+      text: "        kubernetes.io/os: linux\n",
+      by: `        kubernetes.io/os: linux
+        {{- with omit ${values}.nodeSelector "kubernetes.io/os" }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
 `,
     },
     {
@@ -140,7 +144,7 @@ export const controllerPod: readonly Edit[] = [
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- with include "lastcall.affinity" (dict "own" .Values.affinity "nodeSelector" .Values.nodeSelector "usual" (include "lastcall.controllerAffinity" .)) }}
+      {{- with include "lastcall.affinity" (dict "own" .Values.affinity "nodeSelector" .Values.nodeSelector "requireStable" .Values.controller.requireStableNodes "usual" (include "lastcall.controllerAffinity" .)) }}
       affinity:
         {{- . | nindent 8 }}
       {{- end }}
@@ -173,7 +177,7 @@ export const agentPod: readonly Edit[] = [
   },
   {
     field: "      affinity:",
-    by: `      {{- with include "lastcall.affinity" (dict "own" .Values.agent.affinity "nodeSelector" dict "usual" (include "lastcall.agentAffinity" .)) }}
+    by: `      {{- with include "lastcall.affinity" (dict "own" .Values.agent.affinity "nodeSelector" dict "requireStable" false "usual" (include "lastcall.agentAffinity" .)) }}
       affinity:
         {{- . | nindent 8 }}
       {{- end }}

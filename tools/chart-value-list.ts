@@ -62,6 +62,12 @@ const pullSecrets: JsonSchema = {
 };
 const span: JsonSchema = { type: "string", pattern: "^[0-9]+(ms|s|m|h)$" };
 
+/** The images exist for Linux only. */
+const linuxLabels: JsonSchema = {
+  ...labels,
+  properties: { "kubernetes.io/os": { const: "linux" } },
+};
+
 interface Container {
   readonly resources: unknown;
   readonly securityContext: unknown;
@@ -90,14 +96,14 @@ function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
   const at = (path: string) => `${prefix}${path}`;
   const affinityHelp = isAgent
     ? "Extends the node affinity that restricts the agents to Spot nodes."
-    : "Extends the affinity that keeps the controller off Spot nodes and spreads its replicas.";
+    : "Extends the affinity by which the controller prefers nodes that are not Spot, and spreads its replicas.";
   const container = pod.containers[0];
   return [
     {
-      ...{ path: at("nodeSelector"), schema: labels, default: {} },
+      ...{ path: at("nodeSelector"), schema: linuxLabels, default: {} },
       about: isAgent
-        ? "Labels of the nodes that the agents run on, in addition to those of Spot nodes."
-        : "Labels of the nodes that the controller runs on. A label of Spot nodes removes the affinity that avoids them.",
+        ? "Labels of the nodes that the agents run on, in addition to those of Spot nodes and `kubernetes.io/os: linux`."
+        : "Labels of the nodes that the controller runs on, besides `kubernetes.io/os: linux`. A label of Spot nodes removes the preference for others.",
     },
     {
       ...{ path: at("tolerations"), schema: tolerations, default: pod.tolerations ?? [] },
@@ -105,7 +111,7 @@ function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
     },
     {
       ...{ path: at("affinity"), schema: affinity, default: {} },
-      about: `${affinityHelp} A term of the same kind (\`nodeAffinity.required…\`) replaces the chart's, and an empty one removes it.`,
+      about: `${affinityHelp} Preferences (\`nodeAffinity.preferred…\`) are added to the chart's; a requirement (\`nodeAffinity.required…\`) replaces the chart's; an empty one of either removes it.`,
     },
     {
       ...{ path: at("resources"), schema: resources, default: container.resources },
@@ -274,6 +280,11 @@ export const valueGroups: readonly ChartValueGroup[] = [
         ...{ path: "controller.restartOwner", schema: flag, default: false },
         about:
           "Lets the controller restart Deployments and StatefulSets, for policies with `onSingleReplica: RestartOwner`, and change nothing else in them.",
+      },
+      {
+        ...{ path: "controller.requireStableNodes", schema: flag, default: false },
+        about:
+          "Keeps the controller off Spot nodes even if the cluster has no others: its pods are then Pending. By default it only prefers other nodes.",
       },
       ...accountValues(""),
       ...podValues("the controller"),

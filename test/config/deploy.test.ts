@@ -9,15 +9,22 @@ import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 
 const root = join(import.meta.dirname, "../../deploy");
 
+interface NodeTerm {
+  readonly matchExpressions: readonly LabelRequirement[];
+}
+
 interface PodSpec {
   readonly securityContext: object;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity: {
     readonly nodeAffinity: {
-      readonly requiredDuringSchedulingIgnoredDuringExecution: {
-        readonly nodeSelectorTerms: readonly {
-          readonly matchExpressions: readonly LabelRequirement[];
-        }[];
+      readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+        readonly nodeSelectorTerms: readonly NodeTerm[];
       };
+      readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
+        readonly weight: number;
+        readonly preference: NodeTerm;
+      }[];
     };
   };
   readonly containers: readonly { readonly image: string; readonly securityContext: object }[];
@@ -35,22 +42,52 @@ function podSpec(file: string, kind: string): PodSpec {
 const controller = podSpec("base/controller.yaml", "Deployment");
 const agent = podSpec("agent/daemonset.yaml", "DaemonSet");
 
+type Labels = Readonly<Record<string, string>>;
+
 /** A node for each label by which a policy without a selector selects nodes. */
 const spotNodes = defaultNodeSelector.nodeSelectorTerms.flatMap(({ matchExpressions = [] }) =>
-  matchExpressions.flatMap(({ key, values = [] }) => values.map((value) => ({ [key]: value }))),
+  matchExpressions.flatMap(({ key, values = [] }) =>
+    values.map((value): Labels => ({ [key]: value })),
+  ),
 );
 
-function mayRun(spec: PodSpec, labels: Readonly<Record<string, string>>): boolean {
-  const { requiredDuringSchedulingIgnoredDuringExecution: wanted } = spec.affinity.nodeAffinity;
-  return wanted.nodeSelectorTerms.some(({ matchExpressions }) =>
-    matchExpressions.every((one) => meetsRequirement(labels, one)),
-  );
+const linux: Labels = { "kubernetes.io/os": "linux" };
+
+function meets(labels: Labels, { matchExpressions }: NodeTerm): boolean {
+  return matchExpressions.every((one) => meetsRequirement(labels, one));
+}
+
+/** Whether the scheduler may place the pod on a node with these labels. */
+function mayRun(spec: PodSpec, labels: Labels): boolean {
+  const { nodeSelector = {}, affinity } = spec;
+  const { requiredDuringSchedulingIgnoredDuringExecution: wanted } = affinity.nodeAffinity;
+  const isSelected = Object.entries(nodeSelector).every(([key, value]) => labels[key] === value);
+  return isSelected && (wanted?.nodeSelectorTerms.some((term) => meets(labels, term)) ?? true);
+}
+
+/** What the node affinity adds to the scheduler's score of a node with these labels. */
+function preference(spec: PodSpec, labels: Labels): number {
+  const { preferredDuringSchedulingIgnoredDuringExecution: wanted = [] } =
+    spec.affinity.nodeAffinity;
+  const met = wanted.filter((one) => meets(labels, one.preference));
+  return met.reduce((sum, { weight }) => sum + weight, 0);
 }
 
 describe("the manifests in deploy", () => {
-  it.each(spotNodes)("keep the controller off a node that it may remove, %j", (labels) => {
-    expect(mayRun(controller, labels)).toBe(false);
-    expect(mayRun(agent, labels)).toBe(true);
+  it.each(spotNodes)("prefer any other node for the controller to one with %j", (labels) => {
+    const node = { ...linux, ...labels };
+    expect(preference(controller, node)).toBe(0);
+    expect(preference(controller, linux)).toBe(100);
+    // A cluster may have no other node.
+    expect(mayRun(controller, node)).toBe(true);
+    expect(mayRun(agent, node)).toBe(true);
+  });
+
+  it("run on Linux only, which the images are made for", () => {
+    for (const labels of [{}, ...spotNodes]) {
+      const node = { ...labels, "kubernetes.io/os": "windows" };
+      expect([mayRun(controller, node), mayRun(agent, node)]).toEqual([false, false]);
+    }
   });
 
   it("keep two controllers on different machines, and one of them up during any drain", () => {
@@ -73,8 +110,8 @@ describe("the manifests in deploy", () => {
   it("run the controller on any other node, and no agent there", () => {
     const ordinary = { "cloud.google.com/gke-provisioning": "standard" };
     for (const labels of [{}, ordinary]) {
-      expect(mayRun(controller, labels)).toBe(true);
-      expect(mayRun(agent, labels)).toBe(false);
+      expect(mayRun(controller, { ...linux, ...labels })).toBe(true);
+      expect(mayRun(agent, { ...linux, ...labels })).toBe(false);
     }
   });
 

@@ -127,10 +127,11 @@ describe("the values of the killer's chart", () => {
     const { replicas, template: pod } = deploymentIn(made);
     expect(replicas).toBe(1);
     expect(pod.spec?.containers[0]?.args).toEqual(["run", "--log-format=text"]);
-    // It must not run on the nodes that it releases, whatever it would prefer.
+    // The killer's chart prefers preemptible nodes, by a weight of 10; Lastcall's outweighs it.
     const { nodeAffinity } = pod.spec?.affinity ?? {};
-    expect(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toBeDefined();
-    expect(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
+    expect(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toBeUndefined();
+    const preferences = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
+    expect(preferences?.map(({ weight }) => weight)).toEqual([100, 10]);
   });
 
   test("with a key file mount it as the credentials", () => {

@@ -262,20 +262,63 @@ describe("pods", () => {
 
   const required = "requiredDuringSchedulingIgnoredDuringExecution";
 
-  test("of the controller avoid Spot nodes unless the values select them", () => {
-    const affinityOf = (values: object) =>
-      podOf(withValues(values), "controller").affinity?.nodeAffinity?.[required];
-    expect(affinityOf({})).toBeDefined();
-    expect(
-      affinityOf({ nodeSelector: { "karpenter.sh/capacity-type": "on-demand" } }),
-    ).toBeDefined();
-    expect(affinityOf({ nodeSelector: { "karpenter.sh/capacity-type": "spot" } })).toBeUndefined();
-    expect(
-      affinityOf({ nodeSelector: { "cloud.google.com/gke-preemptible": "true" } }),
-    ).toBeUndefined();
-    expect(affinityOf({ affinity: { nodeAffinity: { [required]: {} } } })).toBeUndefined();
-    const own = { nodeSelectorTerms: [{ matchExpressions: [{ key: "a", operator: "Exists" }] }] };
-    expect(affinityOf({ affinity: { nodeAffinity: { [required]: own } } })).toEqual(own);
+  const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+  function nodeAffinityOf(values: object) {
+    return podOf(withValues(values), "controller").affinity?.nodeAffinity;
+  }
+
+  test("of the controller prefer nodes that are not Spot, unless the values select those", () => {
+    const [stable] = nodeAffinityOf({})?.[preferred] ?? [];
+    expect(stable?.weight).toBe(100);
+    const onDemand = nodeAffinityOf({
+      nodeSelector: { "karpenter.sh/capacity-type": "on-demand" },
+    });
+    expect(onDemand).toEqual({ [preferred]: [stable] });
+    for (const spot of [
+      { "karpenter.sh/capacity-type": "spot" },
+      { "cloud.google.com/gke-preemptible": "true" },
+    ]) {
+      expect(nodeAffinityOf({ nodeSelector: spot })).toBeUndefined();
+    }
+    expect(nodeAffinityOf({ affinity: { nodeAffinity: { [preferred]: [] } } })).toBeUndefined();
+    const own = [
+      { weight: 10, preference: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
+    ];
+    const both = nodeAffinityOf({ affinity: { nodeAffinity: { [preferred]: own } } });
+    expect(both).toEqual({ [preferred]: [stable, ...own] });
+    const only = { nodeSelectorTerms: [own[0]?.preference] };
+    const limited = nodeAffinityOf({ affinity: { nodeAffinity: { [required]: only } } });
+    expect(limited).toEqual({ [preferred]: [stable], [required]: only });
+  });
+
+  test("of the controller require such nodes by a value", () => {
+    const [stable] = nodeAffinityOf({})?.[preferred] ?? [];
+    const strict = { requireStableNodes: true };
+    expect(nodeAffinityOf({ controller: strict })).toEqual({
+      [required]: { nodeSelectorTerms: [stable?.preference] },
+    });
+    const spot = { "eks.amazonaws.com/capacityType": "SPOT" };
+    const only = { nodeSelectorTerms: [stable?.preference] };
+    for (const values of [
+      { nodeSelector: spot },
+      { affinity: { nodeAffinity: { [required]: only } } },
+    ]) {
+      const refused = refusal({ ...values, controller: strict });
+      expect(refused).toContain("controller.requireStableNodes: found true");
+    }
+  });
+
+  test("are on Linux nodes, in addition to the values' labels", () => {
+    const made = withValues({
+      nodeSelector: { pool: "a", "kubernetes.io/os": "linux" },
+      agent: { nodeSelector: { pool: "b" } },
+    });
+    const linux = { "kubernetes.io/os": "linux" };
+    expect(podOf(made, "controller").nodeSelector).toEqual({ ...linux, pool: "a" });
+    expect(podOf(made, "agent").nodeSelector).toEqual({ ...linux, pool: "b" });
+    const windows = { "kubernetes.io/os": "windows" };
+    expect(refusal({ agent: { nodeSelector: windows } })).toContain("kubernetes.io");
   });
 });
 

@@ -1,10 +1,11 @@
 {{- /* Written by `npm run generate` from deploy/base and deploy/agent. */}}
 {{- define "lastcall.controllerAffinity" }}
-        # Not on nodes that it may remove.
+        # Not on nodes that it may remove, unless the cluster has no others.
         nodeAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-            nodeSelectorTerms:
-              - matchExpressions:
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              preference:
+                matchExpressions:
                   - {key: cloud.google.com/gke-preemptible, operator: DoesNotExist}
                   - {key: cloud.google.com/gke-spot, operator: DoesNotExist}
                   - {key: cloud.google.com/gke-provisioning, operator: NotIn, values: [spot, preemptible]}

@@ -8,7 +8,7 @@
 "priorityClassName": {"default":""},
 "rbac": {"parts":{"enable":{"default":true}}},
 "policies": {"default":[]},
-"controller": {"parts":{"enabled":{"default":true},"replicas":{"default":2},"options":{"default":{}},"restartOwner":{"default":false}}},
+"controller": {"parts":{"enabled":{"default":true},"replicas":{"default":2},"options":{"default":{}},"restartOwner":{"default":false},"requireStableNodes":{"default":false}}},
 "serviceAccount": {"parts":{"create":{"default":true},"name":{"default":""},"annotations":{"default":{}}}},
 "nodeSelector": {"default":{}},
 "tolerations": {"default":[]},

@@ -196,28 +196,42 @@
 {{- if $mounts }}{{ toYaml $mounts }}{{ end }}
 {{- end }}
 
-{{- /* The values' own terms merged into the usual ones, kind by kind. */}}
+{{- /* The values' own terms added to the usual ones, kind by kind. */}}
 {{- define "lastcall.affinity" -}}
 {{- $all := fromYaml .usual }}
 {{- $selector := .nodeSelector }}
 {{- $required := "requiredDuringSchedulingIgnoredDuringExecution" }}
-{{- /* With a node selector for Spot nodes, the affinity against them would match no node. */}}
-{{- range (get ($all.nodeAffinity) $required).nodeSelectorTerms }}
-{{- range .matchExpressions }}
+{{- $preferred := "preferredDuringSchedulingIgnoredDuringExecution" }}
+{{- /* A node selector for Spot nodes says that the controller belongs there. */}}
+{{- $stable := list }}
+{{- $isSpot := false }}
+{{- range get $all.nodeAffinity $preferred }}
+{{- $stable = append $stable .preference }}
+{{- range .preference.matchExpressions }}
 {{- if hasKey $selector .key }}
 {{- if or (eq .operator "DoesNotExist") (and (eq .operator "NotIn") (has (get $selector .key) .values)) }}
-{{- $_ := unset $all.nodeAffinity $required }}
+{{- $isSpot = true }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if and .requireStable $isSpot }}
+{{- fail "controller.requireStableNodes: found true with a nodeSelector for Spot nodes, which together match no node, expected one of them" }}
+{{- end }}
+{{- if and .requireStable (hasKey (get .own "nodeAffinity" | default dict) $required) }}
+{{- fail "controller.requireStableNodes: found true with a required affinity.nodeAffinity, which replaces what it requires, expected one of them" }}
+{{- end }}
+{{- if or $isSpot .requireStable }}{{ $_ := unset $all.nodeAffinity $preferred }}{{ end }}
+{{- if .requireStable }}{{ $_ := set $all.nodeAffinity $required (dict "nodeSelectorTerms" $stable) }}{{ end }}
 {{- range $kind, $terms := .own }}
 {{- range $when, $rules := ($terms | default dict) }}
 {{- $ofKind := get $all $kind | default dict }}
-{{- if $rules }}
-{{- $_ := set $ofKind $when $rules }}
-{{- else }}
+{{- if not $rules }}
 {{- $_ := unset $ofKind $when }}
+{{- else if eq $when $preferred }}
+{{- $_ := set $ofKind $when (concat (get $ofKind $when | default list) $rules) }}
+{{- else }}
+{{- $_ := set $ofKind $when $rules }}
 {{- end }}
 {{- $_ := set $all $kind $ofKind }}
 {{- end }}

@@ -1,6 +1,7 @@
 import { Wakeup } from "../../contracts/clock.ts";
 import type { FollowedPlaceholders } from "../../contracts/cluster.ts";
 import { backoffMs } from "../../core/chance/chance.ts";
+import { osLabel } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts, PodPlacement } from "../../core/cluster/pod.ts";
 import { isPressing } from "../../core/departure/departure.ts";
 import { hasReserved, type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
@@ -151,6 +152,7 @@ class CapacityReservation {
     return nextReservationStep({
       departure: this.#context.departure(),
       plan,
+      nodeOs: node.labels[osLabel],
       pods: livePods,
       placeholders: followed.placeholders(),
       rule: policy.replacement,

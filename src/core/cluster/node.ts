@@ -161,6 +161,9 @@ export interface NodeFacts extends NodeIdentity {
   readonly deletionAt?: Instant | undefined;
 }
 
+/** `linux` or `windows`, set by the kubelet. */
+export const osLabel = "kubernetes.io/os";
+
 export const zoneLabel = "topology.kubernetes.io/zone";
 
 /** The zone of a node by its label; empty if it has none. */

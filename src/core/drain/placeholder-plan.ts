@@ -1,5 +1,5 @@
 import { repellingTaint } from "../capacity/capacity-fit.ts";
-import { cordonTaint } from "../cluster/node.ts";
+import { cordonTaint, osLabel } from "../cluster/node.ts";
 import type {
   NodeSelector,
   NodeSelectorTerm,
@@ -43,6 +43,8 @@ export interface PlaceholderFacts {
 export interface PlaceholderQuestion {
   readonly departure: Departure;
   readonly plan: DrainPlan;
+  /** The node's operating system by its label; undefined if it has none. */
+  readonly nodeOs?: string | undefined;
   /** The pods of the node. */
   readonly pods: readonly PodFacts[];
   readonly placeholders: readonly PlaceholderFacts[];
@@ -81,7 +83,7 @@ export function nextReservationStep(question: PlaceholderQuestion): ReservationS
   return {
     create: needs
       .filter((pod) => !there.has(placeholderName(pod.uid)))
-      .map((pod) => orderFor(pod, { departure, node: plan.node })),
+      .map((pod) => orderFor(pod, { departure, node: plan.node, nodeOs: question.nodeOs })),
     remove: placeholders
       .filter((one) => one.leaving === "Staying")
       .filter((one) => !needed.has(one.name) || hasEnded(one) || isMisplaced(one, plan))
@@ -110,7 +112,11 @@ export function orphanPlaceholders(
 
 function orderFor(
   pod: PodFacts,
-  about: { readonly departure: Departure; readonly node: string },
+  about: {
+    readonly departure: Departure;
+    readonly node: string;
+    readonly nodeOs: string | undefined;
+  },
 ): NewPlaceholder {
   const { namespace, name, uid } = pod;
   const placement = pod.placement ?? anywhere;
@@ -120,6 +126,11 @@ function orderFor(
     forPod: { namespace, name, uid },
     placement: {
       ...placement,
+      // Most pods do not name their operating system; on another one there is no capacity for them.
+      nodeSelector: {
+        ...(about.nodeOs !== undefined && { [osLabel]: about.nodeOs }),
+        ...placement.nodeSelector,
+      },
       requiredNodes: allOf([
         ...awayFrom(about.node, pod.tolerations),
         placement.requiredNodes,

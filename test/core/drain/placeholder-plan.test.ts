@@ -45,7 +45,11 @@ function keeper(forPod: PodFacts, changes: Partial<PlaceholderFacts> = {}): Plac
   };
 }
 
-function step(pods: readonly PodFacts[], placeholders: readonly PlaceholderFacts[], now?: Instant) {
+function step(
+  pods: readonly PodFacts[],
+  placeholders: readonly PlaceholderFacts[],
+  { now = startAt, nodeOs }: { readonly now?: Instant; readonly nodeOs?: string } = {},
+) {
   return nextReservationStep({
     departure: departure(),
     plan: planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt }),
@@ -53,7 +57,8 @@ function step(pods: readonly PodFacts[], placeholders: readonly PlaceholderFacts
     placeholders,
     rule: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
     sinceAt: startAt,
-    now: now ?? startAt,
+    now,
+    nodeOs,
   });
 }
 
@@ -67,6 +72,16 @@ describe("the capacity for the pods of a node", () => {
     expect(made.create.map((order) => order.forPod.name)).toEqual(["a", "b"]);
     expect(made.verdict).toBe("Waiting");
     expect(made.endsAt).toBe(plus(startAt, minutes(10)));
+  });
+
+  it("is reserved on nodes of the same operating system, which a pod need not name", () => {
+    const own = asking("own", { placement: { ...asked, nodeSelector: { disk: "ssd" } } });
+    const made = step([a, own], [], { nodeOs: "linux" });
+    expect(made.create.map((order) => order.placement.nodeSelector)).toEqual([
+      { "kubernetes.io/os": "linux" },
+      { "kubernetes.io/os": "linux", disk: "ssd" },
+    ]);
+    expect(step([a], []).create[0]?.placement.nodeSelector).toEqual({});
   });
 
   it.each<[string, readonly PlaceholderFacts[], string, string]>([
@@ -97,12 +112,12 @@ describe("the capacity for the pods of a node", () => {
 
   it("is awaited until the timeout and no longer", () => {
     const justBefore = plus(startAt, minutes(10)) - 1;
-    expect(step([a], [], justBefore as Instant).verdict).toBe("Waiting");
-    expect(step([a], [], plus(startAt, minutes(10))).verdict).toBe("TimedOut");
+    expect(step([a], [], { now: justBefore as Instant }).verdict).toBe("Waiting");
+    expect(step([a], [], { now: plus(startAt, minutes(10)) }).verdict).toBe("TimedOut");
   });
 
   it("that is there at the timeout counts", () => {
-    expect(step([a], [keeper(a)], plus(startAt, minutes(10))).verdict).toBe("Ready");
+    expect(step([a], [keeper(a)], { now: plus(startAt, minutes(10)) }).verdict).toBe("Ready");
   });
 
   it("is there at once if no pod will be recreated", () => {
