@@ -5,7 +5,7 @@ import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure
 import { openHours } from "../core/limits/windows.ts";
 import type { FleetPlan, PlanInput, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { planFleet } from "../core/plan/plan.ts";
-import { explainForecast } from "../core/plan/plan-report.ts";
+import { explainForecast, isFeasible } from "../core/plan/plan-report.ts";
 import { type BadPolicy, selectPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
 import {
@@ -68,7 +68,7 @@ function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
 }
 
 function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
-  const { policy, matched, spacing, forecast } = plan;
+  const { policy, matched, spacing } = plan;
   return {
     ...{ id: policy.name, name: policy.name, matched, problem: null },
     isPaused: policy.paused,
@@ -76,7 +76,7 @@ function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
     wantedMs: spacing.wantedMs,
     reachedMs: spacing.reachedMs,
     bestMs: spacing.bestMs,
-    isFeasible: forecast.feasible,
+    isFeasible: isFeasible(plan),
     forecast: explainForecast(plan),
     freezeUntil: policy.gates.freezeUntil ?? null,
     shut: shutSpans(plan, now),

@@ -7,6 +7,7 @@ import type { FleetView } from "../../src/contracts/cluster.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
+import type { ReleaseAnswers } from "../../src/core/policy/release-answer.ts";
 import {
   formatInstant,
   hours,
@@ -64,6 +65,15 @@ function pictureAt(at: Instant, view: Partial<FleetView>) {
   const whole = { nodes, departures: [], policies: [policy], badPolicies: [], ...view };
   return boardPicture(whole, { now: at, state, ended: new EndedDepartures() });
 }
+
+it("calls a policy infeasible if a machine cannot be released", () => {
+  const whole = { nodes: [nodeOf("n1")], departures: [], policies: [policy], badPolicies: [] };
+  const cards = (releaseAnswers: ReleaseAnswers) =>
+    boardPicture(whole, { now, state, releaseAnswers }).policies;
+  expect(cards(new Map())).toMatchObject([{ isFeasible: true }]);
+  const refused = { kind: "Problem", reason: "ReleaseImpossible", detail: "no group" } as const;
+  expect(cards(new Map([["uid-n1", refused]]))).toMatchObject([{ isFeasible: false }]);
+});
 
 it("gives a node one deadline, that of its departure, in row and sentence", () => {
   const [row] = pictureAt(now, { departures: [planned("n1")] }).rows;

@@ -66,15 +66,16 @@ const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepoo
 const past = { instance: { release: "Delete" } };
 
 describe("a plan of machines that cannot be released", () => {
-  it("says so in its forecast, in a field and on stderr, but stays feasible", async () => {
+  it("is infeasible, and says so in its forecast, in a field and on stderr", async () => {
     const { code, forecast, err } = await plan([...karpenters, policy(past)], ["--strict"]);
     expect(forecast?.explain).toMatch(
       /^None of 2 departures can start: the machine belongs to Karpenter/,
     );
     const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
-    expect(forecast).toMatchObject({ feasible: true, release });
+    // No node is late: it is the start that is impossible.
+    expect(forecast).toMatchObject({ feasible: false, late: [], widenBySeconds: 0, release });
     expect(err).toContain("Policy spot: None of 2 departures can start");
-    expect(code).toBe(0);
+    expect(code).toBe(3);
   });
 
   it("names the nodes concerned", async () => {
@@ -88,6 +89,7 @@ describe("a plan of machines that cannot be released", () => {
       ...karpenters,
       policy({ instance: { release: "None" } }),
     ]);
+    expect(forecast?.feasible).toBe(true);
     expect(forecast).not.toHaveProperty("release");
     expect(err).toBe("");
   });
@@ -102,7 +104,8 @@ describe("what the controller found out from the cloud", () => {
   it.each(["ReleaseImpossible", "CloudUnreachable"])(
     "is repeated by the plan: %s",
     async (reason) => {
-      const { forecast, err } = await plan([onGce, policy({}, found(reason))]);
+      const { code, forecast, err } = await plan([onGce, policy({}, found(reason))], ["--strict"]);
+      expect([code, forecast?.feasible]).toEqual([3, false]);
       expect(forecast?.release).toEqual({ possible: false, reason, nodes: [] });
       expect(forecast?.explain).toContain("the controller found: 1 of 1 departures: no token");
       expect(err).toContain("no token");

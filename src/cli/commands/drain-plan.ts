@@ -116,7 +116,7 @@ function tableOf(report: DrainPlanReport): string {
     String(pod.tier),
     `${pod.startSeconds}s`,
     pod.cut ? `${pod.graceSeconds}s of ${pod.wantedGraceSeconds}s` : `${pod.graceSeconds}s`,
-    ...(isNotice ? [pod.budget === null ? "" : `${pod.forceAtSeconds}s`] : []),
+    ...(isNotice ? [pod.forceAtSeconds === null ? "" : `${pod.forceAtSeconds}s`] : []),
     pod.budget ?? "",
     pod.explain,
   ]);

@@ -184,7 +184,8 @@ function podLine(pod: PlannedPod): PodLine {
     wantedGraceSeconds: pod.wantedGraceSeconds,
     graceSeconds: pod.graceSeconds,
     cut: pod.cut,
-    forceAtSeconds: secondsOf(pod.forceAtMs),
+    // Without a budget, nothing is expected to hold it until then.
+    forceAtSeconds: pod.budget === undefined ? null : secondsOf(pod.forceAtMs),
     budget: pod.budget ?? null,
     reason: pod.reason,
     explain: explainPlannedPod(pod),

@@ -70,6 +70,11 @@ export function explainForecast({
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
 }
 
+/** Whether every node leaves in time: a departure that cannot start does not. */
+export function isFeasible({ forecast, release }: PolicyPlan): boolean {
+  return forecast.feasible && release === undefined;
+}
+
 /** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
 function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
   const due = departures.filter(({ departAt }) => departAt < freezeUntil);
@@ -325,7 +330,7 @@ function policyReport(plan: PolicyPlan): PolicyReport {
       bestSeconds: inSeconds(spacing.bestMs),
     },
     forecast: {
-      feasible: forecast.feasible,
+      feasible: isFeasible(plan),
       late: forecast.late,
       widenBySeconds: forecast.widenBySeconds,
       explain: explainForecast(plan),

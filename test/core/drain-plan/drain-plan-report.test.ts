@@ -48,6 +48,17 @@ it("the report under a notice has the documented shape", () => {
   });
 });
 
+it("the report names no forced deletion of a pod that no budget selects", () => {
+  const [web, bare] = [pod("web-0"), pod("other", { labels: { app: "other" } })];
+  const budgets = [budget("web")];
+  const { pods } = report([web, bare], { budgets, notice: { leftMs: seconds(120) } });
+  const told = pods.map(({ name, budget: by, forceAtSeconds }) => [name, by, forceAtSeconds]);
+  expect(Object.fromEntries(told.map(([name, ...rest]) => [name, rest]))).toEqual({
+    "web-0": ["default/web", 88],
+    other: [null, null],
+  });
+});
+
 it("the report of a planned drain has null for the notice and for every forced deletion", () => {
   const planned = report([pod("a", { emptyDir: true })]);
   expect(planned.noticeSeconds).toBeNull();
