@@ -12,7 +12,6 @@ import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
 import { hours, instant, minus, minutes, seconds } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { chart, helm } from "../support/helm.ts";
-import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, runLastcall } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { isReady, nameOf } from "./history.ts";
@@ -20,8 +19,8 @@ import { judge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
 
 const values = join(import.meta.dirname, "../data/estafette/article-values.yaml");
-const account = "estafette-gke-preemptible-killer";
-const namespace = "estafette";
+const account = "gke-preemptible-killer";
+const namespace = "gke-vm-killer";
 /** `lifetime.max` less `lifetime.reserve` of the policy that the values make. */
 const oldest = hours(23.5);
 /** All nine nodes have to leave within this time. */
@@ -38,9 +37,6 @@ let restartedMs = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-article-"));
   world = await FleetWorld.start({ bare: true });
-  // The values' nodeSelector places the controller on this node.
-  const pool = { provisioning: "standard", nodePool: "default-pool" } as const;
-  await createNodes(world.plane, [{ name: "default-1", ...pool }]);
   for (const { permission } of computePermissions) {
     if (permission !== "compute.instances.delete") world.cloud.deny(permission);
   }
@@ -93,6 +89,11 @@ describe("the article's values", () => {
     await world.until("departures can be listed", async () => {
       const path = "/apis/lastcall.dev/v1alpha1/departures";
       return (await world.plane.request({ path })).status === 200;
+    });
+    // All nodes are preemptible, and both replicas run on them.
+    await world.until("both replicas run", async () => {
+      const path = `/apis/apps/v1/namespaces/${namespace}/deployments/lastcall`;
+      return (await world.plane.request({ path })).body.status?.availableReplicas === 2;
     });
     await world.onlooker.start();
     await startController();
@@ -160,7 +161,7 @@ describe("with the role extended by that command", () => {
 async function isRotated(): Promise<boolean> {
   const ended = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
   const nodes = await nodesNow();
-  const isWhole = nodes.length === world.nodes.length + 1 && nodes.every(isReady);
+  const isWhole = nodes.length === world.nodes.length && nodes.every(isReady);
   const isFree = nodes.every(({ spec }) => spec?.unschedulable !== true);
   if (ended.length < world.nodes.length || !isWhole || !isFree) return false;
   const { body } = await world.plane.request({ path: "/api/v1/namespaces/default/pods" });

@@ -16,7 +16,7 @@ import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm
 
 const data = join(import.meta.dirname, "../data/estafette");
 const article = join(data, "article-values.yaml");
-const release = ["estafette-gke-preemptible-killer", chart, "--namespace", "estafette"] as const;
+const release = ["gke-preemptible-killer", chart, "--namespace", "gke-vm-killer"] as const;
 
 let home: string;
 beforeAll(() => {
@@ -45,7 +45,7 @@ function rendered(file: string): ReadonlyMap<string, Manifest> {
 }
 
 function deploymentIn(made: ReadonlyMap<string, Manifest>): NonNullable<Deployment["spec"]> {
-  return (made.get("Deployment estafette/lastcall") as unknown as Deployment).spec as never;
+  return (made.get("Deployment gke-vm-killer/lastcall") as unknown as Deployment).spec as never;
 }
 
 function policyIn(made: ReadonlyMap<string, Manifest>) {
@@ -62,15 +62,18 @@ const identity = { workloadIdentityServiceAccount: "killer@my-project-1.iam.gser
 describe("the article's values", () => {
   test("keep the account, its namespace and its Google identity", () => {
     const made = rendered(article);
-    const account = made.get("ServiceAccount estafette/estafette-gke-preemptible-killer");
+    const account = made.get("ServiceAccount gke-vm-killer/gke-preemptible-killer");
     expect(account?.metadata).toMatchObject({
       annotations: {
         "iam.gke.io/gcp-service-account": "preemptible-killer@my-project-1.iam.gserviceaccount.com",
       },
     });
     const { template: pod } = deploymentIn(made);
-    expect(pod.spec?.serviceAccountName).toBe("estafette-gke-preemptible-killer");
-    expect(pod.spec?.nodeSelector).toEqual({ "cloud.google.com/gke-nodepool": "default-pool" });
+    expect(pod.spec?.serviceAccountName).toBe("gke-preemptible-killer");
+    expect(pod.spec?.nodeSelector).toEqual({
+      "kubernetes.io/os": "linux",
+      "iam.gke.io/gke-metadata-server-enabled": "true",
+    });
     expect(pod.metadata?.annotations).toMatchObject({ "prometheus.io/port": "9101" });
     expect(JSON.stringify(pod)).not.toContain("GOOGLE_APPLICATION_CREDENTIALS");
     expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
@@ -123,7 +126,9 @@ describe("the article's values", () => {
 describe("the values of the killer's chart", () => {
   test("are accepted with all defaults", () => {
     const made = rendered(join(data, "default-values.yaml"));
-    expect(made.has("ServiceAccount estafette/estafette-gke-preemptible-killer")).toBe(true);
+    // Without a name in the values, the name that the killer's chart would have used.
+    const account = "gke-preemptible-killer-estafette-gke-preemptible-killer";
+    expect(made.has(`ServiceAccount gke-vm-killer/${account}`)).toBe(true);
     const { replicas, template: pod } = deploymentIn(made);
     expect(replicas).toBe(1);
     expect(pod.spec?.containers[0]?.args).toEqual(["run", "--log-format=text"]);
@@ -143,7 +148,7 @@ describe("the values of the killer's chart", () => {
       },
     ]) {
       const made = rendered(fileOf({ secret }));
-      const kept = made.get("Secret estafette/lastcall-credentials") as unknown as {
+      const kept = made.get("Secret gke-vm-killer/lastcall-credentials") as unknown as {
         data: Record<string, string>;
       };
       expect(Buffer.from(kept.data["service-account-key.json"] ?? "", "base64").toString()).toBe(
@@ -280,6 +285,13 @@ describe("the values of the killer's chart", () => {
   });
 });
 
+/** The releases that the command of the notes selects from this list of Helm. */
+function killersIn(list: string): readonly (string | undefined)[] {
+  const lines = list.split("\n");
+  const selected = lines.filter((line) => line.includes("estafette-gke-preemptible-killer-"));
+  return selected.map((line) => line.split("\t")[0]?.trim());
+}
+
 describe("on a real API server", () => {
   let plane: ControlPlane;
 
@@ -297,9 +309,7 @@ describe("on a real API server", () => {
     });
     expect(stderr).toBe("");
     expect(code).toBe(0);
-    // The release has the killer's name: uninstalling it would uninstall Lastcall.
-    expect(stdout).toContain("This release has the killer's own name");
-    expect(stdout).not.toContain("uninstall");
+    expect(stdout).toContain("This release, gke-preemptible-killer, is Lastcall.");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
     const wanted = permissionsFor(use).map(({ permission }) => permission);
     const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
@@ -333,14 +343,19 @@ describe("on a real API server", () => {
     writeFileSync(join(killer, "Chart.yaml"), stringify(about));
     const objects = readFileSync(join(data, "manifests.yaml"), "utf8").split("---\n").slice(1);
     writeFileSync(join(killer, "templates/all.yaml"), objects.join("---\n"));
-    const at = ["--namespace", "estafette"];
+    const at = ["--namespace", "gke-vm-killer"];
     const run = (...args: readonly string[]) => helm([...args, ...at], { home, kubeconfig });
-    expect(run("uninstall", "estafette-gke-preemptible-killer").code).toBe(0);
-    expect(run("install", "estafette-gke-preemptible-killer", killer).stderr).toBe("");
-    const { stderr, code } = run("upgrade", release[0], chart, "--values", article);
+    expect(run("uninstall", release[0]).code).toBe(0);
+    expect(run("install", release[0], killer).stderr).toBe("");
+    expect(killersIn(run("list", "--all-namespaces").stdout)).toEqual(["gke-preemptible-killer"]);
+    const { stdout: notes, stderr, code } = run("upgrade", release[0], chart, "--values", article);
     expect(stderr).toBe("");
     expect(code).toBe(0);
-    const { stdout } = await plane.kubectl(["get", "deploy", "-n", "estafette", "-o", "name"]);
+    const { stdout } = await plane.kubectl(["get", "deploy", "-n", at[1] as string, "-o", "name"]);
     expect(stdout.trim()).toBe("deployment.apps/lastcall");
+    // What the notes tell to uninstall is no longer this release, which is Lastcall now.
+    expect(notes).toContain("This release, gke-preemptible-killer, is Lastcall;");
+    expect(notes).toContain("helm list --all-namespaces | grep estafette-gke-preemptible-killer-");
+    expect(killersIn(run("list", "--all-namespaces").stdout)).toEqual([]);
   });
 });

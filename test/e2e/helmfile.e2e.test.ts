@@ -33,8 +33,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const data = join(import.meta.dirname, "../data/estafette");
 const values = join(data, "article-values.yaml");
-const name = "estafette-gke-preemptible-killer";
-const namespace = "estafette";
+const name = "gke-preemptible-killer";
+const namespace = "gke-vm-killer";
 const old = readFileSync(join(data, "article-helmfile.yaml"), "utf8");
 const page = readFileSync(join(root, "docs/migrate.md"), "utf8");
 /** The only changed line, as the page shows it. */
@@ -63,10 +63,8 @@ beforeAll(async () => {
     old.replace(`chart: ${chartBefore}\n`, `chart: ${chartNow}\n`),
   );
   plane = await startControlPlane();
-  // The values' nodeSelector places the controller on this node.
-  await createNodes(plane, [
-    { name: "default-1", provisioning: "standard", nodePool: "default-pool" },
-  ]);
+  // As in the article, the cluster has preemptible nodes only.
+  await createNodes(plane, [{ name: "preemptible-1" }, { name: "preemptible-2" }]);
 });
 
 afterAll(async () => {

@@ -15,6 +15,8 @@ import { mustRun } from "./must-run.ts";
 
 const manifests = join(import.meta.dirname, "../data/estafette/manifests.yaml");
 const annotation = "estafette.io/gke-preemptible-killer-state";
+const namespace = "gke-vm-killer";
+const deployment = "gke-preemptible-killer-estafette-gke-preemptible-killer";
 const image = "estafette/estafette-gke-preemptible-killer:1.3.1";
 
 let plane: ControlPlane;
@@ -121,11 +123,11 @@ describe("migrate estafette, from the running killer,", () => {
     await mustRun(plane, ["create", "--dry-run=server", "-f", "-"], policy);
     const values = parse(readFileSync(out, "utf8"));
     expect(values).toMatchObject({
-      serviceAccount: { name: "estafette-gke-preemptible-killer" },
+      serviceAccount: { name: "gke-preemptible-killer" },
       secret: {
         workloadIdentityServiceAccount: "preemptible-killer@my-project-1.iam.gserviceaccount.com",
       },
-      nodeSelector: { "cloud.google.com/gke-nodepool": "default-pool" },
+      nodeSelector: { "iam.gke.io/gke-metadata-server-enabled": "true" },
       policies: [{ name: "gke-preemptible", spec: policy.spec }],
     });
     const args = ["template", "lastcall", chart, "--kube-version", oldest, "--values", out];
@@ -154,7 +156,7 @@ describe("migrate estafette, from the running killer,", () => {
 
   test("rejects invalid hours, with nothing on stdout", async () => {
     await mustRun(plane, [
-      ...["set", "env", "-n", "estafette", "deployment/estafette-gke-preemptible-killer"],
+      ...["set", "env", "-n", namespace, `deployment/${deployment}`],
       "BLACKLIST_HOURS=noon",
     ]);
     const { stdout, stderr, code } = await migrate("estafette", "--apply");
@@ -162,16 +164,16 @@ describe("migrate estafette, from the running killer,", () => {
     expect(stderr).toContain('the variable BLACKLIST_HOURS: found "noon"');
     expect(await standing()).toEqual(before);
     await mustRun(plane, [
-      ...["set", "env", "-n", "estafette", "deployment/estafette-gke-preemptible-killer"],
+      ...["set", "env", "-n", namespace, `deployment/${deployment}`],
       "BLACKLIST_HOURS=00:00-00:01",
     ]);
   });
 
   test("takes over while the killer runs, and keeps its annotations", async () => {
     const pod = {
-      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "killer", namespace: "estafette" } },
+      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "killer", namespace } },
       spec: {
-        ...{ nodeName: "plain", serviceAccountName: "estafette-gke-preemptible-killer" },
+        ...{ nodeName: "plain", serviceAccountName: "gke-preemptible-killer" },
         containers: [{ name: "killer", image }],
       },
     };
@@ -195,13 +197,7 @@ describe("migrate estafette, from the running killer,", () => {
 
   test("removes the annotations once the killer is gone, and then has nothing to do", async () => {
     await mustRun(plane, [
-      "delete",
-      "pod",
-      "-n",
-      "estafette",
-      "killer",
-      "--force",
-      "--grace-period=0",
+      ...["delete", "pod", "-n", namespace, "killer", "--force", "--grace-period=0"],
     ]);
     const first = await migrate("estafette", "--apply");
     expect(first.code).toBe(0);

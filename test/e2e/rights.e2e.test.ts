@@ -35,8 +35,8 @@ const account = (name: string, namespace = "lastcall") =>
   `system:serviceaccount:${namespace}:${name}`;
 const controller = [
   account("lastcall"),
-  // The name in the values of estafette's chart.
-  account("estafette-gke-preemptible-killer", "estafette"),
+  // As the values of the article about the killer name it.
+  account("gke-preemptible-killer", "gke-vm-killer"),
 ];
 const agent = [account("lastcall-agent")];
 const [base, restart, notices, cordon, drain] = [

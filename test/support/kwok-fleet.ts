@@ -86,6 +86,8 @@ export function nodeObject(wanted: FleetNode): Node {
         "topology.kubernetes.io/zone": zone,
         ...(wanted.platform !== "other" && {
           "cloud.google.com/gke-nodepool": nodePool,
+          // On node pools with Workload Identity.
+          "iam.gke.io/gke-metadata-server-enabled": "true",
           ...provisioningLabels(wanted.provisioning ?? "preemptible"),
         }),
         [kubeletLabel.key]: kubeletLabel.value,
