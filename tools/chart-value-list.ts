@@ -295,7 +295,8 @@ export const valueGroups: readonly ChartValueGroup[] = [
     values: [
       {
         ...{ path: "agent.enabled", schema: flag, default: true },
-        about: "Installs the agents, one on each Spot node.",
+        about:
+          "Installs the agents, one on each Spot node. `false` on GKE Autopilot, which rejects pods on the host network (docs/cloud/gcp.md).",
       },
       {
         ...{ path: "agent.options", schema: optionsSchema("agent"), default: {} },
