@@ -310,6 +310,7 @@ describe("on a real API server", () => {
     expect(stderr).toBe("");
     expect(code).toBe(0);
     expect(stdout).toContain("This release, gke-preemptible-killer, is Lastcall.");
+    expect(stdout).toContain("The controller prefers nodes that are not Spot.");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
     const wanted = permissionsFor(use).map(({ permission }) => permission);
     const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
@@ -332,6 +333,11 @@ describe("on a real API server", () => {
     const alone = notes({ secret: identity });
     expect([alone.includes(apply), alone.includes(clear)]).toEqual([true, false]);
     const own = notes({ secret: identity, policies: [{ name: "spot", spec: {} }] });
+    expect(own).not.toContain("There are no agents");
+    const strict = { requireStableNodes: true };
+    const bare = notes({ secret: identity, agent: { enabled: false }, controller: strict });
+    expect(bare).toContain("There are no agents");
+    expect(bare).toContain("The controller runs only on nodes that are not Spot");
     expect([own.includes(apply), own.includes(clear)]).toEqual([false, true]);
   });
 

@@ -259,67 +259,6 @@ describe("pods", () => {
     );
     expect(podOf(made, "agent").containers[0]?.image).toBe(`agents/lastcall@${digest}`);
   });
-
-  const required = "requiredDuringSchedulingIgnoredDuringExecution";
-
-  const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
-
-  function nodeAffinityOf(values: object) {
-    return podOf(withValues(values), "controller").affinity?.nodeAffinity;
-  }
-
-  test("of the controller prefer nodes that are not Spot, unless the values select those", () => {
-    const [stable] = nodeAffinityOf({})?.[preferred] ?? [];
-    expect(stable?.weight).toBe(100);
-    const onDemand = nodeAffinityOf({
-      nodeSelector: { "karpenter.sh/capacity-type": "on-demand" },
-    });
-    expect(onDemand).toEqual({ [preferred]: [stable] });
-    for (const spot of [
-      { "karpenter.sh/capacity-type": "spot" },
-      { "cloud.google.com/gke-preemptible": "true" },
-    ]) {
-      expect(nodeAffinityOf({ nodeSelector: spot })).toBeUndefined();
-    }
-    expect(nodeAffinityOf({ affinity: { nodeAffinity: { [preferred]: [] } } })).toBeUndefined();
-    const own = [
-      { weight: 10, preference: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
-    ];
-    const both = nodeAffinityOf({ affinity: { nodeAffinity: { [preferred]: own } } });
-    expect(both).toEqual({ [preferred]: [stable, ...own] });
-    const only = { nodeSelectorTerms: [own[0]?.preference] };
-    const limited = nodeAffinityOf({ affinity: { nodeAffinity: { [required]: only } } });
-    expect(limited).toEqual({ [preferred]: [stable], [required]: only });
-  });
-
-  test("of the controller require such nodes by a value", () => {
-    const [stable] = nodeAffinityOf({})?.[preferred] ?? [];
-    const strict = { requireStableNodes: true };
-    expect(nodeAffinityOf({ controller: strict })).toEqual({
-      [required]: { nodeSelectorTerms: [stable?.preference] },
-    });
-    const spot = { "eks.amazonaws.com/capacityType": "SPOT" };
-    const only = { nodeSelectorTerms: [stable?.preference] };
-    for (const values of [
-      { nodeSelector: spot },
-      { affinity: { nodeAffinity: { [required]: only } } },
-    ]) {
-      const refused = refusal({ ...values, controller: strict });
-      expect(refused).toContain("controller.requireStableNodes: found true");
-    }
-  });
-
-  test("are on Linux nodes, in addition to the values' labels", () => {
-    const made = withValues({
-      nodeSelector: { pool: "a", "kubernetes.io/os": "linux" },
-      agent: { nodeSelector: { pool: "b" } },
-    });
-    const linux = { "kubernetes.io/os": "linux" };
-    expect(podOf(made, "controller").nodeSelector).toEqual({ ...linux, pool: "a" });
-    expect(podOf(made, "agent").nodeSelector).toEqual({ ...linux, pool: "b" });
-    const windows = { "kubernetes.io/os": "windows" };
-    expect(refusal({ agent: { nodeSelector: windows } })).toContain("kubernetes.io");
-  });
 });
 
 const everything = {
