@@ -3,7 +3,7 @@
  * its cause and remedy; each error code is in docs/errors.md in the same way; and the code uses all
  * of them. Every listed option, metric and command has code that reads, sets or runs it. Files that
  * pages and comments name exist. Relative links, their anchors and the headings that messages name
- * exist. Each test that docs/failure-modes.md names exists.
+ * exist. Each test that docs/failure-modes.md names exists. Translated pages are in step.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -18,6 +18,7 @@ import { missingAnchors, missingHeadings } from "./doc-anchors.ts";
 import { testProblems } from "./named-tests.ts";
 import { missingRemedies } from "./remedies.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
+import { translationProblems, translations } from "./translations.ts";
 
 const link = /\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)/g;
 
@@ -119,4 +120,5 @@ process.exitCode = report("check-docs", [
   ...listed("docs/troubleshooting.md", reasons, /^\| `([A-Z][A-Za-z]+)` \|/gm),
   ...unexplained("docs/troubleshooting.md", reasons),
   ...unexplained("docs/errors.md", errorCodes),
+  ...translations.flatMap((one) => translationProblems(one, textOf)),
 ]);
