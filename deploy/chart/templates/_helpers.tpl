@@ -205,7 +205,7 @@
 {{- /* A node selector for Spot nodes says that the controller belongs there. */}}
 {{- $stable := list }}
 {{- $isSpot := false }}
-{{- range get $all.nodeAffinity $preferred }}
+{{- range (get $all.nodeAffinity $preferred | default list) }}
 {{- $stable = append $stable .preference }}
 {{- range .preference.matchExpressions }}
 {{- if hasKey $selector .key }}
