@@ -11,6 +11,7 @@ import { parse, stringify } from "yaml";
 import { permissionsFor } from "../../src/cloud/gcp/setup-script.ts";
 import { translateKiller } from "../../src/migrate/killer.ts";
 import { killerValuesSetup } from "../../src/migrate/killer-setup.ts";
+import { root } from "../../tools/source-tree.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm.ts";
 
@@ -110,6 +111,18 @@ describe("the article's values", () => {
       spacing: { mode: "Even" },
       drain: { timeout: "300s", onTimeout: "Proceed" },
     });
+  });
+
+  test("are those of docs/migrate.md, which adds the images, and render both", () => {
+    const page = readFileSync(join(root, "docs/migrate.md"), "utf8");
+    const shown = parse(/```yaml\n(# values\.yaml\n[\s\S]*?)```/.exec(page)?.[1] ?? "");
+    const { image, agent, ...others } = shown;
+    const { resources: _resources, ...own } = parse(readFileSync(article, "utf8"));
+    expect(others).toEqual(own);
+    const made = rendered(fileOf(shown));
+    const [controller] = deploymentIn(made).template.spec?.containers ?? [];
+    expect(controller?.image).toMatch(new RegExp(`^${image.repository}:`));
+    expect(JSON.stringify([...made])).toContain(`"image":"${agent.image.repository}:`);
   });
 
   test("create no policy if the values name one", () => {
@@ -311,6 +324,7 @@ describe("on a real API server", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("This release, gke-preemptible-killer, is Lastcall.");
     expect(stdout).toContain("The controller prefers nodes that are not Spot.");
+    expect(stdout).toContain("An image is named without a registry.");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
     const wanted = permissionsFor(use).map(({ permission }) => permission);
     const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));

@@ -2,13 +2,14 @@
  * Where the chart's pods may run, with the real Helm: on Linux, the controller away from Spot nodes
  * if possible, and what the values change about that.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DaemonSet, Deployment } from "kubernetes-types/apps/v1.js";
 import type { PodSpec } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
+import { root } from "../../tools/source-tree.ts";
 import { chart, helm, manifestsIn, oldest } from "../support/helm.ts";
 
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -102,4 +103,18 @@ test("both run on Linux nodes, in addition to the values' labels", () => {
   expect(agent.nodeSelector).toEqual({ ...linux, pool: "b" });
   const windows = { "kubernetes.io/os": "windows" };
   expect(refusal({ agent: { nodeSelector: windows } })).toContain("kubernetes.io");
+});
+
+test("the values for Autopilot install nothing that it rejects, and poll for preemptions", () => {
+  const page = readFileSync(join(root, "docs/cloud/gcp.md"), "utf8");
+  const [, values = ""] = /## Autopilot\n[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+  const { stdout, stderr, code } = template(parse(values));
+  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+  const made = manifestsIn(stdout);
+  expect([...made.keys()].filter((key) => key.startsWith("DaemonSet"))).toEqual([]);
+  expect(made.has("DeparturePolicy /spot")).toBe(true);
+  expect(stdout).not.toMatch(/hostNetwork|hostPort|hostPath/);
+  const pod = (made.get("Deployment lastcall/lastcall") as unknown as Deployment).spec?.template
+    .spec;
+  expect(pod?.containers[0]?.args).toEqual(["run", "--gcp-preemption-poll=10s"]);
 });
