@@ -9,6 +9,7 @@ type Query = Readonly<Record<string, string>>;
  * supported; anything else is refused, so that a filter cannot pass by being ignored.
  */
 export function listPage(kind: "instance" | "operation", items: readonly object[], query: Query) {
+  refuseBoth(query);
   const matches = filterOf(query.filter);
   const sorted = sortedBy(query.orderBy, items as readonly Fields[]).filter(matches);
   const start = Number(query.pageToken ?? 0);
@@ -16,6 +17,14 @@ export function listPage(kind: "instance" | "operation", items: readonly object[
   const page = { kind: `compute#${kind}List`, items: sorted.slice(start, end) };
   const more = end < sorted.length ? { nextPageToken: String(end) } : {};
   return chosenFields({ ...page, ...more }, query.fields);
+}
+
+/** In Compute Engine's own words. Source: doitintl/kubeip issue 132, a call of the real service. */
+function refuseBoth({ filter, orderBy }: Query): void {
+  if (filter === undefined || orderBy === undefined) return;
+  const reason = "Specifying both a list filter and sort order is not currently supported.";
+  const message = `Invalid value for field 'orderBy': '${orderBy}'. ${reason}`;
+  throw new ComputeRefusal(400, "invalid", message);
 }
 
 /**
@@ -37,6 +46,12 @@ export function aggregatedPage(byZone: ReadonlyMap<string, readonly object[]>, q
     return [`zones/${zone}`, instances.length > 0 ? { instances } : { warning }] as const;
   });
   return { ...page, kind: "compute#instanceAggregatedList", items: Object.fromEntries(scoped) };
+}
+
+/** With a warning, if the chosen fields include it. */
+export function warnedPage(body: object, code: string, { fields }: Query): object {
+  const isChosen = fields === undefined || fields.split(",").includes("warning");
+  return isChosen ? { ...body, warning: { code, message: "Some results are missing." } } : body;
 }
 
 function pageSizeOf(maxResults = "500"): number {

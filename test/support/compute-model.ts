@@ -212,6 +212,15 @@ export class ComputeModel {
     return operation;
   }
 
+  /** Records this many operations that are no preemptions, as other tools cause them. */
+  addOperations(zone: string, count: number): void {
+    for (let index = 0; index < count; index++) {
+      const targetPath = `zones/${zone}/instances/other`;
+      const place = { scope: "zones", location: zone } as const;
+      this.#end(this.#begin("setLabels", { place, targetPath, targetId: this.#nextId() }));
+    }
+  }
+
   /**
    * Replaces it immediately with a new machine of the same name and another id, as after a
    * preemption.

@@ -12,7 +12,7 @@ import {
   managedBody,
   operationBody,
 } from "./compute-body.ts";
-import { aggregatedPage, listPage } from "./compute-list-page.ts";
+import { aggregatedPage, listPage, warnedPage } from "./compute-list-page.ts";
 import {
   ComputeModel,
   ComputeRefusal,
@@ -36,6 +36,8 @@ export type ComputeFault =
   | { readonly kind: "Garbage"; readonly status?: number }
   /** Responds 200 with this text. */
   | { readonly kind: "Text"; readonly text: string }
+  /** Responds as usual, with a warning in the page of a list if its fields are chosen so. */
+  | { readonly kind: "Warn"; readonly code: string }
   /** Never responds. */
   | { readonly kind: "Hang" }
   /** Responds after this long on the server's clock. */
@@ -169,7 +171,9 @@ export class ComputeServer {
     response.writeHead(call.status, {
       "content-type": odd === undefined ? "application/json; charset=UTF-8" : "text/html",
     });
-    response.end(odd?.text ?? JSON.stringify(answer.body));
+    const body =
+      fault?.kind === "Warn" ? warnedPage(answer.body, fault.code, call.query) : answer.body;
+    response.end(odd?.text ?? JSON.stringify(body));
   }
 
   async #read(request: IncomingMessage): Promise<ComputeRequestRecord> {

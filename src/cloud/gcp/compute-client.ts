@@ -5,6 +5,7 @@ import {
   fieldsOf,
   isFields,
   listOf,
+  textOf,
   trimmedTextOf,
 } from "../../core/json/json-field.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
@@ -145,9 +146,15 @@ const pageSize = "500";
 const mostPages = 100;
 
 /**
+ * The warnings of a page from which items are missing although the status is 200. Source: the
+ * values of `warning.code` in the discovery document of the API.
+ */
+const incomplete = new Set(["UNREACHABLE", "PARTIAL_SUCCESS", "LIST_OVERHEAD_QUOTA_EXCEED"]);
+
+/**
  * Yields the items of a list, page by page; a caller that has enough stops reading. Skips items
- * that are not objects. Throws `LastcallError` for a call that fails and for a response that is not
- * a list.
+ * that are not objects. Throws `LastcallError` for a call that fails, for a response that is not a
+ * list, and for one place's list from which Compute Engine says that items are missing.
  */
 export async function* listItems(
   send: Send,
@@ -162,8 +169,12 @@ export async function* listItems(
     const call = { method: "GET", path, query, action, permission, timeoutMs } as const;
     const answer = await send(call, signal);
     if (answer.kind === "NotFound") throw unreadable(list, "the answer 404");
-    const { items, nextPageToken } = answer.body;
+    const { items, nextPageToken, warning } = answer.body;
     yield* itemsOf(list, items);
+    const code = textOf(fieldsOf(warning).code) ?? "";
+    if (list.inEachPlace === undefined && incomplete.has(code)) {
+      throw unreadable(list, `the warning ${code}`);
+    }
     pageToken = trimmedTextOf(nextPageToken);
     if (pageToken === undefined) return;
   }
@@ -184,7 +195,7 @@ function itemsOf(list: ComputeList, items: unknown = []): readonly Fields[] {
 function unreadable({ action }: ComputeList, found: string): LastcallError {
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ${action}: found ${found}, expected a list`,
+    `Cannot ${action}: found ${found}, expected a complete list`,
   );
 }
 

@@ -92,7 +92,7 @@ export class ComputeLaunchTimes implements LaunchTimes {
     const list = {
       path: `/projects/${project}/zones/${zone}/instances`,
       query: {
-        fields: "items(name,creationTimestamp,lastStartTimestamp),nextPageToken",
+        fields: "items(name,creationTimestamp,lastStartTimestamp),nextPageToken,warning",
         ...(names.length > mostNames ? {} : { filter }),
       },
       action: `list the instances of ${project}/${zone}`,

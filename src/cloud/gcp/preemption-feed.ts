@@ -118,7 +118,9 @@ const freshMs: Millis = seconds(60);
  * slowest interval with its jitter.
  */
 const longestGapMs: Millis = seconds(90);
-/** How far operations may be listed out of order. */
+/**
+ * How far operations may be listed out of order. A poll reads those of this long before the newest.
+ */
 const disorderMs: Millis = minutes(2);
 const answerWithinMs: Millis = seconds(10);
 
@@ -129,6 +131,15 @@ const answerWithinMs: Millis = seconds(10);
 const successorAfterMs: Millis = seconds(20);
 /** A notice does not wait longer than this for the launch time of its machine. */
 const launchTimesWithinMs: Millis = seconds(1);
+
+interface ZoneReading {
+  readonly notices: readonly InstanceNotice[];
+  readonly problems: readonly string[];
+  /** The insert time of the zone's newest operation, whatever its type. */
+  readonly newestAt: Instant | undefined;
+  /** Why the list was not read to its end. */
+  readonly fault?: LastcallError;
+}
 
 interface Known {
   readonly insertedAt: Instant;
@@ -160,20 +171,24 @@ class PreemptionZone {
   }
 
   /**
-   * Polls once, and resolves when every notice is recorded or refused. Throws if the list failed.
+   * Polls once, and resolves when every notice is recorded or refused. Throws if the list failed or
+   * is incomplete, after the notices of what was read.
    */
   async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
-    const { notices, problems } = await this.#read(signal);
-    const answeredAt = this.#clock.monotonic();
-    const look = answeredAt - this.#answeredAt > longestGapMs ? "First" : "Next";
-    this.#answeredAt = answeredAt;
+    const look = this.#clock.monotonic() - this.#answeredAt > longestGapMs ? "First" : "Next";
+    const { notices, problems, newestAt, fault } = await this.#read(look, signal);
     const fresh = notices.filter((instanceNotice) => this.#isToBeTold(instanceNotice, look));
-    this.#raiseFloor(notices);
+    // After a fault the next poll reads as far back again: something may be missing.
+    if (fault === undefined) {
+      this.#answeredAt = this.#clock.monotonic();
+      if (newestAt !== undefined) this.#raiseFloor(minus(newestAt, disorderMs));
+    }
     if (problems.length !== this.#unreadable && problems[0] !== undefined) {
       listener.onError(unreadable(this.#ref, problems[0]));
     }
     this.#unreadable = problems.length;
     await this.#tellAll(fresh, listener, signal);
+    if (fault !== undefined) throw fault;
   }
 
   async #tellAll(
@@ -233,36 +248,34 @@ class PreemptionZone {
     }
   }
 
-  async #read(signal: AbortSignal): Promise<{
-    readonly notices: readonly InstanceNotice[];
-    readonly problems: readonly string[];
-  }> {
-    const { project, zone } = this.#ref;
-    const list = {
-      path: `/projects/${project}/zones/${zone}/operations`,
-      query: {
-        filter: `operationType = "${preemptedType}"`,
-        orderBy: "creationTimestamp desc",
-        fields: "items(id,name,operationType,insertTime,targetLink),nextPageToken",
-      },
-      action: `list the preemptions of ${project}/${zone}`,
-      permission: "compute.zoneOperations.list",
-      timeoutMs: answerWithinMs,
-    };
+  /**
+   * Reads the zone's operations back to the floor. The list is neither filtered by the type, since
+   * Compute Engine refuses a filter with an order, nor read in its own order, by name: the oldest
+   * of up to 14 days would come first.
+   */
+  async #read(look: "First" | "Next", signal: AbortSignal): Promise<ZoneReading> {
     const heard = { ...this.#ref, at: this.#clock.now() };
-    const floorAt = this.#floorAt ?? minus(heard.at, disorderMs);
+    let floorAt = look === "First" ? undefined : this.#floorAt;
+    let newestAt: Instant | undefined;
     const notices: InstanceNotice[] = [];
     const problems: string[] = [];
     const send = this.#client.send.bind(this.#client);
-    for await (const item of listItems(send, list, signal)) {
-      const reading = readPreemption(item, heard);
-      if (reading.kind === "Unreadable") problems.push(reading.problem);
-      if (reading.kind !== "Preempted") continue;
-      notices.push(reading.instanceNotice);
-      // The newest come first: the rest was handled by an earlier poll, or is too old.
-      if (reading.insertedAt < floorAt) break;
+    try {
+      for await (const item of listItems(send, newestFirst(this.#ref), signal)) {
+        const reading = readPreemption(item, heard);
+        if (reading.kind === "Unreadable") problems.push(reading.problem);
+        if (reading.kind === "Preempted") notices.push(reading.instanceNotice);
+        const insertedAt = insertTimeOf(item, heard);
+        if (insertedAt === undefined) continue;
+        newestAt = newestAt === undefined ? insertedAt : later(newestAt, insertedAt);
+        floorAt ??= minus(insertedAt, disorderMs);
+        if (insertedAt < floorAt) break;
+      }
+    } catch (error) {
+      if (!isLastcallError(error)) throw error;
+      return { notices, problems, newestAt, fault: error };
     }
-    return { notices, problems };
+    return { notices, problems, newestAt };
   }
 
   #isToBeTold({ notice }: InstanceNotice, look: "First" | "Next"): boolean {
@@ -277,15 +290,11 @@ class PreemptionZone {
     return !isStale;
   }
 
-  #raiseFloor(notices: readonly InstanceNotice[]): void {
-    let floorAt = this.#floorAt;
-    for (const { notice } of notices) {
-      const at = minus(notice.noticedAt, disorderMs);
-      floorAt = floorAt === undefined ? at : later(floorAt, at);
-    }
+  #raiseFloor(at: Instant): void {
+    const floorAt = this.#floorAt === undefined ? at : later(this.#floorAt, at);
     this.#floorAt = floorAt;
     for (const [name, { insertedAt }] of this.#known) {
-      if (floorAt !== undefined && insertedAt < floorAt) this.#known.delete(name);
+      if (insertedAt < floorAt) this.#known.delete(name);
     }
   }
 
@@ -299,6 +308,23 @@ class PreemptionZone {
       listener.onError(error);
     }
   }
+}
+
+/**
+ * The list of a zone's operations, with the fields of one that are used. That the newest come first
+ * in this order is documented with the method zoneOperations.list.
+ */
+function newestFirst({ project, zone }: ZoneRef) {
+  return {
+    path: `/projects/${project}/zones/${zone}/operations`,
+    query: {
+      orderBy: "creationTimestamp desc",
+      fields: "items(id,name,operationType,insertTime,targetLink),nextPageToken,warning",
+    },
+    action: `list the operations of ${project}/${zone}`,
+    permission: "compute.zoneOperations.list",
+    timeoutMs: answerWithinMs,
+  };
 }
 
 function unreadable({ project, zone }: ZoneRef, problem: string): LastcallError {
@@ -318,7 +344,6 @@ const preemptedType = "compute.instances.preempted";
 type OperationReading =
   | {
       readonly kind: "Preempted";
-      readonly insertedAt: Instant;
       readonly instanceNotice: InstanceNotice;
     }
   /** An operation of another type. */
@@ -341,8 +366,8 @@ export function readPreemption(
   heard: ZoneRef & { readonly at: Instant },
 ): OperationReading {
   if (item.operationType !== preemptedType) return { kind: "Other" };
-  const insertedAt = parseInstant(trimmedTextOf(item.insertTime) ?? "");
-  if (insertedAt === undefined || insertedAt > plus(heard.at, farAheadMs)) {
+  const insertedAt = insertTimeOf(item, heard);
+  if (insertedAt === undefined) {
     return noPreemption(`the time ${excerpt(item.insertTime)}`);
   }
   const eventId = trimmedTextOf(item.name) ?? trimmedTextOf(item.id) ?? "";
@@ -359,7 +384,14 @@ export function readPreemption(
     source: "gcp/operations",
     eventId,
   } as const;
-  return { kind: "Preempted", insertedAt, instanceNotice: { machine, notice } };
+  return { kind: "Preempted", instanceNotice: { machine, notice } };
+}
+
+/** Undefined if the operation has no valid time, or one that is far ahead. */
+function insertTimeOf(item: Fields, heard: { readonly at: Instant }): Instant | undefined {
+  const insertedAt = parseInstant(trimmedTextOf(item.insertTime) ?? "");
+  const isFarAhead = insertedAt !== undefined && insertedAt > plus(heard.at, farAheadMs);
+  return isFarAhead ? undefined : insertedAt;
 }
 
 function noPreemption(found: string): OperationReading {

@@ -136,6 +136,18 @@ describe("the Compute Engine test server", () => {
     expect(world.bornHere(providerID)).toBe(2);
   });
 
+  it("refuses a list with both a filter and an order, in Compute Engine's words", async () => {
+    const query = new URLSearchParams({ filter: 'name = "n1"', orderBy: "creationTimestamp desc" });
+    expect(await get(`/zones/${zone}/operations?${query}`)).toEqual({
+      error: {
+        code: 400,
+        message:
+          "Invalid value for field 'orderBy': 'creationTimestamp desc'. Specifying both a list filter and sort order is not currently supported.",
+        errors: [expect.objectContaining({ domain: "global", reason: "invalid" })],
+      },
+    });
+  });
+
   it("returns lists in pages", async () => {
     for (const name of ["n1", "n2", "n3"]) world.addMachine(name);
     const first = await get(`/zones/${zone}/instances?maxResults=2`);

@@ -90,10 +90,42 @@ describe("the preemptions of a zone", () => {
     expect(polls()).toBeGreaterThanOrEqual(6);
     expect(polls()).toBeLessThanOrEqual(7);
     expect([...world.server.permissionsUsed]).toEqual(["compute.zoneOperations.list"]);
-    expect(world.server.log[0]?.query).toMatchObject({
-      filter: 'operationType = "compute.instances.preempted"',
-      orderBy: "creationTimestamp desc",
-    });
+  });
+
+  it("are polled with one request per round after days of operations", async () => {
+    world.server.model.addOperations(zone, 1200);
+    await world.pass(world.clock.sleep(minutes(3)));
+    world.server.model.addOperations(zone, 1);
+    listen();
+    await until(181 + 55);
+    expect([5, 6]).toContain(polls());
+  });
+
+  it("are found behind a page of other operations", async () => {
+    listen();
+    await until(11);
+    world.server.model.addOperations(zone, 600);
+    world.server.model.preempt(zone, "n2");
+    await until(30);
+    expect(heard).toEqual(["20 n2"]);
+    expect(world.server.log.some(({ query }) => query.pageToken !== undefined)).toBe(true);
+  });
+
+  it("are not read back to before an outage", async () => {
+    listen();
+    await until(11);
+    world.server.model.addOperations(zone, 1);
+    await until(25);
+    world.server.failNext({ kind: "Drop" }, { match: /operations/, times: 1_000 });
+    for (let part = 0; part < 3; part++) {
+      world.server.model.addOperations(zone, 400);
+      await world.pass(world.clock.sleep(minutes(5)));
+    }
+    world.server.stopFailing();
+    const before = polls();
+    await world.passUntil(() => polls() > before);
+    await until(world.clock.monotonic() / 1000 + 5);
+    expect(polls()).toBe(before + 1);
   });
 
   it("of the last minute are reported at the start, and none from before", async () => {
@@ -214,6 +246,44 @@ describe("a zone that cannot be polled", () => {
   });
 });
 
+it.each(["UNREACHABLE", "PARTIAL_SUCCESS", "LIST_OVERHEAD_QUOTA_EXCEED"])(
+  "a list with the warning %s is no answer, but what it names is not lost",
+  async (code) => {
+    listen();
+    await until(11);
+    world.server.failNext({ kind: "Warn", code }, { times: 2 });
+    world.server.model.preempt(zone, "n1");
+    await until(100);
+    expect(words.map(({ machine }) => machine)).toEqual([`gce://project1/${zone}/n1`]);
+    expect(troubles.map((one) => one.code)).toEqual(Array(2).fill("CLOUD_UNREACHABLE"));
+    expect(troubles[0]?.message).toContain(`found the warning ${code}`);
+  },
+);
+
+it("the pages before one that fails are not lost", async () => {
+  listen();
+  await until(11);
+  world.server.model.preempt(zone, "n1");
+  world.server.model.addOperations(zone, 600);
+  // The first page of the next poll comes, and the second does not.
+  world.server.failNext({ kind: "Warn", code: "NO_RESULTS_ON_PAGE" }, { match: /operations/ });
+  world.server.failNext({ kind: "Drop" }, { match: /operations/ });
+  await until(25);
+  expect(heard).toEqual(["20 n1"]);
+  expect(troubles.map(({ code }) => code)).toEqual(["CLOUD_UNREACHABLE"]);
+  expect(world.server.log.some(({ query }) => query.pageToken !== undefined)).toBe(true);
+});
+
+it("a page without results is followed by the next one", async () => {
+  listen();
+  await until(11);
+  const text = JSON.stringify({ warning: { code: "NO_RESULTS_ON_PAGE" }, nextPageToken: "0" });
+  world.server.failNext({ kind: "Text", text }, { match: /operations/ });
+  world.server.model.preempt(zone, "n1");
+  await until(25);
+  expect([heard, troubles]).toEqual([["20 n1"], []]);
+});
+
 it("a preemption missed in an outage is not reported once its machine is long gone", async () => {
   listen();
   await until(11);
@@ -291,7 +361,7 @@ describe("an operation", () => {
         expect(reading.instanceNotice.machine).toMatch(
           /^gce:\/\/first-220321\/us-central1-c\/[a-z][-a-z0-9]*$/,
         );
-        expect(reading.insertedAt).toBeLessThanOrEqual(plus(at, minutes(10)));
+        expect(reading.instanceNotice.notice.noticedAt).toBeLessThanOrEqual(plus(at, minutes(10)));
         expect(reading.instanceNotice.notice.eventId).toMatch(/^[-A-Za-z0-9]{1,120}$/);
       }),
       { seed: 11, numRuns: 500 },
