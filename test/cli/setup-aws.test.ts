@@ -14,6 +14,7 @@ const plain = {
   identity: "PodIdentity",
   sqsCompleteHooks: true,
 };
+const clusterArn = "arn:aws:eks:eu-west-1:123456789012:cluster/main";
 const roleArn = "arn:aws:iam::123456789012:role/lastcall";
 const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
 
@@ -41,7 +42,7 @@ describe.each([
   it("creates everything, and nothing when run again", async () => {
     expect(await setup(options)).toMatchObject({ code: 0, err: "" });
     const made = aws.standing();
-    expect(made).toMatchObject({ role: "main" });
+    expect(made).toMatchObject({ role: clusterArn });
     aws.forget();
     expect(await setup(options)).toMatchObject({ code: 0, err: "" });
     expect(aws.standing()).toEqual(made);
@@ -141,6 +142,30 @@ describe("lastcall setup aws changes nothing", () => {
       "the role lastcall already exists",
     ],
     [
+      "if the role belongs to a cluster of the same name in another region",
+      {},
+      [["role", "arn:aws:eks:us-east-1:123456789012:cluster/main"]],
+      "the role lastcall already exists",
+    ],
+    [
+      "if the role has the mark of an earlier version",
+      {},
+      [["role", "main"]],
+      `aws iam tag-role --role-name lastcall --tags Key=lastcall-cluster,Value=${clusterArn}`,
+    ],
+    [
+      "if the queue has the mark of an earlier version",
+      { queue: "q" },
+      [["queue", "main"]],
+      `aws sqs tag-queue --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/q --tags lastcall-cluster=${clusterArn}`,
+    ],
+    [
+      "if a rule has the mark of an earlier version",
+      { queue: "q" },
+      [["rule-q", "main"]],
+      `aws events tag-resource --resource-arn arn:aws:events:eu-west-1:123456789012:rule/q --tags Key=lastcall-cluster,Value=${clusterArn}`,
+    ],
+    [
       "if the queue belongs to somebody else",
       { queue: "q" },
       [["queue", "None"]],
@@ -165,6 +190,7 @@ describe("lastcall setup aws changes nothing", () => {
     const { code, err } = await setup(options);
     expect(code).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
     expect(err).toContain(sentence);
+    expect(err).toContain("Not finished: nothing was changed\n");
     expect(aws.standing()).toEqual(before);
     expect(changes()).toEqual([]);
   });
@@ -211,23 +237,55 @@ describe("lastcall setup aws --undo", () => {
     expect(Object.keys(aws.standing()).sort()).toEqual([...foundations, "association"].sort());
   });
 
-  it("warns that the annotation stays when the cluster is gone, and removes the rest", async () => {
+  it.each([
+    ["the role of a cluster of the same name in another region", { region: "us-east-1" }],
+    ["the role of another cluster", { cluster: "other" }],
+  ])("keeps %s", async (_, options) => {
+    await setup({});
+    const before = aws.standing();
+    expect((await setup({ ...options, undo: true })).code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(aws.standing()).toEqual(before);
+  });
+
+  it("keeps a role with the mark of an earlier version, until it is marked", async () => {
+    await setup({});
+    aws.put("role", "main");
+    const before = aws.standing();
+    const { code, err } = await setup({ undo: true });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(err).toContain("Its tag is only the cluster's name, as set by Terraform,");
+    expect(aws.standing()).toEqual(before);
+    aws.put("role", clusterArn);
+    expect((await setup({ undo: true })).code).toBe(0);
+  });
+
+  it("fails if the annotation stays because kubectl failed, and removes the rest", async () => {
     aws.put("provider");
     const before = aws.standing();
     await setup({ identity: "IRSA" });
     aws.put("cluster-gone");
-    const { code, err } = await setup({ identity: "IRSA", undo: true });
-    expect(code).toBe(0);
+    const { code, err, out } = await setup({ identity: "IRSA", undo: true });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
     expect(err).toContain(
-      "Warning: kubectl failed, so the annotation eks.amazonaws.com/role-arn of",
+      "Not finished: kubectl failed, so the annotation eks.amazonaws.com/role-arn of lastcall/lastcall is still there",
     );
+    expect(out).not.toContain("Done");
     expect(aws.standing()).toEqual({ ...before, annotation: roleArn, "cluster-gone": "" });
   });
 
+  it("succeeds if kubectl failed and AWS says that the cluster is gone", async () => {
+    aws.put("provider");
+    await setup({ identity: "IRSA" });
+    aws.put("cluster-gone");
+    const options = { ...plain, identity: "IRSA", undo: true };
+    const { code, out } = await runSetupOn(withoutCluster(aws), options);
+    expect(code).toBe(0);
+    expect(out).toContain("The cluster is gone, and the annotation eks.amazonaws.com/role-arn");
+    expect(aws.has("role")).toBe(false);
+  });
+
   it("works when the cluster is gone", async () => {
-    aws.put("role", "main");
-    aws.put("trust");
-    aws.put("policy");
+    await setup({});
     const { code } = await runSetupOn(withoutCluster(aws), { ...plain, undo: true });
     expect(code).toBe(0);
     expect(aws.has("role")).toBe(false);

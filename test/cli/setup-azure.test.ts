@@ -14,6 +14,7 @@ const plain = {
   role: "lastcall",
   azureDeleteInstances: false,
 };
+const clusterId = `/subscriptions/${subscription}/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main`;
 const issuer = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/";
 
 let az: FakeTools;
@@ -78,16 +79,33 @@ describe("lastcall setup azure", () => {
     expect(changes()).toEqual([]);
   });
 
-  it("warns with --undo that the annotation stays when the cluster is gone, and removes the rest", async () => {
+  it("takes the same names in another case for the same cluster, as Azure does", async () => {
+    await setup({});
+    expect(await setup({ resourceGroup: "Shop" })).toMatchObject({ code: 0, err: "" });
+    expect((await setup({ resourceGroup: "SHOP", undo: true })).code).toBe(0);
+    expect(az.has("identity")).toBe(false);
+  });
+
+  it("fails with --undo if the annotation stays because kubectl failed, and removes the rest", async () => {
     const before = az.standing();
     await setup({});
     az.put("cluster-gone");
-    const { code, err } = await setup({ undo: true });
-    expect(code).toBe(0);
+    const { code, err, out } = await setup({ undo: true });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
     expect(err).toContain(
-      "Warning: kubectl failed, so the annotation azure.workload.identity/client-id of",
+      "Not finished: kubectl failed, so the annotation azure.workload.identity/client-id of",
     );
+    expect(out).not.toContain("Done");
     expect(az.standing()).toEqual({ ...before, annotation: "client-1", "cluster-gone": "" });
+  });
+
+  it("keeps with --undo what was made for a cluster of the same name elsewhere", async () => {
+    await setup({});
+    const before = az.standing();
+    const other = "1b2e6f80-0000-4000-8000-000000000001";
+    const { code } = await setup({ undo: true, subscription: other });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(az.standing()).toEqual(before);
   });
 
   it("waits for a new identity to propagate", async () => {
@@ -111,6 +129,24 @@ describe("lastcall setup azure changes nothing", () => {
       '{"Name": "lastcall-nodes", "Description": "Ours"}',
       "the role lastcall-nodes already exists for another purpose (Ours)",
     ],
+    [
+      "if the identity has the mark of an earlier version",
+      "identity",
+      "main",
+      `userAssignedIdentities/lastcall --operation merge --tags lastcall-cluster=${clusterId}`,
+    ],
+    [
+      "if a role belongs to a cluster of the same names in another subscription",
+      "role-lastcall-nodes",
+      '{"Name": "lastcall-nodes", "Description": "Made by lastcall setup azure for /subscriptions/other/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main"}',
+      "the role lastcall-nodes already exists for another purpose",
+    ],
+    [
+      "if a role has the description of an earlier version",
+      "role-lastcall-nodes",
+      '{"Name": "lastcall-nodes", "Description": "Made by lastcall setup azure for the cluster main in shop"}',
+      "remove it with lastcall setup azure --undo of that version",
+    ],
     ["if the cluster has no issuer", "cluster", "", "az aks update"],
   ])("%s", async (_, what, content, sentence) => {
     az.put(what, content);
@@ -118,6 +154,7 @@ describe("lastcall setup azure changes nothing", () => {
     const { code, err } = await setup({});
     expect(code).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
     expect(err).toContain(sentence);
+    expect(err).toContain("Not finished: nothing was changed\n");
     expect(az.standing()).toEqual(before);
     expect(changes()).toEqual([]);
   });

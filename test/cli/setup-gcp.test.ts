@@ -18,9 +18,10 @@ const role = {
 };
 const grantTo = (member: string) =>
   `gcloud|projects|add-iam-policy-binding|my-project-1|--condition=None|--role|projects/my-project-1/roles/lastcall|--member|${member}|--quiet`;
+const holders =
+  "gcloud|projects|get-iam-policy|my-project-1|--flatten|bindings[].members|--filter|bindings.role=projects/my-project-1/roles/lastcall|--format|value(bindings.members)";
 const project = "gcloud|projects|describe|my-project-1|--format|value(projectNumber)";
 const direct = [
-  project,
   grantTo(
     "principal://iam.googleapis.com/projects/601024681890/locations/global/workloadIdentityPools/my-project-1.svc.id.goog/subject/ns/lastcall/sa/lastcall",
   ),
@@ -93,7 +94,9 @@ describe("lastcall setup gcp", () => {
 describe("lastcall setup gcp --apply", () => {
   it("creates the role and grants it to the ServiceAccount", async () => {
     expect(await setup({})).toBe(0);
-    expect(gcloud.calls()).toEqual([role.look, role.describe, role.create, ...direct]);
+    // A lookup is repeated for its error.
+    const looks = [role.look, role.look, project, role.describe, role.describe];
+    expect(gcloud.calls()).toEqual([...looks, role.create, ...direct]);
     expect(printed).toContain("Done: lastcall/lastcall has the role lastcall in my-project-1.");
   });
 
@@ -101,7 +104,14 @@ describe("lastcall setup gcp --apply", () => {
     await setup({});
     gcloud.forget();
     expect(await setup({})).toBe(0);
-    expect(gcloud.calls()).toEqual([role.look, role.describe, role.update, ...direct]);
+    expect(gcloud.calls()).toEqual([
+      role.look,
+      project,
+      role.describe,
+      holders,
+      role.update,
+      ...direct,
+    ]);
   });
 
   it("undeletes a deleted role", async () => {
@@ -110,6 +120,7 @@ describe("lastcall setup gcp --apply", () => {
     expect(await setup({})).toBe(0);
     expect(gcloud.calls()).toEqual([
       role.look,
+      project,
       role.describe,
       role.undelete,
       role.update,
@@ -163,7 +174,7 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   const context = `it's "mine"; $(touch "$here/pwned") \`id\` | &`;
   const options = { googleServiceAccount: "lastcall-shop", context };
   const kubectl = `kubectl|--context|${context}|--namespace|lastcall`;
-  const find = `gcloud|iam|service-accounts|describe|${account}|--project|my-project-1`;
+  const find = `gcloud|iam|service-accounts|describe|${account}|--project|my-project-1|--format|value(displayName)`;
   const make =
     "gcloud|iam|service-accounts|create|lastcall-shop|--project|my-project-1|--display-name|Lastcall|--quiet";
   const bind = [
@@ -176,16 +187,18 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   it("creates and binds the account, and creates nothing when run again", async () => {
     gcloud.put("service-account");
     expect(await setup(options)).toBe(0);
-    const made = [look, role.look, role.describe, role.create, find, make, grant, ...bind];
+    const looks = [role.look, find, role.describe].flatMap((call) => [call, call]);
+    const made = [look, ...looks, role.create, make, grant, ...bind];
     expect(gcloud.calls()).toEqual(made);
     gcloud.forget();
     expect(await setup(options)).toBe(0);
     expect(gcloud.calls()).toEqual([
       look,
       role.look,
-      role.describe,
-      role.update,
       find,
+      role.describe,
+      holders,
+      role.update,
       grant,
       ...bind,
     ]);
@@ -293,15 +306,83 @@ describe("lastcall setup gcp --undo --apply", () => {
     expect(gcloud.standing()).toEqual({ role: "", "role-deleted": "", grant: gone });
   });
 
-  it("warns that the annotation stays when the cluster is gone, and removes the rest", async () => {
+  it("fails if the annotation stays because kubectl failed, and removes the rest", async () => {
     gcloud.put("service-account");
     await setup(account);
     gcloud.put("cluster-gone");
-    expect(await setup({ ...account, undo: true })).toBe(0);
+    await faultOf(setup({ ...account, undo: true }));
     const left = ["annotation-lastcall", "cluster-gone", "role", "role-deleted", "service-account"];
     expect(Object.keys(gcloud.standing())).toEqual(left);
     expect(said).toContain(
-      "Warning: kubectl failed, so the annotation iam.gke.io/gcp-service-account of",
+      "Not finished: kubectl failed, so the annotation iam.gke.io/gcp-service-account of",
     );
+  });
+
+  it("succeeds if kubectl failed and the named cluster is gone", async () => {
+    gcloud.put("service-account");
+    await setup(account);
+    gcloud.put("cluster-gone");
+    const cluster = { cluster: "main", location: "europe-west1" };
+    expect(await setup({ ...account, ...cluster, undo: true })).toBe(0);
+    expect(printed).toContain("The cluster is gone, and the annotation");
+  });
+});
+
+describe("lastcall setup gcp with other clusters in the project", () => {
+  const cluster = { cluster: "main", location: "europe-west1" };
+  const account = { googleServiceAccount: "lastcall-shop" };
+
+  beforeEach(() => {
+    for (const what of ["service-account", "workload-pool"] as const) gcloud.put(what);
+    gcloud.put("clusters", "europe-west1/main\nus-east1/main");
+  });
+
+  it.each([
+    ["the grant", {}],
+    ["the binding", account],
+  ])("keeps %s with --undo, and prints the command that removes it", async (_, options) => {
+    await setup({ ...options, ...cluster });
+    const { grant, binding } = gcloud.standing();
+    expect(await setup({ ...options, ...cluster, undo: true })).toBe(0);
+    expect(gcloud.standing()).toMatchObject({ grant, ...(binding ? { binding } : {}) });
+    expect(printed).toContain("of these clusters has the same name in IAM:\nus-east1/main\n");
+    expect(printed).toContain(", except for what is kept.");
+    const remove = /^gcloud (projects|iam service-accounts) remove-iam-policy-binding .*$/m;
+    const command = remove.exec(printed)?.[0] ?? "";
+    expect(spawnSync("bash", ["-c", command], { env: { PATH: gcloud.path } }).status).toBe(0);
+    expect(await setup({ ...options, ...cluster, undo: true })).toBe(0);
+    const kept = ["clusters", "role", "role-deleted", "service-account", "workload-pool"];
+    expect(Object.keys(gcloud.standing())).toEqual(kept);
+  });
+
+  it("does not know without --cluster which one is meant, and keeps the grant", async () => {
+    await setup({});
+    expect(await setup({ undo: true })).toBe(0);
+    expect(gcloud.has("grant")).toBe(true);
+    gcloud.put("clusters", "europe-west1/main");
+    expect(await setup({ undo: true })).toBe(0);
+    expect(gcloud.has("grant")).toBe(false);
+  });
+
+  it("does not take a list with a location that did not respond for all clusters", async () => {
+    await setup(cluster);
+    const before = gcloud.standing();
+    gcloud.put("clusters", "europe-west1/main");
+    const warning =
+      "WARNING: The following zones did not respond: us-east1-b. List results may be incomplete.";
+    gcloud.put("silent-zone", warning);
+    await faultOf(setup({ ...cluster, undo: true }));
+    expect(said).toContain(`Cannot tell which clusters use the grant: ${warning}`);
+    expect(gcloud.standing()).toMatchObject({ grant: before.grant, role: "" });
+    expect(gcloud.has("role-deleted")).toBe(false);
+  });
+
+  it("adds to a role that others have, and takes nothing from them", async () => {
+    await setup({ namespace: "other" });
+    gcloud.forget();
+    expect(await setup({ release: "DeleteInstance" })).toBe(0);
+    const update = gcloud.calls().find((call) => call.startsWith("gcloud|iam|roles|update"));
+    expect(update).toContain("|--add-permissions|compute.instances.get,");
+    expect(printed).toContain("so it keeps the permissions that it has:");
   });
 });

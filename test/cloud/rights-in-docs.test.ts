@@ -7,7 +7,7 @@ import {
   scaleSetListPermission,
   scaleSetPermission,
 } from "../../src/cloud/azure/setup-script.ts";
-import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
+import { computePermissions } from "../../src/cloud/gcp/permissions.ts";
 
 /** The cloud's permissions in the first column of a page's table. */
 function documented(cloud: string, form: RegExp): readonly string[] {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
+import { computePermissions } from "../../src/cloud/gcp/permissions.ts";
 import { hours, instant, minus, minutes, seconds } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { chart, helm } from "../support/helm.ts";

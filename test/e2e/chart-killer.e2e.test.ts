@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Deployment } from "kubernetes-types/apps/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { permissionsFor } from "../../src/cloud/gcp/setup-script.ts";
+import { permissionsFor } from "../../src/cloud/gcp/permissions.ts";
 import { translateKiller } from "../../src/migrate/killer.ts";
 import { killerValuesSetup } from "../../src/migrate/killer-setup.ts";
 import { root } from "../../tools/source-tree.ts";

@@ -3,53 +3,63 @@ import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 /**
  * The account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the setup uses
  * them. As in AWS, a thing can be created only once, a thing that others depend on cannot be
- * deleted, and an error names what is missing.
+ * deleted. An error has the exit code 254 and the form of the AWS CLI: its return codes are
+ * documented, and the form is that of botocore's ClientError.
  */
 const aws = `
-ours() { if has "$1"; then get "$1"; else refuse "An error occurred ($2) when calling the operation"; fi; }
+operation=""
+IFS=-
+for word in $2; do operation+="\${word^}"; done
+IFS='|'
+fail() { echo "An error occurred ($1) when calling the $operation operation: \${2-for the test}" >&2; exit 254; }
+ours() { if has "$1"; then get "$1"; else fail "$2"; fi; }
 case "$1 $2" in
   "sts get-caller-identity") echo 123456789012 ;;
-  "eks describe-cluster") has cluster || refuse "(ResourceNotFoundException)"; get cluster ;;
-  "eks describe-addon") has addon || refuse "(ResourceNotFoundException)"; echo ACTIVE ;;
+  "eks describe-cluster") has cluster || fail ResourceNotFoundException; get cluster ;;
+  "eks describe-addon") has addon || fail ResourceNotFoundException; echo ACTIVE ;;
   "eks list-pod-identity-associations")
-    has cluster || refuse "(ResourceNotFoundException)"
+    has cluster || fail ResourceNotFoundException
     if has association; then echo a-1; else echo None; fi ;;
   "eks describe-pod-identity-association") get association ;;
   "eks create-pod-identity-association")
-    ! has association || refuse "(ResourceInUseException)"
-    if has slow-role; then drop slow-role; refuse "(InvalidParameterException) the role is not there yet"; fi
-    has role || refuse "(InvalidParameterException)"
+    ! has association || fail ResourceInUseException
+    if has slow-role; then drop slow-role; fail InvalidParameterException "the role is not there yet"; fi
+    has role || fail InvalidParameterException
     put association "$(flag --role-arn)" ;;
   "eks delete-pod-identity-association") has association || refuse "none"; drop association ;;
-  "iam get-open-id-connect-provider") has provider || refuse "(NoSuchEntity)"; flag --open-id-connect-provider-arn ;;
+  "iam get-open-id-connect-provider") has provider || fail NoSuchEntity; flag --open-id-connect-provider-arn ;;
   "iam list-role-tags") ours role NoSuchEntity ;;
   "iam create-role")
-    ! has role || refuse "(EntityAlreadyExists)"
+    ! has role || fail EntityAlreadyExists
     tag="$(flag --tags)"; put role "\${tag##*Value=}"; put trust "$(flag --assume-role-policy-document)" ;;
-  "iam update-assume-role-policy") has role || refuse "(NoSuchEntity)"; put trust "$(flag --policy-document)" ;;
-  "iam put-role-policy") has role || refuse "(NoSuchEntity)"; put policy "$(flag --policy-document)" ;;
-  "iam delete-role-policy") has policy || refuse "(NoSuchEntity)"; drop policy ;;
-  "iam delete-role") has role || refuse "(NoSuchEntity)"; ! has policy || refuse "(DeleteConflict)"; drop role; drop trust ;;
+  "iam update-assume-role-policy") has role || fail NoSuchEntity; put trust "$(flag --policy-document)" ;;
+  "iam put-role-policy") has role || fail NoSuchEntity; put policy "$(flag --policy-document)" ;;
+  "iam get-role-policy") has policy || fail NoSuchEntity; echo lastcall ;;
+  "iam delete-role-policy") has policy || fail NoSuchEntity; drop policy ;;
+  "iam delete-role") has role || fail NoSuchEntity; ! has policy || fail DeleteConflict; drop role; drop trust ;;
   "sqs get-queue-url")
-    has queue || refuse "(AWS.SimpleQueueService.NonExistentQueue)"
+    has queue || fail AWS.SimpleQueueService.NonExistentQueue
     echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name)" ;;
   "sqs list-queue-tags") get queue ;;
   "sqs create-queue")
-    ! has queue || refuse "(QueueAlreadyExists)"
+    ! has queue || fail QueueAlreadyExists
     tag="$(flag --tags)"; put queue "\${tag##*=}"
     echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name)" ;;
   "sqs set-queue-attributes") has queue || refuse "none"; put queue-attributes "$(flag --attributes)" ;;
   "sqs delete-queue") has queue || refuse "none"; drop queue; drop queue-attributes ;;
   "events describe-rule")
-    rule="rule-$(flag --name)"; has "$rule" || refuse "(ResourceNotFoundException)"
+    rule="rule-$(flag --name)"; has "$rule" || fail ResourceNotFoundException
     echo "arn:aws:events:eu-west-1:123456789012:rule/$(flag --name)" ;;
   "events list-tags-for-resource") arn="$(flag --resource-arn)"; get "rule-\${arn##*/}" ;;
-  "events put-rule") tag="$(flag --tags)"; put "rule-$(flag --name)" "\${tag##*Value=}"; put "pattern-$(flag --name)" "$(flag --event-pattern)" ;;
+  "events put-rule")
+    # The tags of an update are ignored, according to the API reference of PutRule.
+    tag="$(flag --tags)"; has "rule-$(flag --name)" || put "rule-$(flag --name)" "\${tag##*Value=}"
+    put "pattern-$(flag --name)" "$(flag --event-pattern)" ;;
   "events put-targets")
-    has "rule-$(flag --rule)" || refuse "(ResourceNotFoundException)"
+    has "rule-$(flag --rule)" || fail ResourceNotFoundException
     if has no-target; then echo 1; else put "target-$(flag --rule)" "$(flag --targets)"; echo 0; fi ;;
   "events remove-targets") drop "target-$(flag --rule)" ;;
-  "events delete-rule") ! has "target-$(flag --name)" || refuse "(ValidationException) it has targets"; drop "rule-$(flag --name)"; drop "pattern-$(flag --name)" ;;
+  "events delete-rule") ! has "target-$(flag --name)" || fail ValidationException "it has targets"; drop "rule-$(flag --name)"; drop "pattern-$(flag --name)" ;;
   *) refuse "no such command: $*" ;;
 esac
 `;

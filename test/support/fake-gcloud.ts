@@ -12,11 +12,16 @@ export type Standing =
   | "service-account"
   | `annotation-${string}`
   | "workload-pool"
+  | "clusters"
+  | "silent-zone"
   | "cluster-gone"
   | "slow-account";
 
-// A grant of the role and a binding of the account are lists of members, one a line.
+// Errors have the form of gcloud's, which exits with 1 for all: the group and the command, and the
+// status of the API. A grant of the role and a binding of the account are lists of members, one a
+// line.
 const gcloud = `
+absent() { echo "ERROR: (gcloud.$1) NOT_FOUND: $2" >&2; exit 1; }
 bound() { has "$1" && [[ $'\\n'"$(get "$1")"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }
 bind() { if ! has "$1"; then put "$1" "$2"; elif ! bound "$1" "$2"; then put "$1" "$(get "$1")"$'\\n'"$2"; fi; }
 unbind() {
@@ -27,7 +32,7 @@ unbind() {
 }
 case "$1 $2 $3" in
   "iam roles describe")
-    has role || refuse "no such role"
+    has role || absent iam.roles.describe "The role named projects/my-project-1/roles/$4 was not found."
     case "$(flag --format)" in
       'value(title)') if has role-title; then get role-title; else echo Lastcall; fi ;;
       'value(deleted)') ! has role-deleted || echo True ;;
@@ -37,13 +42,14 @@ case "$1 $2 $3" in
   "iam roles undelete") has role-deleted || refuse "it is not deleted"; mv "$here/has-role-deleted" "$here/was" ;;
   "iam roles update") has role || refuse "no such role"; ! has role-deleted || refuse "it is deleted" ;;
   "iam service-accounts describe")
-    has account || refuse "no such account"
+    has account || absent iam.service-accounts.describe "Unknown service account."
     if has account-name; then get account-name; else echo Lastcall; fi ;;
   "iam service-accounts delete") has account || refuse "no such account"; drop account; ! has binding || drop binding ;;
   "projects get-iam-policy "*) ! has grant || get grant ;;
   "projects remove-iam-policy-binding "*) unbind grant "$(flag --member)" ;;
   "iam service-accounts create") ! has account || refuse "the account exists already"; put account ;;
   "projects describe "*) echo 601024681890 ;;
+  "container clusters list") ! has clusters || get clusters; ! has silent-zone || get silent-zone >&2 ;;
   "container clusters describe") ! has workload-pool || echo "$6.svc.id.goog" ;;
   "projects add-iam-policy-binding "*)
     if has slow-account; then mv "$here/has-slow-account" "$here/was"; refuse "no such account yet"; fi

@@ -18,12 +18,21 @@ export interface FakeTools<Standing extends string = string> {
   readonly folder: string;
   put(what: Standing, content?: string): void;
   has(what: Standing): boolean;
+  /** From now on, calls that contain this text, with bars between the arguments, fail like this. */
+  break(call: string, error: ToolError): void;
+  mend(): void;
   /** Everything that exists, by name, with its content. */
   standing(): Readonly<Record<string, string>>;
   /** Every call so far, with its arguments separated by bars. */
   calls(): readonly string[];
   forget(): void;
   remove(): void;
+}
+
+export interface ToolError {
+  readonly exitCode: number;
+  /** One line on stderr. */
+  readonly message: string;
 }
 
 /**
@@ -49,6 +58,10 @@ flag() {
   echo "ERROR: $1 is missing" >&2
   exit 2
 }
+if [[ -e "$here/broken" ]]; then
+  { IFS= read -r call; IFS= read -r code; IFS= read -r message; } < "$here/broken"
+  if [[ "$line" == *"$call"* ]]; then echo "$message" >&2; exit "$code"; fi
+fi
 `;
 
 /**
@@ -71,6 +84,9 @@ export function makeFakeTools<Standing extends string>(
     folder,
     put: (what, content = "") => writeFileSync(join(folder, `has-${what}`), content),
     has: (what) => existsSync(join(folder, `has-${what}`)),
+    break: (call, { exitCode, message }) =>
+      writeFileSync(join(folder, "broken"), `${call}\n${exitCode}\n${message}\n`),
+    mend: () => rmSync(join(folder, "broken"), { force: true }),
     standing: () => {
       const names = readdirSync(folder).flatMap((name) => /^has-(.*)$/.exec(name)?.[1] ?? []);
       return Object.fromEntries(names.sort().map((name) => [name, textOf(name)]));

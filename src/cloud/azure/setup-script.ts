@@ -5,11 +5,18 @@ import {
   annotationRemoval,
   assignments,
   checkForms,
+  endReport,
   type Form,
   indented,
   kubectlArray,
+  lookFunction,
   madeBy,
+  nothingChanged,
+  partlyCreated,
+  partlyRemoved,
   toolChecks,
+  undoEnd,
+  unfinishedNow,
 } from "../setup/shell-script.ts";
 
 /** The options of `lastcall setup azure`. */
@@ -79,6 +86,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
     `# deploy/base creates the ServiceAccount; without it, nothing is changed.\n${accountCheck}`,
     clusterLook,
     identityLook,
+    unfinishedNow(partlyCreated),
     identityStep,
     roleStep(choice),
     accountStep,
@@ -95,10 +103,17 @@ export function azureUndoScript(choice: AzureSetupChoice): string {
     variables(choice),
     checks(choice),
     identityLook,
+    unfinishedNow(
+      partlyRemoved("the link to the identity, the roles $role-…, the identity $identity"),
+    ),
     undoAccount,
+    unfinishedNow(partlyRemoved("the roles $role-…, the identity $identity")),
     undoRoles,
+    unfinishedNow(partlyRemoved("the identity $identity")),
     undoIdentity,
-    'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
+    undoEnd(
+      'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
+    ),
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -108,7 +123,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("azure", script),
-    "# Whatever it creates has the tag lastcall-cluster or a description that says so; it changes nothing else.",
+    "# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description; it changes nothing else.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -129,36 +144,48 @@ function variables(choice: AzureSetupChoice): string {
     service_account: choice.serviceAccount,
     identity: choice.managedIdentity,
     role: choice.role,
-    description: descriptionOf(choice),
+    cluster_id: clusterId(choice),
+    description: `Made by lastcall setup azure for ${clusterId(choice)}`,
+    // The names alone are the same in another subscription of the tenant.
+    old_description: `Made by lastcall setup azure for the cluster ${choice.cluster} in ${choice.resourceGroup}`,
   });
 }
 
-/** Identifies a role that this script created. */
-function descriptionOf({ cluster, resourceGroup }: AzureSetupChoice): string {
-  return `Made by lastcall setup azure for the cluster ${cluster} in ${resourceGroup}`;
+/**
+ * What is unique about a cluster, as the mark of what was created for it. A cluster that is deleted
+ * and created again has the same id, and takes over what its predecessor had.
+ */
+function clusterId({ subscription, resourceGroup, cluster }: AzureSetupChoice): string {
+  const group = `/subscriptions/${subscription}/resourceGroups/${resourceGroup}`;
+  return `${group}/providers/Microsoft.ContainerService/managedClusters/${cluster}`;
 }
 
 function checks(choice: AzureSetupChoice): string {
   return `${toolChecks(["az", "kubectl"])}
+${endReport(nothingChanged)}
 ${kubectlArray(choice)}
 
-# Prints the response of Azure, or "missing" if there is no such resource. Any other error ends the script.
-look() {
-  local answer
-  if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(az "$@" --subscription "$subscription" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ ResourceNotFound|ResourceGroupNotFound|Code:\\ NotFound ]]; then
-    echo missing
-    return
-  fi
-  echo "Cannot continue: az $1 $2 failed: $answer" >&2
-  return 1
-}`;
+${look}
+
+# Resource ids are compared without regard to case, as Azure does.
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
+gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }`;
 }
+
+/**
+ * A command `show` ends with 3 if the response is 404 (Azure/azure-cli issues 6612 and 14913). A
+ * subscription that the login cannot see is a 404, too, so the error counts as well; earlier
+ * versions print it without its code.
+ */
+const look = lookFunction({
+  tool: "az",
+  flags: ' --subscription "$subscription" --output tsv',
+  exitCode: 3,
+  message: `"("(ResourceNotFound|ResourceGroupNotFound|NotFound)")"|"The Resource '".*"' was not found"|"Resource group '".*"' could not be found"`,
+});
 
 const clusterLook = `# Only read: enabling these would change the cluster.
 issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
@@ -178,15 +205,22 @@ fi`;
 
 const identityLook = `# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
-if [[ "$owner" != missing && "$owner" != "$cluster" ]]; then
-  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
+if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
+  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
+  if [[ "$owner" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
+    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id" >&2
+  fi
   exit 1
 fi
 for suffix in cluster nodes operations; do
   found="$(look role definition list --name "$role-$suffix" --custom-role-only true \\
     --query "[0] && ([0].description || 'no description')")"
-  if [[ -n "$found" && "$found" != "$description" ]]; then
+  if [[ -n "$found" ]] && ! same "$found" "$description"; then
     echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
+    if same "$found" "$old_description"; then
+      echo "Its description is that of earlier versions of this script and does not name the subscription. If it is this cluster's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
+    fi
     exit 1
   fi
 done`;
@@ -194,7 +228,7 @@ done`;
 const identityStep = `# 1. The identity that the controller's pods use.
 if [[ "$owner" == missing ]]; then
   az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \\
-    --location "$location" --tags "lastcall-cluster=$cluster" --output none
+    --location "$location" --tags "lastcall-cluster=$cluster_id" --output none
 fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
 principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"`;
@@ -228,8 +262,7 @@ ${grants.join("\n")}`;
 }
 
 const scopePaths: Readonly<Record<AzureScope, string>> = {
-  Cluster:
-    "/subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ContainerService/managedClusters/$cluster",
+  Cluster: "$cluster_id",
   NodeGroup: "/subscriptions/$subscription/resourceGroups/$node_group",
   Subscription: "/subscriptions/$subscription",
 };

@@ -6,93 +6,20 @@ import {
   annotationRemoval,
   assignments,
   checkForms,
+  endReport,
   type Form,
   indented,
   kubectlArray,
+  lookFunction,
   madeBy,
+  nothingChanged,
+  partlyCreated,
+  partlyRemoved,
   toolChecks,
+  undoEnd,
+  unfinishedNow,
 } from "../setup/shell-script.ts";
-
-export interface ComputePermission {
-  /** An IAM permission, as a custom role lists it. */
-  readonly permission: string;
-  /** What it is used for, as part of a sentence. */
-  readonly neededFor: string;
-  /** The release modes that need it. Every mode needs to look up machines. */
-  readonly modes: readonly ReleaseMode[];
-  /** Needed only if this is in use. */
-  readonly only?: "RegionalGroups" | "PreemptionPoll";
-}
-
-const all = ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"] as const;
-const byGroup = ["Recreate", "Delete"] as const;
-
-/**
- * The minimal permissions of a custom role. The names of the calls are in the API's discovery
- * document; that the group methods require `instanceGroupManagers.update` is documented, the others
- * follow the rule of one permission per method. Not tested on a real Google project.
- */
-export const computePermissions: readonly ComputePermission[] = [
-  { permission: "compute.instances.get", neededFor: "finding a machine", modes: all },
-  {
-    permission: "compute.instances.list",
-    neededFor:
-      "getting the launch times of machines (without it, the age of the Node object is used), and checking whether one may be deleted",
-    modes: all,
-  },
-  {
-    permission: "compute.instanceGroupManagers.update",
-    neededFor: "making the group recreate or delete a machine",
-    modes: byGroup,
-  },
-  {
-    permission: "compute.instanceGroupManagers.get",
-    neededFor: "calling a method of the group, which reads the group first",
-    modes: byGroup,
-  },
-  {
-    permission: "compute.instanceGroupManagers.list",
-    neededFor:
-      "checking before a drain whether the release will be permitted (without it, only the release itself shows that)",
-    modes: byGroup,
-  },
-  {
-    permission: "compute.instances.delete",
-    neededFor: "deleting a machine without its group",
-    modes: ["DeleteInstance"],
-  },
-  {
-    permission: "compute.zoneOperations.get",
-    neededFor: "waiting for an operation in a zone",
-    modes: ["Recreate", "Delete", "DeleteInstance"],
-  },
-  {
-    permission: "compute.zoneOperations.list",
-    neededFor: "polling for preemptions (--gcp-preemption-poll), and nothing else",
-    modes: all,
-    only: "PreemptionPoll",
-  },
-  {
-    permission: "compute.regionOperations.get",
-    neededFor: "waiting for an operation of a regional group",
-    modes: byGroup,
-    only: "RegionalGroups",
-  },
-];
-
-export interface ComputeUse {
-  readonly mode: ReleaseMode;
-  readonly regionalGroups: boolean;
-  readonly preemptionPoll: boolean;
-}
-
-/** The permissions that a controller with these uses needs, and no more. */
-export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
-  const inUse = { RegionalGroups: use.regionalGroups, PreemptionPoll: use.preemptionPoll };
-  return computePermissions.filter(
-    ({ modes, only }) => modes.includes(use.mode) && (only === undefined || inUse[only]),
-  );
-}
+import { type ComputePermission, permissionsFor } from "./permissions.ts";
 
 /** The options of `lastcall setup gcp`. */
 export interface SetupChoice extends AccountChoice {
@@ -127,6 +54,9 @@ export function setupScript(choice: SetupChoice): string {
     checks(choice),
     // The role's permissions are replaced, so a role that others created must not be touched.
     roleLook,
+    holders,
+    ...(googleServiceAccount === undefined ? [directMember] : [accountLook]),
+    unfinishedNow(partlyCreated),
     role,
   ];
   if (googleServiceAccount === undefined) parts.push(directBinding);
@@ -146,11 +76,20 @@ export function undoScript(choice: SetupChoice): string {
       ...{ script: "Undo", rights: [], named: variables(choice) },
       purpose: "Removes what `lastcall setup gcp` created, and nothing else",
     }),
-    toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])]),
+    `${toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])])}
+${endReport(nothingChanged)}
+
+${look}`,
     ...(googleServiceAccount === undefined
-      ? [roleLook, membersLook, `# 1. The grant.\n${directMember}\n${undoGrant}`, undoRole(2)]
-      : [kubectlArray(choice), accountLook, roleLook, membersLook, undoAccount, undoRole(3)]),
-    'echo "Done: everything that was set up for $namespace/$service_account in $project is removed$rest."',
+      ? [roleLook, holders, keeping, twinLook, directMember, undoDirect, undoRole(2)]
+      : [
+          kubectlArray(choice),
+          ...[roleLook, holders, keeping, twinLook, accountLook, userLook],
+          ...[undoAccount, undoRole(3)],
+        ]),
+    undoEnd(
+      'echo "Done: everything that was set up for $namespace/$service_account in $project is removed$rest."',
+    ),
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -217,7 +156,8 @@ function variables(choice: SetupChoice): Readonly<Record<string, string | undefi
 
 function checks(choice: SetupChoice): string {
   const kubectl = choice.googleServiceAccount !== undefined;
-  const parts = [toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])])];
+  const tools = toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])]);
+  const parts = [tools, endReport(nothingChanged), "", look];
   if (kubectl) {
     const comment = "# deploy/base creates the ServiceAccount; without it, nothing is changed.";
     parts.push("", comment, kubectlArray(choice), accountCheck);
@@ -234,10 +174,21 @@ if [[ "$pool" != "$project.svc.id.goog" ]]; then
   exit 1
 fi`;
 
+/**
+ * gcloud exits with 1 for every error; the message of a missing role or account is its API's
+ * status: `ERROR: (gcloud.iam.roles.describe) NOT_FOUND: The role named … was not found`, as quoted
+ * in public logs. Without the permission to read it, the status is PERMISSION_DENIED.
+ */
+const look = lookFunction({
+  tool: "gcloud",
+  flags: "",
+  exitCode: 1,
+  message: '"ERROR: (gcloud."[a-z.-]+") NOT_FOUND: "',
+});
+
 const role = `# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
-state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
-  || echo missing)"
-case "$state" in
+deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
+case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \\
       --stage GA --permissions "$permissions" --quiet
@@ -248,28 +199,34 @@ case "$state" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    members="$(holders)"
+    members="$(others "$members" "$member")"
+    if [[ -n "$members" ]]; then
+      echo "Others have the role $role, too, so it keeps the permissions that it has:"
+      echo "$members"
+      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
+    else
+      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    fi
     ;;
 esac`;
 
 const grantRole = `gcloud projects add-iam-policy-binding "$project" --condition=None \\
   --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null`;
 
-const directMember = `number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
+const directMember = `# The name of the ServiceAccount in IAM. It is the same in every cluster of the project.
+number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
 pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
 member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"`;
 
 const directBinding = `# 2. The role for the ServiceAccount of the controller; no Google service account is needed.
-${directMember}
 ${grantRole}`;
 
 const accountBinding = `# 2. A Google service account, with the role.
-account="$google_service_account@$project.iam.gserviceaccount.com"
-if ! gcloud iam service-accounts describe "$account" --project "$project" >/dev/null 2>&1; then
+if [[ "$account_state" == missing ]]; then
   gcloud iam service-accounts create "$google_service_account" --project "$project" \\
     --display-name Lastcall --quiet
 fi
-member="serviceAccount:$account"
 # A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
   if ${indented(grantRole)}; then break; fi
@@ -289,7 +246,7 @@ echo "It may take a few minutes until the permissions take effect."`;
 
 /** A role that others created under this name is kept. */
 const roleLook = `# Check who owns the existing resources before anything is changed.
-title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
+title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
   echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
@@ -297,11 +254,12 @@ fi`;
 
 /** The setup also takes an account that others created, which the undo must not delete. */
 const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
-account_state="$(gcloud iam service-accounts describe "$account" --project "$project" \\
-  --format 'value(displayName)' 2>/dev/null || echo missing)"`;
+member="serviceAccount:$account"
+account_state="$(look iam service-accounts describe "$account" --project "$project" \\
+  --format 'value(displayName)')"`;
 
 /** Other installations of the project may use the same role and the same Google service account. */
-const membersLook = `# Prints the members of the role, one per line.
+const holders = `# Prints the members of the role, one per line.
 holders() {
   gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
     --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
@@ -313,36 +271,89 @@ others() {
     if [[ -n "$one" && "$one" != "$2" && "$one" != deleted:* ]]; then echo "$one"; fi
   done <<< "$1"
 }
-listed() { [[ $'\\n'"$1"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }
-rest=""
+listed() { [[ $'\\n'"$1"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }`;
+
+const keeping = `rest=""
 keep() {
   echo "Kept: $1"
   rest=", except for what is kept"
 }`;
 
-const undoGrant = `members="$(holders)"
-if listed "$members" "$member"; then
+/**
+ * A ServiceAccount has the same name in IAM in every cluster of the project, so a grant cannot be
+ * marked as one cluster's. Without a named cluster, a single one is the one that is meant. gcloud
+ * exits with 0 although some locations did not respond; then clusters may be missing.
+ */
+const twinLook = `# The other clusters of the project, whose ServiceAccounts have the same names in IAM.
+list_clusters() {
+  gcloud container clusters list --project "$project" --quiet \\
+    --filter "workloadIdentityConfig.workloadPool=$project.svc.id.goog" \\
+    --format 'value[separator=/](location,name)'
+}
+warnings="$(list_clusters 2>&1 >/dev/null)" || {
+  echo "Cannot tell which clusters use the grant: gcloud container clusters list failed: $warnings" >&2
+  exit 1
+}
+if [[ "$warnings" == *"did not respond"* ]]; then
+  echo "Cannot tell which clusters use the grant: $warnings" >&2
+  exit 1
+fi
+clusters="$(list_clusters)"
+twins="$clusters"
+if [[ -n "\${cluster-}" ]]; then
+  twins="$(others "$twins" "$location/$cluster")"
+elif [[ "$twins" != *$'\\n'* ]]; then
+  twins=""
+fi
+gone() { [[ -n "\${cluster-}" ]] && ! listed "$clusters" "$location/$cluster"; }
+keep_for_twins() {
+  keep "$1, since the ServiceAccount $namespace/$service_account of these clusters has the same name in IAM:"
+  echo "$twins"
+  echo "If none of these runs Lastcall, remove it, and run this again:"
+}`;
+
+const undoGrant = `if listed "$members" "$member"; then
   gcloud projects remove-iam-policy-binding "$project" --condition=None \\
     --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
 fi`;
 
-const undoAccount = `# 1. The link between the ServiceAccount and the Google service account.
+const undoDirect = `# 1. The grant, unless another cluster's ServiceAccount has it, too.
+members="$(holders)"
+${unfinishedNow(partlyRemoved("the grant, and the role $role"))}
+if [[ -n "$twins" ]] && listed "$members" "$member"; then
+  keep_for_twins "the grant"
+  echo "gcloud projects remove-iam-policy-binding $project --condition=None --role projects/$project/roles/$role --member $member"
+  member=""
+else
+  ${indented(undoGrant)}
+fi`;
+
+const userLook = `user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
 users=""
 if [[ "$account_state" != missing ]]; then
   users="$(gcloud iam service-accounts get-iam-policy "$account" --project "$project" \\
     --flatten 'bindings[].members' --filter bindings.role=roles/iam.workloadIdentityUser \\
     --format 'value(bindings.members)')"
-  user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
-  if listed "$users" "$user"; then
+fi
+members="$(holders)"`;
+
+const undoAccount = `# 1. The link between the ServiceAccount and the Google service account.
+${unfinishedNow(partlyRemoved("the link to the account $account, its grant, the account, and the role $role"))}
+if listed "$users" "$user"; then
+  if [[ -n "$twins" ]]; then
+    keep_for_twins "the permission to impersonate $account"
+    echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --condition=None --role roles/iam.workloadIdentityUser --member '$user'"
+  else
     gcloud iam service-accounts remove-iam-policy-binding "$account" --project "$project" \\
       --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
+    users="$(others "$users" "$user")"
   fi
-  users="$(others "$users" "$user")"
 fi
+users="$(others "$users" "")"
 ${annotationRemoval("iam.gke.io/gcp-service-account", '"$account"')}
 
 # 2. The grant, and the Google service account, unless others use the account, too.
-member="serviceAccount:$account"
+${unfinishedNow(partlyRemoved("the grant of $account, the account, and the role $role"))}
 if [[ -n "$users" ]]; then
   keep "the account $account and its grant, since others may impersonate it:"
   echo "$users"
@@ -360,9 +371,9 @@ fi`;
 
 function undoRole(step: number): string {
   return `# ${step}. The role, unless others have it, too; Google keeps its id reserved for some weeks.
-state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
-  || echo missing)"
-if [[ "$state" != missing && "$state" != True ]]; then
+${unfinishedNow(partlyRemoved("the role $role"))}
+deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
+if [[ "$deleted" != missing && "$deleted" != True ]]; then
   members="$(holders)"
   members="$(others "$members" "$member")"
   if [[ -n "$members" ]]; then

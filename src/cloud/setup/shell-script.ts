@@ -99,7 +99,8 @@ export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_accou
 
 /**
  * Removes an annotation of the ServiceAccount if it still has this value, a word of the shell. The
- * cluster is often deleted first, so if kubectl fails, the script warns and continues.
+ * cluster is often deleted first, so if kubectl fails, the script removes the rest before it ends
+ * with that error; if the cloud says that the cluster is gone (the function `gone`), without one.
  */
 export function annotationRemoval(annotation: string, value: string): string {
   const path = annotation.replaceAll(".", "\\.");
@@ -110,8 +111,79 @@ if [[ "$found" == ${value} ]]; then
   "\${kubectl[@]}" annotate serviceaccount "$service_account" ${annotation}- || removed=false
 fi
 if [[ "$removed" == false ]]; then
-  echo "Warning: kubectl failed, so the annotation ${annotation} of $namespace/$service_account is not removed; if the cluster is gone, so is the annotation" >&2
+  if gone; then
+    echo "The cluster is gone, and the annotation ${annotation} with it."
+  else
+    lost="kubectl failed, so the annotation ${annotation} of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
+  fi
 fi`;
+}
+
+/** The end of an undo that removes an annotation. */
+export function undoEnd(done: string): string {
+  return `if [[ -n "$lost" ]]; then
+  unfinished="$lost"
+  exit 1
+fi
+${done}`;
+}
+
+/** How the command line tool of a cloud reports that a resource does not exist. */
+export interface Absence {
+  /** The tool, and what is added to each call. */
+  readonly tool: string;
+  readonly flags: string;
+  readonly exitCode: number;
+  /** A bash regular expression for the message. */
+  readonly message: string;
+}
+
+/**
+ * Defines `look`. Only the tool's own "not found", by exit code and message, counts as absence: a
+ * missing permission, an expired login or a timeout does not tell whether the resource exists.
+ */
+export function lookFunction({ tool, flags, exitCode, message }: Absence): string {
+  return `# Prints the response of ${tool}, or "missing" if it says that there is no such resource. Any other error ends the script.
+look() {
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(${tool} "$@"${flags} 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(${tool} "$@"${flags} 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == ${exitCode} && "$answer" =~ ${message} ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot tell what exists: ${tool} $1 $2 $3 failed: $answer" >&2
+  return 1
+}`;
+}
+
+/** Says what is left if the script ends early; `unfinished` is updated by its steps. */
+export function endReport(unfinished: string): string {
+  return `lost=""
+${unfinishedNow(unfinished)}
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT`;
+}
+
+/** From here on, what is left if the script ends early. */
+export function unfinishedNow(unfinished: string): string {
+  return `unfinished="${unfinished}"`;
+}
+
+export const nothingChanged = "nothing was changed";
+/** For a setup that ends after its first change. */
+export const partlyCreated =
+  "what was created so far is kept; run this again to complete it, or the script of --undo to remove it";
+/** For an undo that ends after its first change. */
+export function partlyRemoved(rest: string): string {
+  return `still there, unless it never existed: ${rest}; run this again to remove it`;
 }
 
 /** The text of a block, whose first line is indented already. */

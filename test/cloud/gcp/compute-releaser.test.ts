@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { checkRequestId, requestIdAfter } from "../../../src/cloud/gcp/compute-releaser.ts";
-import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
+import { permissionsFor } from "../../../src/cloud/gcp/permissions.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/cloud.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import { minutes, seconds } from "../../../src/core/time/time.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
+import { permissionsFor } from "../../../src/cloud/gcp/permissions.ts";
 import {
   type ComputeWorld,
   providerIdOf,

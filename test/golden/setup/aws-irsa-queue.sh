@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grants the Lastcall controller its permissions in AWS.
 # Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
 #   ec2:DescribeInstances: finding a machine, and its launch time
@@ -19,6 +19,7 @@ set -euo pipefail
 
 account='123456789012'
 cluster='main'
+cluster_arn='arn:aws-us-gov:eks:us-gov-west-1:123456789012:cluster/main'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -137,31 +138,40 @@ queue_arn='arn:aws-us-gov:sqs:us-gov-west-1:123456789012:lastcall-main'
 
 command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
 command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 
-# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
+# Prints the response of aws, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
-  local missing="$1" answer
-  shift
-  if answer="$(aws "$@" --output text 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(aws "$@" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ $missing ]]; then
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(aws "$@" --output text 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(aws "$@" --output text 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 254 && "$answer" =~ "An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling" ]]; then
     echo missing
     return
   fi
-  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
+  echo "Cannot tell what exists: aws $1 $2 $3 failed: $answer" >&2
   return 1
 }
 
-# Ends the script if a resource exists that was not created for this cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
 own() {
-  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
-    exit 1
+  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
+  if [[ "$2" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by Terraform, CloudFormation and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+    echo "$3" >&2
   fi
+  exit 1
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
@@ -186,7 +196,7 @@ fi
 issuer="${issuer#https://}"
 trust="${trust//CLUSTER_ISSUER/$issuer}"
 provider="${role_arn%:role/*}:oidc-provider/$issuer"
-state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \
+state="$(look iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \
   --query Url)"
 if [[ "$state" == missing ]]; then
   echo "Cannot continue: IAM has no identity provider for the cluster's issuer, create it with" >&2
@@ -195,29 +205,34 @@ if [[ "$state" == missing ]]; then
 fi
 
 # Check who owns the existing resources before anything is changed.
-role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
+role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
-own "the role $role" "$role_state"
+own "the role $role" "$role_state" \
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
 queue_state=missing
-queue_url="$(look 'NonExistentQueue|QueueDoesNotExist' sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
+queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
 if [[ "$queue_url" != missing ]]; then
-  queue_state="$(aws sqs list-queue-tags --queue-url "$queue_url" \
-    --query 'Tags."lastcall-cluster"' --output text)"
+  queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
-own "the queue $queue" "$queue_state"
+own "the queue $queue" "$queue_state" \
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
 for rule in "$queue" "$queue-health"; do
-  rule_state="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
-  if [[ "$rule_state" != missing ]]; then
-    rule_state="$(aws events list-tags-for-resource --resource-arn "$rule_state" \
-      --query "Tags[?Key=='lastcall-cluster'].Value | [0]" --output text)"
+  rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
+  rule_state=missing
+  if [[ "$rule_arn" != missing ]]; then
+    rule_state="$(look events list-tags-for-resource --resource-arn "$rule_arn" \
+      --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
-  own "the rule $rule" "$rule_state"
+  own "the rule $rule" "$rule_state" \
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
 done
+
+unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -229,7 +244,7 @@ aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-docu
 
 # 3. A queue for this cluster, and the two rules that fill it.
 if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster" \
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster_arn" \
     --query QueueUrl --output text)"
 fi
 aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
@@ -238,7 +253,7 @@ for rule in "$queue" "$queue-health"; do
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \
     --description 'Instance events for Lastcall' \
-    --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
   # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \
     --query FailedEntryCount --output text)"

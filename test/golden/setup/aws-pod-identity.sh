@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grants the Lastcall controller its permissions in AWS.
 # Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
 #   ec2:DescribeInstances: finding a machine, and its launch time
@@ -12,6 +12,7 @@ set -euo pipefail
 
 account='123456789012'
 cluster='main'
+cluster_arn='arn:aws:eks:eu-west-1:123456789012:cluster/main'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -70,31 +71,40 @@ permissions='{
 }'
 
 command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 
-# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
+# Prints the response of aws, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
-  local missing="$1" answer
-  shift
-  if answer="$(aws "$@" --output text 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(aws "$@" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ $missing ]]; then
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(aws "$@" --output text 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(aws "$@" --output text 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 254 && "$answer" =~ "An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling" ]]; then
     echo missing
     return
   fi
-  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
+  echo "Cannot tell what exists: aws $1 $2 $3 failed: $answer" >&2
   return 1
 }
 
-# Ends the script if a resource exists that was not created for this cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
 own() {
-  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
-    exit 1
+  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
+  if [[ "$2" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by Terraform, CloudFormation and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+    echo "$3" >&2
   fi
+  exit 1
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
@@ -103,12 +113,12 @@ if [[ "$found" != "$account" ]]; then
   exit 1
 fi
 
-association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \
+association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \
   --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
 associated="$role_arn"
 if [[ "$association" != None && "$association" != missing ]]; then
-  associated="$(aws eks describe-pod-identity-association --cluster-name "$cluster" \
-    --association-id "$association" --query association.roleArn --output text)"
+  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.roleArn)"
 fi
 if [[ "$association" == missing ]]; then
   echo "Cannot continue: there is no cluster $cluster in $AWS_REGION" >&2
@@ -120,20 +130,25 @@ if [[ "$associated" != "$role_arn" ]]; then
 fi
 
 # Only read: EKS Auto Mode has the agent built in; other clusters need the add-on.
-if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
+addon="$(look eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent \
+  --query addon.status)" || echo "Note: it is not known whether $cluster has the add-on eks-pod-identity-agent" >&2
+if [[ "$addon" == missing ]]; then
   echo "Note: $cluster does not have the add-on eks-pod-identity-agent; unless it runs in Auto Mode, create it with" >&2
   echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
 fi
 
 # Check who owns the existing resources before anything is changed.
-role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
+role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
-own "the role $role" "$role_state"
+own "the role $role" "$role_state" \
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
+
+unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -145,7 +160,7 @@ if [[ "$association" == None ]]; then
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \
       --service-account "$service_account" --role-arn "$role_arn" \
-      --tags "lastcall-cluster=$cluster" >/dev/null; then break; fi
+      --tags "lastcall-cluster=$cluster_arn" >/dev/null; then break; fi
     if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
     sleep "$attempt"
   done

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Removes what `lastcall setup aws` created, and nothing else.
 # Printed by `lastcall setup aws --undo`. It can be run again: what is already gone is skipped.
-# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
 set -euo pipefail
 
 account='123456789012'
 cluster='main'
+cluster_arn='arn:aws:eks:eu-west-1:123456789012:cluster/main'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -14,31 +15,40 @@ queue='lastcall-main'
 export AWS_REGION='eu-west-1' AWS_DEFAULT_REGION='eu-west-1' AWS_PAGER=''
 
 command -v aws >/dev/null || { echo "Cannot continue: aws is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 
-# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
+# Prints the response of aws, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
-  local missing="$1" answer
-  shift
-  if answer="$(aws "$@" --output text 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(aws "$@" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ $missing ]]; then
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(aws "$@" --output text 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(aws "$@" --output text 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 254 && "$answer" =~ "An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling" ]]; then
     echo missing
     return
   fi
-  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
+  echo "Cannot tell what exists: aws $1 $2 $3 failed: $answer" >&2
   return 1
 }
 
-# Ends the script if a resource exists that was not created for this cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
 own() {
-  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
-    exit 1
+  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
+  if [[ "$2" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by Terraform, CloudFormation and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+    echo "$3" >&2
   fi
+  exit 1
 }
 
 found="$(aws sts get-caller-identity --query Account --output text)"
@@ -48,28 +58,32 @@ if [[ "$found" != "$account" ]]; then
 fi
 
 # Check who owns the existing resources before anything is changed.
-role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
+role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
-own "the role $role" "$role_state"
+own "the role $role" "$role_state" \
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
 queue_state=missing
-queue_url="$(look 'NonExistentQueue|QueueDoesNotExist' sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
+queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
 if [[ "$queue_url" != missing ]]; then
-  queue_state="$(aws sqs list-queue-tags --queue-url "$queue_url" \
-    --query 'Tags."lastcall-cluster"' --output text)"
+  queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
-own "the queue $queue" "$queue_state"
+own "the queue $queue" "$queue_state" \
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
 for rule in "$queue" "$queue-health"; do
-  rule_state="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
-  if [[ "$rule_state" != missing ]]; then
-    rule_state="$(aws events list-tags-for-resource --resource-arn "$rule_state" \
-      --query "Tags[?Key=='lastcall-cluster'].Value | [0]" --output text)"
+  rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
+  rule_state=missing
+  if [[ "$rule_arn" != missing ]]; then
+    rule_state="$(look events list-tags-for-resource --resource-arn "$rule_arn" \
+      --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
-  own "the rule $rule" "$rule_state"
+  own "the rule $rule" "$rule_state" \
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
 done
 
 # 1. The rules, and the queue with its messages.
+unfinished="still there, unless it never existed: a rule or the queue $queue, the link to the role, and the role $role; run this again to remove it"
 for rule in "$queue" "$queue-health"; do
-  found="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
+  found="$(look events describe-rule --name "$rule" --query Arn)"
   if [[ "$found" != missing ]]; then
     aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
     aws events delete-rule --name "$rule"
@@ -77,22 +91,31 @@ for rule in "$queue" "$queue-health"; do
 done
 if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_url"; fi
 
+unfinished="still there, unless it never existed: the link to the role, and the role $role; run this again to remove it"
+
 # 2. The link between the ServiceAccount and the role.
-association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \
+association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \
   --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
 associated="$role_arn"
 if [[ "$association" != None && "$association" != missing ]]; then
-  associated="$(aws eks describe-pod-identity-association --cluster-name "$cluster" \
-    --association-id "$association" --query association.roleArn --output text)"
+  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.roleArn)"
 fi
 if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
   aws eks delete-pod-identity-association --cluster-name "$cluster" --association-id "$association" >/dev/null
 fi
 
+unfinished="still there, unless it never existed: the role $role; run this again to remove it"
+
 # 3. The role.
 if [[ "$role_state" != missing ]]; then
-  look NoSuchEntity iam delete-role-policy --role-name "$role" --policy-name lastcall >/dev/null
+  found="$(look iam get-role-policy --role-name "$role" --policy-name lastcall --query PolicyName)"
+  if [[ "$found" != missing ]]; then aws iam delete-role-policy --role-name "$role" --policy-name lastcall; fi
   aws iam delete-role --role-name "$role"
 fi
 
+if [[ -n "$lost" ]]; then
+  unfinished="$lost"
+  exit 1
+fi
 echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Removes what `lastcall setup azure` created, and nothing else.
 # Printed by `lastcall setup azure --undo`. It can be run again: what is already gone is skipped.
-# Whatever it creates has the tag lastcall-cluster or a description that says so; it changes nothing else.
+# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description; it changes nothing else.
 set -euo pipefail
 
 subscription='1b2e6f80-0000-4000-8000-000000000000'
@@ -11,43 +11,65 @@ namespace='lastcall'
 service_account='lastcall'
 identity='lastcall'
 role='lastcall'
-description='Made by lastcall setup azure for the cluster main in shop'
+cluster_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+old_description='Made by lastcall setup azure for the cluster main in shop'
 
 command -v az >/dev/null || { echo "Cannot continue: az is not on the PATH" >&2; exit 1; }
 command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 kubectl=(kubectl --namespace "$namespace")
 
-# Prints the response of Azure, or "missing" if there is no such resource. Any other error ends the script.
+# Prints the response of az, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
-  local answer
-  if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(az "$@" --subscription "$subscription" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ ResourceNotFound|ResourceGroupNotFound|Code:\ NotFound ]]; then
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(az "$@" --subscription "$subscription" --output tsv 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 3 && "$answer" =~ "("(ResourceNotFound|ResourceGroupNotFound|NotFound)")"|"The Resource '".*"' was not found"|"Resource group '".*"' could not be found" ]]; then
     echo missing
     return
   fi
-  echo "Cannot continue: az $1 $2 failed: $answer" >&2
+  echo "Cannot tell what exists: az $1 $2 $3 failed: $answer" >&2
   return 1
 }
 
+# Resource ids are compared without regard to case, as Azure does.
+same() { [[ "${1,,}" == "${2,,}" ]]; }
+gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }
+
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
-if [[ "$owner" != missing && "$owner" != "$cluster" ]]; then
-  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
+if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
+  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
+  if [[ "$owner" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
+    echo "az identity update --subscription $subscription --resource-group $group --name $identity --tags lastcall-cluster=$cluster_id" >&2
+  fi
   exit 1
 fi
 for suffix in cluster nodes operations; do
   found="$(look role definition list --name "$role-$suffix" --custom-role-only true \
     --query "[0] && ([0].description || 'no description')")"
-  if [[ -n "$found" && "$found" != "$description" ]]; then
+  if [[ -n "$found" ]] && ! same "$found" "$description"; then
     echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
+    if same "$found" "$old_description"; then
+      echo "Its description is that of earlier versions of this script and does not name the subscription. If it is this cluster's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
+    fi
     exit 1
   fi
 done
+
+unfinished="still there, unless it never existed: the link to the identity, the roles $role-…, the identity $identity; run this again to remove it"
 
 # 1. The link between the ServiceAccount and the identity.
 client=missing
@@ -62,9 +84,15 @@ if [[ "$owner" != missing ]]; then
     "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- || removed=false
   fi
   if [[ "$removed" == false ]]; then
-    echo "Warning: kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is not removed; if the cluster is gone, so is the annotation" >&2
+    if gone; then
+      echo "The cluster is gone, and the annotation azure.workload.identity/client-id with it."
+    else
+      lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
+    fi
   fi
 fi
+
+unfinished="still there, unless it never existed: the roles $role-…, the identity $identity; run this again to remove it"
 
 # 2. The roles; one that is still assigned cannot be deleted.
 for suffix in cluster nodes operations; do
@@ -80,9 +108,15 @@ for suffix in cluster nodes operations; do
   az role definition delete --subscription "$subscription" --name "$name" --custom-role-only true --output none
 done
 
+unfinished="still there, unless it never existed: the identity $identity; run this again to remove it"
+
 # 3. The identity, with its federated credential.
 if [[ "$owner" != missing ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi
 
+if [[ -n "$lost" ]]; then
+  unfinished="$lost"
+  exit 1
+fi
 echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."

@@ -18,18 +18,62 @@ service_account='lastcall'
 permissions='compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get'
 
 command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
+
+# Prints the response of gcloud, or "missing" if it says that there is no such resource. Any other error ends the script.
+look() {
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(gcloud "$@" 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(gcloud "$@" 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 1 && "$answer" =~ "ERROR: (gcloud."[a-z.-]+") NOT_FOUND: " ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot tell what exists: gcloud $1 $2 $3 failed: $answer" >&2
+  return 1
+}
 
 # Check who owns the existing resources before anything is changed.
-title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
+title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
   echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
+# Prints the members of the role, one per line.
+holders() {
+  gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \
+    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+}
+# Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
+others() {
+  local one
+  while IFS= read -r one; do
+    if [[ -n "$one" && "$one" != "$2" && "$one" != deleted:* ]]; then echo "$one"; fi
+  done <<< "$1"
+}
+listed() { [[ $'\n'"$1"$'\n' == *$'\n'"$2"$'\n'* ]]; }
+
+# The name of the ServiceAccount in IAM. It is the same in every cluster of the project.
+number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
+pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
+member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"
+
+unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
+
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
-state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
-  || echo missing)"
-case "$state" in
+deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
+case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \
       --stage GA --permissions "$permissions" --quiet
@@ -40,14 +84,19 @@ case "$state" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    members="$(holders)"
+    members="$(others "$members" "$member")"
+    if [[ -n "$members" ]]; then
+      echo "Others have the role $role, too, so it keeps the permissions that it has:"
+      echo "$members"
+      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
+    else
+      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    fi
     ;;
 esac
 
 # 2. The role for the ServiceAccount of the controller; no Google service account is needed.
-number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
-pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
-member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"
 gcloud projects add-iam-policy-binding "$project" --condition=None \
   --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
 

@@ -21,6 +21,30 @@ permissions='compute.instances.get,compute.instances.list,compute.instances.dele
 
 command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
 command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
+lost=""
+unfinished="nothing was changed"
+trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
+
+# Prints the response of gcloud, or "missing" if it says that there is no such resource. Any other error ends the script.
+look() {
+  local answer attempt status
+  for attempt in 1 2 3; do
+    if answer="$(gcloud "$@" 2>/dev/null)"; then
+      echo "$answer"
+      return
+    fi
+    # Repeat the call to capture its error. If it succeeds now, start over.
+    status=0
+    answer="$(gcloud "$@" 2>&1 >/dev/null)" || status=$?
+    if [[ "$status" != 0 ]]; then break; fi
+  done
+  if [[ "$status" == 1 && "$answer" =~ "ERROR: (gcloud."[a-z.-]+") NOT_FOUND: " ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot tell what exists: gcloud $1 $2 $3 failed: $answer" >&2
+  return 1
+}
 
 # deploy/base creates the ServiceAccount; without it, nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
@@ -38,16 +62,36 @@ if [[ "$pool" != "$project.svc.id.goog" ]]; then
 fi
 
 # Check who owns the existing resources before anything is changed.
-title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || echo missing)"
+title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
 if [[ "$title" != missing && "$title" != Lastcall ]]; then
   echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
+# Prints the members of the role, one per line.
+holders() {
+  gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \
+    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+}
+# Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
+others() {
+  local one
+  while IFS= read -r one; do
+    if [[ -n "$one" && "$one" != "$2" && "$one" != deleted:* ]]; then echo "$one"; fi
+  done <<< "$1"
+}
+listed() { [[ $'\n'"$1"$'\n' == *$'\n'"$2"$'\n'* ]]; }
+
+account="$google_service_account@$project.iam.gserviceaccount.com"
+member="serviceAccount:$account"
+account_state="$(look iam service-accounts describe "$account" --project "$project" \
+  --format 'value(displayName)')"
+
+unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
+
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
-state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
-  || echo missing)"
-case "$state" in
+deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
+case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \
       --stage GA --permissions "$permissions" --quiet
@@ -58,17 +102,23 @@ case "$state" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    members="$(holders)"
+    members="$(others "$members" "$member")"
+    if [[ -n "$members" ]]; then
+      echo "Others have the role $role, too, so it keeps the permissions that it has:"
+      echo "$members"
+      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
+    else
+      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    fi
     ;;
 esac
 
 # 2. A Google service account, with the role.
-account="$google_service_account@$project.iam.gserviceaccount.com"
-if ! gcloud iam service-accounts describe "$account" --project "$project" >/dev/null 2>&1; then
+if [[ "$account_state" == missing ]]; then
   gcloud iam service-accounts create "$google_service_account" --project "$project" \
     --display-name Lastcall --quiet
 fi
-member="serviceAccount:$account"
 # A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
   if gcloud projects add-iam-policy-binding "$project" --condition=None \

@@ -5,11 +5,18 @@ import {
   annotationRemoval,
   assignments,
   checkForms,
+  endReport,
   type Form,
   kubectlArray,
+  lookFunction,
   madeBy,
+  nothingChanged,
+  partlyCreated,
+  partlyRemoved,
   shellQuoted,
   toolChecks,
+  undoEnd,
+  unfinishedNow,
 } from "../../setup/shell-script.ts";
 import { type AwsUse, awsPermissionsFor } from "./permissions.ts";
 import {
@@ -74,6 +81,7 @@ export function awsSetupScript(choice: AwsSetupChoice): string {
       ? [accountLook(choice), issuerLook]
       : [associationCheck, agentLook]),
     ownershipLook(choice),
+    unfinishedNow(partlyCreated),
     roleStep,
     choice.identity === "IRSA" ? annotation : association,
     ...(choice.queue === undefined ? [] : [queueStep]),
@@ -92,9 +100,13 @@ export function awsUndoScript(choice: AwsSetupChoice): string {
     ...(choice.identity === "IRSA" ? [kubectlArray(choice)] : []),
     ownershipLook(choice),
     ...(choice.queue === undefined ? [] : [undoQueue]),
+    unfinishedNow(partlyRemoved(`the link to the role, and the role $role`)),
     choice.identity === "IRSA" ? undoAnnotation : undoAssociation,
+    unfinishedNow(partlyRemoved("the role $role")),
     undoRole,
-    'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
+    undoEnd(
+      'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
+    ),
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -113,7 +125,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("aws", script),
-    "# Everything that it creates has the tag lastcall-cluster; it changes nothing without that tag.",
+    "# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -131,6 +143,7 @@ function variables(choice: AwsSetupChoice): string {
   const named = assignments({
     account: choice.account,
     cluster: choice.cluster,
+    cluster_arn: arnOf(choice, "eks", `cluster/${choice.cluster}`),
     namespace: choice.namespace,
     service_account: choice.serviceAccount,
     role: choice.role,
@@ -159,7 +172,11 @@ function documents(choice: AwsSetupChoice): string {
 
 function checks(tools: readonly string[]): string {
   return `${toolChecks(tools)}
+${endReport(nothingChanged)}
+
 ${look}
+
+${own}
 
 found="$(aws sts get-caller-identity --query Account --output text)"
 if [[ "$found" != "$account" ]]; then
@@ -169,34 +186,30 @@ fi`;
 }
 
 /**
- * How the scripts read from AWS: "not found" is a valid answer, and any other error ends the
- * script.
+ * The exit code is documented ("AWS CLI return codes": 254 if the service returned an error), the
+ * form of the message is botocore's, and the codes are those of the four services' API references.
  */
-const look = `
-# Prints the response of AWS, or "missing" if there is no such resource. Any other error ends the script.
-look() {
-  local missing="$1" answer
-  shift
-  if answer="$(aws "$@" --output text 2>/dev/null)"; then
-    echo "$answer"
-    return
-  fi
-  # Repeat the call to capture its error.
-  answer="$(aws "$@" 2>&1 >/dev/null)" || true
-  if [[ "$answer" =~ $missing ]]; then
-    echo missing
-    return
-  fi
-  echo "Cannot continue: aws $1 $2 failed: $answer" >&2
-  return 1
-}
+const look = lookFunction({
+  tool: "aws",
+  flags: " --output text",
+  exitCode: 254,
+  message:
+    '"An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling"',
+});
 
-# Ends the script if a resource exists that was not created for this cluster.
+/**
+ * A name is unique for a region and an account only, so the mark is the cluster's ARN. A cluster
+ * that is deleted and created again has the same ARN, and takes over what its predecessor had.
+ */
+const own = `# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
 own() {
-  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
-    echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster; choose another name" >&2
-    exit 1
+  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
+  if [[ "$2" == "$cluster" ]]; then
+    echo "Its tag is only the cluster's name, as set by Terraform, CloudFormation and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+    echo "$3" >&2
   fi
+  exit 1
 }`;
 
 function accountLook(choice: AwsSetupChoice): string {
@@ -214,7 +227,7 @@ fi
 issuer="\${issuer#https://}"
 trust="\${trust//${issuerPlace}/$issuer}"
 provider="\${role_arn%:role/*}:oidc-provider/$issuer"
-state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \\
+state="$(look iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \\
   --query Url)"
 if [[ "$state" == missing ]]; then
   echo "Cannot continue: IAM has no identity provider for the cluster's issuer, create it with" >&2
@@ -223,7 +236,9 @@ if [[ "$state" == missing ]]; then
 fi`;
 
 const agentLook = `# Only read: EKS Auto Mode has the agent built in; other clusters need the add-on.
-if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
+addon="$(look eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent \\
+  --query addon.status)" || echo "Note: it is not known whether $cluster has the add-on eks-pod-identity-agent" >&2
+if [[ "$addon" == missing ]]; then
   echo "Note: $cluster does not have the add-on eks-pod-identity-agent; unless it runs in Auto Mode, create it with" >&2
   echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
 fi`;
@@ -231,34 +246,37 @@ fi`;
 /** Finds the owners of existing resources before anything is changed. */
 function ownershipLook({ queue }: AwsSetupChoice): string {
   const ofRole = `# Check who owns the existing resources before anything is changed.
-role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \\
+role_state="$(look iam list-role-tags --role-name "$role" \\
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
-own "the role $role" "$role_state"`;
+own "the role $role" "$role_state" \\
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"`;
   return queue === undefined ? ofRole : `${ofRole}\n${queueLook}`;
 }
 
 const queueLook = `queue_state=missing
-queue_url="$(look 'NonExistentQueue|QueueDoesNotExist' sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
+queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
 if [[ "$queue_url" != missing ]]; then
-  queue_state="$(aws sqs list-queue-tags --queue-url "$queue_url" \\
-    --query 'Tags."lastcall-cluster"' --output text)"
+  queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
-own "the queue $queue" "$queue_state"
+own "the queue $queue" "$queue_state" \\
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
 for rule in "$queue" "$queue-health"; do
-  rule_state="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
-  if [[ "$rule_state" != missing ]]; then
-    rule_state="$(aws events list-tags-for-resource --resource-arn "$rule_state" \\
-      --query "Tags[?Key=='lastcall-cluster'].Value | [0]" --output text)"
+  rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
+  rule_state=missing
+  if [[ "$rule_arn" != missing ]]; then
+    rule_state="$(look events list-tags-for-resource --resource-arn "$rule_arn" \\
+      --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
-  own "the rule $rule" "$rule_state"
+  own "the rule $rule" "$rule_state" \\
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
 done`;
 
-const associationLook = `association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \\
+const associationLook = `association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \\
   --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
 associated="$role_arn"
 if [[ "$association" != None && "$association" != missing ]]; then
-  associated="$(aws eks describe-pod-identity-association --cluster-name "$cluster" \\
-    --association-id "$association" --query association.roleArn --output text)"
+  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \\
+    --association-id "$association" --query association.roleArn)"
 fi`;
 
 const associationCheck = `${associationLook}
@@ -274,7 +292,7 @@ fi`;
 const roleStep = `# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \\
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -286,7 +304,7 @@ if [[ "$association" == None ]]; then
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \\
       --service-account "$service_account" --role-arn "$role_arn" \\
-      --tags "lastcall-cluster=$cluster" >/dev/null; then break; fi
+      --tags "lastcall-cluster=$cluster_arn" >/dev/null; then break; fi
     if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
     sleep "$attempt"
   done
@@ -298,7 +316,7 @@ const annotation = `# 2. The annotation that names the role for the controller's
 
 const queueStep = `# 3. A queue for this cluster, and the two rules that fill it.
 if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster" \\
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster_arn" \\
     --query QueueUrl --output text)"
 fi
 aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
@@ -307,7 +325,7 @@ for rule in "$queue" "$queue-health"; do
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \\
     --description 'Instance events for Lastcall' \\
-    --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+    --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
   # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \\
     --query FailedEntryCount --output text)"
@@ -326,8 +344,9 @@ function done({ queue }: AwsSetupChoice): string {
 }
 
 const undoQueue = `# 1. The rules, and the queue with its messages.
+${unfinishedNow(partlyRemoved("a rule or the queue $queue, the link to the role, and the role $role"))}
 for rule in "$queue" "$queue-health"; do
-  found="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
+  found="$(look events describe-rule --name "$rule" --query Arn)"
   if [[ "$found" != missing ]]; then
     aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
     aws events delete-rule --name "$rule"
@@ -342,10 +361,12 @@ if [[ "$association" != None && "$association" != missing && "$associated" == "$
 fi`;
 
 const undoAnnotation = `# 2. The link between the ServiceAccount and the role.
+gone() { [[ "$(look eks describe-cluster --name "$cluster" --query cluster.status)" == missing ]]; }
 ${annotationRemoval("eks.amazonaws.com/role-arn", '"$role_arn"')}`;
 
 const undoRole = `# 3. The role.
 if [[ "$role_state" != missing ]]; then
-  look NoSuchEntity iam delete-role-policy --role-name "$role" --policy-name lastcall >/dev/null
+  found="$(look iam get-role-policy --role-name "$role" --policy-name lastcall --query PolicyName)"
+  if [[ "$found" != missing ]]; then aws iam delete-role-policy --role-name "$role" --policy-name lastcall; fi
   aws iam delete-role --role-name "$role"
 fi`;
