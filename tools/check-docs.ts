@@ -3,7 +3,8 @@
  * its cause and remedy; each error code is in docs/errors.md in the same way; and the code uses all
  * of them. Every listed option, metric and command has code that reads, sets or runs it. Files that
  * pages and comments name exist. Relative links, their anchors and the headings that messages name
- * exist. Each test that docs/failure-modes.md names exists. Translated pages are in step.
+ * exist. Each test that docs/failure-modes.md and test/support/README.md name exists. Translated
+ * pages are in step.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -104,6 +105,7 @@ const markdown = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...pages("docs"),
   ...pages("test/data"),
+  ...pages("test/support"),
 ].map((page) => relative(root, join(root, page)));
 
 process.exitCode = report("check-docs", [
@@ -116,6 +118,7 @@ process.exitCode = report("check-docs", [
   ...unused("src/errors.ts", errorCodes),
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
   ...namedTests("docs/failure-modes.md"),
+  ...namedTests("test/support/README.md"),
   ...listed("docs/errors.md", errorCodes, /^\| `([A-Z_]+)` \|/gm),
   ...listed("docs/troubleshooting.md", reasons, /^\| `([A-Z][A-Za-z]+)` \|/gm),
   ...unexplained("docs/troubleshooting.md", reasons),

@@ -56,6 +56,12 @@ const faults = {
   },
 } as const satisfies Record<string, Refusal>;
 
+/** As Azure documents the error MissingApiVersionParameter. */
+const noVersion: Refusal = {
+  ...{ status: 400, code: "MissingApiVersionParameter" },
+  message: "The api-version query parameter (?api-version=) is required for all requests.",
+};
+
 export const nodeGroup = "/subscriptions/sub1/resourceGroups/MC_shop_main_westeurope";
 export const scaleSet = `${nodeGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/aks-spot-1-vmss`;
 export const singles = `${nodeGroup}/providers/Microsoft.Compute/virtualMachines`;
@@ -212,7 +218,9 @@ export class ArmServer {
 
   #answer({ method, url, body }: SeenRequest): Reply {
     // Azure ignores the case of letters in a path.
-    const path = new URL(url, "http://arm").pathname.toLowerCase();
+    const { pathname, searchParams } = new URL(url, "http://arm");
+    if (!searchParams.has("api-version")) return refusal(noVersion);
+    const path = pathname.toLowerCase();
     if (this.fault !== undefined) return refusal(faults[this.fault as keyof typeof faults]);
     if (this.denied?.test(path)) return refusal(faults.RightMissing);
     if (method !== "GET") return this.#act(path, body);

@@ -1,5 +1,6 @@
 import type { HookLimits } from "../../src/contracts/cloud.ts";
 import { hours } from "../../src/core/time/time.ts";
+import { overLimit } from "./aws-limits.ts";
 import {
   AwsQueryServer,
   element,
@@ -60,7 +61,7 @@ export class AutoScalingServer extends AwsQueryServer {
   protected override answer(asked: URLSearchParams): QueryAnswer {
     const action = asked.get("Action") ?? "";
     this.actions.push(action);
-    const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    const found = this.#refusalOf(action) ?? overLimit(asked) ?? this.#carryOut(action, asked);
     if (typeof found !== "string") return errorResponse(found, namespace);
     const xml =
       `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}` +

@@ -84,6 +84,9 @@ function sortedBy(orderBy: string | undefined, items: readonly Fields[]): readon
 /** `items(name,id),nextPageToken`: a partial response. */
 function chosenFields(page: Fields, fields: string | undefined): Fields {
   if (fields === undefined) return page;
+  for (const name of fields.split(/[(),]/)) {
+    if (name !== "" && !selectable.has(name)) throw invalidSelection(name);
+  }
   const inner = /items\(([^()]*)\)/.exec(fields)?.[1]?.split(",");
   const outer = fields.replace(/\([^()]*\)/, "").split(",");
   const items = (page.items as readonly Fields[]).map((item) => pick(item, inner));
@@ -93,6 +96,17 @@ function chosenFields(page: Fields, fields: string | undefined): Fields {
 function pick(object: Fields, names: readonly string[] | undefined): Fields {
   if (names === undefined) return object;
   return Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)));
+}
+
+/** The fields of lists, operations and instances that Lastcall selects. */
+const selectable = new Set([
+  ...["items", "nextPageToken", "warning", "id", "name"],
+  ...["operationType", "insertTime", "targetLink", "creationTimestamp", "lastStartTimestamp"],
+]);
+
+/** In the words of Google's APIs, which refuse a field that a resource does not have. */
+function invalidSelection(name: string): ComputeRefusal {
+  return new ComputeRefusal(400, "invalidParameter", `Invalid field selection ${name}`);
 }
 
 function invalid(field: string, value: string): ComputeRefusal {

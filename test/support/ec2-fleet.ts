@@ -1,5 +1,6 @@
 import type { Clock } from "../../src/contracts/clock.ts";
 import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
+import { overLimit } from "./aws-limits.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 import { filtersOf, isListed, passes } from "./ec2-server.ts";
 import { noInstance } from "./network-server.ts";
@@ -141,7 +142,7 @@ export class Ec2Fleet extends AwsQueryServer {
     const action = asked.get("Action") ?? "";
     this.actions.push(action);
     const isEc2 = asked.get("Version") === "2016-11-15";
-    const refusal = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    const refusal = this.#refusalOf(action) ?? overLimit(asked) ?? this.#carryOut(action, asked);
     if (typeof refusal !== "string")
       return isEc2 ? refusedByEc2(refusal) : refusedByGroups(refusal);
     const request = isEc2

@@ -1,5 +1,6 @@
 import type { ScheduledEvent } from "../../src/cloud/aws/ec2-machine.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
+import { overLimit } from "./aws-limits.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 
 const faults = {
@@ -32,7 +33,8 @@ export class Ec2Server extends AwsQueryServer {
     this.actions.push(action);
     if (this.fault === "Garbage") return { status: 200, xml: "<html><body>Welcome</body></html>" };
     if (this.fault !== undefined) return refusal(faults[this.fault]);
-    if (valuesOf(asked) > 200) return refusal(tooMany);
+    const over = overLimit(asked);
+    if (over !== undefined) return refusal(over);
     switch (action) {
       case "DescribeInstanceStatus":
         return this.#page(action, "instanceStatusSet", this.#statuses(asked), asked);
@@ -94,15 +96,6 @@ function element(name: string, text: string | undefined): string {
   if (text === undefined) return "";
   const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   return `<${name}>${escaped}</${name}>`;
-}
-
-const tooMany = {
-  ...{ status: 400, code: "FilterLimitExceeded" },
-  text: "The maximum number of filter values specified on a single call is 200",
-} as const;
-
-function valuesOf(asked: URLSearchParams): number {
-  return [...filtersOf(asked).values()].flat().length;
 }
 
 /**

@@ -26,6 +26,10 @@ export class LambdaServer {
     if (!this.functions.has(decodeURIComponent(name))) {
       return refuse({ status: 404, code: "ResourceNotFoundException" });
     }
+    // As documented with Invoke: 1 MB for an event.
+    if (headers["x-amz-invocation-type"] === "Event" && Buffer.byteLength(body) > 1_048_576) {
+      return refuse({ status: 413, code: "RequestTooLargeException" });
+    }
     // Dry runs are validated, too.
     if (parseJson(body) === undefined) {
       return refuse({ status: 400, code: "InvalidRequestContentException" });

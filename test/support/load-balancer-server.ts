@@ -1,4 +1,5 @@
 import { type Instant, instant } from "../../src/core/time/time.ts";
+import { overLimit } from "./aws-limits.ts";
 import {
   AwsQueryServer,
   element,
@@ -147,7 +148,8 @@ export class LoadBalancerServer extends AwsQueryServer {
     this.#atOnce -= 1;
     const version = asked.get("Version") ?? "";
     const namespace = `http://elasticloadbalancing.amazonaws.com/doc/${version}/`;
-    const found = this.#refusalOf(action) ?? this.#carryOut(action, version, asked);
+    const found =
+      this.#refusalOf(action) ?? overLimit(asked) ?? this.#carryOut(action, version, asked);
     if (typeof found !== "string") return errorResponse(found, namespace);
     call.isTaken = true;
     const isListless = this.listless !== undefined && action.startsWith("Describe");

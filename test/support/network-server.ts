@@ -1,3 +1,4 @@
+import { overLimit } from "./aws-limits.ts";
 import {
   AwsQueryServer,
   ec2ErrorResponse,
@@ -99,7 +100,7 @@ export class NetworkServer extends AwsQueryServer {
     if (isDryRun(asked)) this.tried.push(`${on} ${listOf(asked, "SecurityGroupId").join(" ")}`);
     else this.calls.push({ action, on });
     if (this.hanging.has(action)) await new Promise(() => {});
-    const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    const found = this.#refusalOf(action) ?? overLimit(asked) ?? this.#carryOut(action, asked);
     if (typeof found !== "string") return ec2ErrorResponse(found);
     const xml = `<${action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">${element("requestId", "7c6e177f")}${found}</${action}Response>`;
     return { status: 200, xml };

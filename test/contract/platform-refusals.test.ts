@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ArmServer, cluster } from "../support/arm-server.ts";
+import { AutoScalingServer } from "../support/auto-scaling-server.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
+import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
+import { Ec2Fleet } from "../support/ec2-fleet.ts";
+import { Ec2Server } from "../support/ec2-server.ts";
+import { GcpMetadataServer } from "../support/gcp-metadata-server.ts";
+import { LambdaServer } from "../support/lambda-server.ts";
+import { LoadBalancerServer } from "../support/load-balancer-server.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { NetworkServer } from "../support/network-server.ts";
+import { SnsServer } from "../support/sns-server.ts";
+
+/**
+ * Our servers refuse what the platforms refuse, so that no test can pass with a request that a
+ * platform would not accept. test/support/README.md lists each refusal with its source.
+ */
+
+const clock = new ManualClock();
+const now = () => clock.now();
+
+type Query = Readonly<Record<string, string | number>>;
+
+async function answerOf(url: string, how: RequestInit = {}): Promise<string> {
+  const answer = await fetch(url, how);
+  return `${answer.status} ${answer.headers.get("x-amzn-errortype") ?? ""}${await answer.text()}`;
+}
+
+describe("Compute Engine", () => {
+  let server: ComputeServer;
+  beforeAll(async () => {
+    server = await startComputeServer({ clock });
+  });
+  afterAll(() => server.close());
+
+  const list = (query: Query) => {
+    const words = new URLSearchParams(Object.entries(query).map(([key, one]) => [key, `${one}`]));
+    return answerOf(`${server.endpoint}/compute/v1/projects/project1/zones/z/operations?${words}`);
+  };
+
+  it.each([
+    ["a filter with an order", { filter: 'name = "a"', orderBy: "name" }, "filter and sort order"],
+    ["another order than by name or by time", { orderBy: "insertTime desc" }, "field 'orderBy'"],
+    ["a page of more than 500 items", { maxResults: 501 }, "field 'maxResults'"],
+    ["a field that there is none", { fields: "items(name,size)" }, "Invalid field selection size"],
+  ])("refuses %s", async (_, query, words) => {
+    const answer = await list(query);
+    expect(answer).toMatch(/^400 /);
+    expect(answer).toContain(words);
+  });
+
+  it.each(["00000000-0000-0000-0000-000000000000", "lastcall-1"])(
+    "refuses the request id %s",
+    async (requestId) => {
+      const path = `/compute/v1/projects/project1/zones/z/instances/n?requestId=${requestId}`;
+      const answer = await answerOf(`${server.endpoint}${path}`, { method: "DELETE" });
+      expect(answer).toContain("Must be a valid UUID");
+    },
+  );
+});
+
+const ids = (name: string, count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, place) => [`${name}.${place + 1}`, "i-0a"]));
+
+interface QueryServer {
+  readonly url: string;
+  start(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+async function refusalBy(server: QueryServer, asked: Query): Promise<string> {
+  await server.start();
+  try {
+    const form = Object.entries(asked).map(([key, one]) => [key, `${one}`]);
+    const body = new URLSearchParams(form);
+    const answer = await answerOf(server.url, { method: "POST", body });
+    return /<Code>(.*?)<\/Code>/.exec(answer)?.[1] ?? answer;
+  } finally {
+    await server.stop();
+  }
+}
+
+const ec2 = { Version: "2016-11-15" };
+const groups = { Version: "2011-01-01" };
+
+describe.each([
+  ["lists", () => new Ec2Server()],
+  ["instances", () => new Ec2Fleet(clock)],
+  ["networks", () => new NetworkServer()],
+])("EC2, as far as %s need it,", (_, make) => {
+  it.each([
+    ["more than 200 values of filters", ids("Filter.1.Value", 201), "FilterLimitExceeded"],
+    ["a page of fewer than 5 items", { MaxResults: 4 }, "InvalidParameterValue"],
+    ["a page of more than 1000 items", { MaxResults: 1001 }, "InvalidParameterValue"],
+    [
+      "a page size with instance ids",
+      { MaxResults: 5, "InstanceId.1": "i-0a" },
+      "InvalidParameterCombination",
+    ],
+  ])("refuses %s", async (_, asked, code) => {
+    const query: Query = { Action: "DescribeInstances", ...ec2, ...asked };
+    expect(await refusalBy(make(), query)).toBe(code);
+  });
+});
+
+describe.each([
+  ["releases", () => new Ec2Fleet(clock)],
+  ["lifecycle hooks", () => new AutoScalingServer()],
+])("Auto Scaling, as far as %s need it,", (_, make) => {
+  const instances = "DescribeAutoScalingInstances";
+  it.each([
+    ["more than 50 instances", { Action: instances, ...ids("InstanceIds.member", 51) }],
+    ["a page of more than 50 instances", { Action: instances, MaxRecords: 51 }],
+    ["a page of more than 100 groups", { Action: "DescribeAutoScalingGroups", MaxRecords: 101 }],
+    ["to detach more than 20", { Action: "DetachInstances", ...ids("InstanceIds.member", 21) }],
+  ])("refuses %s", async (_, asked) => {
+    expect(await refusalBy(make(), { ...groups, ...(asked as Query) })).toBe("ValidationError");
+  });
+});
+
+describe("Elastic Load Balancing", () => {
+  it.each([
+    [401, "DescribeTargetGroups", "2015-12-01"],
+    [0, "DescribeTargetGroups", "2015-12-01"],
+    [401, "DescribeLoadBalancers", "2012-06-01"],
+  ])("refuses a page size of %i for %s", async (PageSize, Action, Version) => {
+    const asked = { PageSize, Action, Version };
+    expect(await refusalBy(new LoadBalancerServer(), asked)).toBe("ValidationError");
+  });
+
+  it("refuses the tags of more than 20 target groups", async () => {
+    const asked = { Action: "DescribeTags", Version: "2015-12-01" };
+    const query: Query = { ...asked, ...ids("ResourceArns.member", 21) };
+    expect(await refusalBy(new LoadBalancerServer(), query)).toBe("ValidationError");
+  });
+});
+
+describe("SNS", () => {
+  it.each([
+    ["a subject of 100 characters", { Subject: "a".repeat(100), Message: "m" }],
+    ["a subject with a line break", { Subject: "a\nb", Message: "m" }],
+    ["a message of more than 256 KiB", { Message: "a".repeat(262_145) }],
+    ["no message", {}],
+  ])("refuses %s", async (_, asked) => {
+    const server = new SnsServer();
+    server.topics.add("arn:aws:sns:eu-west-1:123456789012:t");
+    const topic = { Action: "Publish", TopicArn: "arn:aws:sns:eu-west-1:123456789012:t" };
+    expect(await refusalBy(server, { ...topic, ...asked })).toBe("InvalidParameter");
+  });
+
+  it("refuses a message without a group to a FIFO topic", async () => {
+    const server = new SnsServer();
+    server.topics.add("arn:aws:sns:eu-west-1:123456789012:t.fifo");
+    const topic = { Action: "Publish", TopicArn: "arn:aws:sns:eu-west-1:123456789012:t.fifo" };
+    expect(await refusalBy(server, { ...topic, Message: "m" })).toBe("InvalidParameter");
+  });
+});
+
+describe("Lambda", () => {
+  it.each([
+    ["an event of more than 1 MB", JSON.stringify("a".repeat(1_048_576)), "413 RequestTooLarge"],
+    ["an event that is not JSON", "{", "400 InvalidRequestContent"],
+  ])("refuses %s", async (_, body, words) => {
+    const server = await new LambdaServer().start();
+    server.functions.add("f");
+    const headers = { "x-amz-invocation-type": "Event" };
+    const url = `${server.url}/2015-03-31/functions/f/invocations`;
+    expect(await answerOf(url, { method: "POST", headers, body })).toContain(words);
+    await server.stop();
+  });
+});
+
+describe("Azure Resource Manager", () => {
+  it("refuses a request without api-version", async () => {
+    const server = await new ArmServer(clock).start();
+    const answer = await answerOf(`${server.url}${cluster}/agentPools/spot`);
+    expect(answer).toMatch(/^400 .*MissingApiVersionParameter/);
+    await server.close();
+  });
+});
+
+describe("a metadata service", () => {
+  it.each([
+    ["EC2's", "no token", AwsMetadataServer, "/latest/meta-data/instance-id", {}, 401],
+    [
+      ...(["EC2's", "a token for more than six hours", AwsMetadataServer] as const),
+      ...(["/latest/api/token", { "x-aws-ec2-metadata-token-ttl-seconds": "21601" }, 400] as const),
+    ],
+    [
+      ...(["Google's", "no Metadata-Flavor", GcpMetadataServer] as const),
+      ...(["/computeMetadata/v1/instance/id", {}, 403] as const),
+    ],
+    [
+      ...(["Azure's", "no Metadata header", AzureMetadataServer] as const),
+      ...(["/metadata/scheduledevents?api-version=2020-07-01", {}, 400] as const),
+    ],
+    [
+      ...(["Azure's", "no api-version", AzureMetadataServer] as const),
+      ...(["/metadata/scheduledevents", { metadata: "true" }, 400] as const),
+    ],
+  ])("%s refuses %s", async (_, _what, Server, path, headers, status) => {
+    const server = await new Server(now).start();
+    const method = path === "/latest/api/token" ? "PUT" : "GET";
+    const answer = await answerOf(`${server.url}${path}`, { method, headers: { ...headers } });
+    expect(answer).toMatch(new RegExp(`^${status} `));
+    await server.stop();
+  });
+});
