@@ -69,9 +69,21 @@ export interface KubeRequest {
    * response's `body` is undefined.
    */
   readonly ignoresBody?: true | undefined;
+  /**
+   * Whose request it is, if not the caller's own. The caller needs the permission to impersonate
+   * each part. The model cluster has no users, and refuses it.
+   */
+  readonly as?: Impersonation | undefined;
   /** Response timeout, in place of the client's default. */
   readonly timeoutMs?: Millis | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Another user. Its groups and extra fields are exactly these. */
+export interface Impersonation {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, string>>;
 }
 
 export interface KubeAnswer {

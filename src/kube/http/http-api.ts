@@ -311,6 +311,7 @@ function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
     body: body === undefined ? undefined : JSON.stringify(body),
     contentType: request.patchType,
     accept: request.ignoresBody === true ? metadataAlone : undefined,
+    as: request.as,
     use: "Request",
     signal,
   };

@@ -1,9 +1,9 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Clock } from "../../contracts/clock.ts";
-import type { KubeMethod } from "../../contracts/kube-api.ts";
+import type { Impersonation, KubeMethod } from "../../contracts/kube-api.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { CredentialCache, type KubeAccess, type KubeCredentials } from "../access/kube-access.ts";
 import { type ApiCall, describeCall } from "../object/api-call.ts";
@@ -175,6 +175,8 @@ export interface WireRequest {
   readonly contentType?: string | undefined;
   /** Default: JSON, the whole object. */
   readonly accept?: string | undefined;
+  /** Default: the user of the kubeconfig. */
+  readonly as?: Impersonation | undefined;
   readonly use: "Request" | "Watch" | "Probe";
   /** Aborts the exchange at any point, including while reading the body. */
   readonly signal: AbortSignal;
@@ -302,8 +304,12 @@ export class HttpConnection {
     };
   }
 
-  #headers({ body, contentType, accept }: WireRequest): Record<string, string> {
-    const headers = { accept: accept ?? "application/json", "user-agent": this.#userAgent };
+  #headers({ body, contentType, accept, as }: WireRequest): OutgoingHttpHeaders {
+    const headers = {
+      accept: accept ?? "application/json",
+      "user-agent": this.#userAgent,
+      ...(as === undefined ? {} : impersonationHeaders(as)),
+    };
     if (body === undefined) return headers;
     return {
       ...headers,
@@ -311,6 +317,22 @@ export class HttpConnection {
       "content-length": String(Buffer.byteLength(body)),
     };
   }
+}
+
+/**
+ * The key of an extra field is part of a header's name, so it is percent-encoded. Source: apiserver
+ * `pkg/endpoints/filters/impersonation/impersonation.go`.
+ */
+function impersonationHeaders({ user, groups, extra }: Impersonation): OutgoingHttpHeaders {
+  const extras = Object.entries(extra).map(([key, value]) => [
+    `impersonate-extra-${encodeURIComponent(key)}`,
+    value,
+  ]);
+  return {
+    "impersonate-user": user,
+    "impersonate-group": [...groups],
+    ...Object.fromEntries(extras),
+  };
 }
 
 /** A kept-alive socket was closed by the server before it responded. */

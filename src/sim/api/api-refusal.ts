@@ -105,6 +105,12 @@ export function forbidden(
   return new ApiRefusal({ code: 403, reason: "Forbidden", message, details });
 }
 
+/** The model has no users and no authorization, so nobody can act as somebody else. */
+export function noUsers(user: string): ApiRefusal {
+  const message = `users "${user}" is forbidden: the model cluster cannot impersonate resource "users"`;
+  return new ApiRefusal({ code: 403, reason: "Forbidden", message, details: {} });
+}
+
 export function badRequest(message: string): ApiRefusal {
   return new ApiRefusal({ code: 400, reason: "BadRequest", message });
 }

@@ -221,7 +221,7 @@ function operationOf(type: ResourceType): object {
   return { patch: { parameters, responses, ...gvk } };
 }
 
-/** In the model everybody may do everything. */
+/** In the model everybody may do everything, except act as somebody else: it has no users. */
 const reviews: Readonly<Record<string, { readonly kind: string; readonly status: object }>> = {
   [`/apis/${accessReviewVersion}/subjectaccessreviews`]: {
     kind: "SubjectAccessReview",
@@ -245,8 +245,10 @@ const reviews: Readonly<Record<string, { readonly kind: string; readonly status:
 export function answerReview({ method, path, body }: KubeRequest): KubeAnswer | undefined {
   const review = method === "POST" ? reviews[path] : undefined;
   if (review === undefined) return undefined;
-  const { kind, status } = review;
+  const { kind } = review;
   const { spec } = fieldsOf(body);
+  const { verb } = fieldsOf(fieldsOf(spec).resourceAttributes);
+  const status = verb === "impersonate" ? { allowed: false } : review.status;
   return {
     status: 201,
     body: { kind, apiVersion: accessReviewVersion, metadata: {}, spec, status },

@@ -9,7 +9,7 @@ import type {
 } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { LastcallError } from "../../errors.ts";
-import { ApiRefusal, noSuchResource } from "./api-refusal.ts";
+import { ApiRefusal, noSuchResource, noUsers } from "./api-refusal.ts";
 import { customTypes } from "./custom-resource-definition.ts";
 import { answerReview, discover } from "./discovery.ts";
 import { handleResource } from "./resource-handler.ts";
@@ -117,7 +117,8 @@ export class ModelApi implements KubeApi {
   }
 
   #dispatch(request: KubeRequest): KubeAnswer {
-    const { method } = request;
+    const { method, as } = request;
+    if (as !== undefined) throw noUsers(as.user);
     const found =
       method === "GET" ? discover(this.context.registry, request.path) : answerReview(request);
     if (found) return found;

@@ -7,6 +7,7 @@ import {
   ApiRefusal,
   badRequest,
   methodNotAllowed,
+  noUsers,
   unsupportedMediaType,
 } from "../api/api-refusal.ts";
 import { openApi, openApiV2 } from "../api/discovery.ts";
@@ -92,6 +93,8 @@ async function answerRequest(api: ModelApi, exchange: Exchange): Promise<void> {
 
 async function dispatch(api: ModelApi, { request, response }: Exchange): Promise<void> {
   checkOrigin(request);
+  const user = request.headers["impersonate-user"];
+  if (user !== undefined) throw noUsers(String(user));
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
   const query = Object.fromEntries(searchParams);
   if (pathname === "/openapi/v2") {
