@@ -11,6 +11,7 @@ import {
 } from "../core/policy/policy.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ErrorCode, LastcallError } from "../errors.ts";
+import type { Drainer } from "./drain-rights.ts";
 
 /** The result of a request, or why there is none. */
 export type Fact<Value> =
@@ -44,6 +45,7 @@ export interface DoctorFacts {
   readonly api: Fact<{ readonly major: number; readonly minor: number; readonly name: string }>;
   /** How far the API server's clock is ahead of the local clock; negative if it is behind. */
   readonly clockAheadMs: Fact<Millis>;
+  readonly home: Fact<HomeFacts>;
   readonly definitions: Fact<readonly DefinitionFacts[]>;
   readonly rights: Fact<readonly RightFacts[]>;
   readonly agentRights: Fact<readonly RightFacts[]>;
@@ -60,8 +62,11 @@ export interface DoctorFacts {
   readonly departures: Fact<readonly Departure[]>;
   readonly budgets: Fact<readonly BudgetFacts[]>;
   readonly otherTools: Fact<readonly OtherTool[]>;
-  /** The names of ValidatingAdmissionPolicies with a binding. */
-  readonly admissionPolicies: Fact<ReadonlySet<string>>;
+  readonly agentTrials: Fact<readonly AdmissionTrial[]>;
+  readonly controllerTrials: Fact<readonly AdmissionTrial[]>;
+  /** Whether one more pod of each workload would be admitted. */
+  readonly podTrials: Fact<readonly PodTrial[]>;
+  readonly drainers: Fact<readonly Drainer[]>;
   /** Priority classes that a ResourceQuota of the namespace covers. */
   readonly quotaClasses: Fact<ReadonlySet<string>>;
   readonly priorityClasses: Fact<ReadonlySet<string>>;
@@ -76,6 +81,46 @@ export interface DoctorFacts {
   /** `namespace/name` of each Failed pod that was left behind at the end of its machine. */
   readonly leftPods: Fact<readonly string[]>;
   readonly grace: Fact<{ readonly errors: number; readonly worst: string | undefined }>;
+}
+
+/** The namespace in which the installation is looked up. */
+export interface HomeFacts {
+  readonly exists: boolean;
+  /** The namespace of a controller, if there is one anywhere. */
+  readonly controllerIn: string | undefined;
+}
+
+/** How the API server answered a request in a dry run. */
+export type TrialAnswer =
+  | { readonly kind: "Accepted" }
+  /** By RBAC, before any admission. */
+  | { readonly kind: "NotGranted" }
+  /** By admission; `policy` is the ValidatingAdmissionPolicy, if it was one. */
+  | {
+      readonly kind: "Denied";
+      readonly policy: string | undefined;
+      readonly message: string;
+    }
+  | { readonly kind: "Unknown"; readonly why: string };
+
+/** What an account has to be able to do, and the abuse that a policy must refuse to it. */
+export interface AdmissionTrial {
+  readonly who: string;
+  /** Completes "may …": `report a notice of its own node`. */
+  readonly act: string;
+  readonly needed: TrialAnswer;
+  /** Whether the installation does it as it is set up. */
+  readonly isUsed: boolean;
+  /** Completes "may …", too. */
+  readonly abuse: string;
+  readonly forbidden: TrialAnswer;
+  /** The file whose policy refuses the abuse. */
+  readonly policyFile: string;
+}
+
+export interface PodTrial {
+  readonly who: string;
+  readonly answer: TrialAnswer;
 }
 
 export interface DefinitionFacts {
@@ -114,19 +159,33 @@ export interface WorkloadFacts {
   readonly hostNetwork: boolean;
   readonly priorityClass: string | undefined;
   readonly podLabels: Readonly<Record<string, string>>;
+  /** Whether an update starts a new pod while an old one still runs. */
+  readonly overlaps: boolean;
   /** By the option's name, as set by flags and variables. */
   readonly options: Readonly<Record<string, string>>;
+  readonly hiddenOptions: readonly HiddenOptions[];
   /** `helm.sh/chart`, if it was installed by a chart. */
   readonly chart: string | undefined;
 }
 
+/** Options whose values the workload does not show. */
+export interface HiddenOptions {
+  /** Undefined if any option may be among them. */
+  readonly option: string | undefined;
+  /** Such as `ConfigMap lastcall-options`. */
+  readonly place: string;
+}
+
 export interface OwnPod {
   readonly name: string;
+  readonly uid: string;
   readonly component: string;
   readonly node: string | undefined;
   readonly ready: boolean;
   /** Why a container is waiting, such as ImagePullBackOff. */
   readonly waiting: string | undefined;
+  /** The scheduler's message if it found no node. */
+  readonly unscheduled: string | undefined;
 }
 
 export interface PolicyFacts {
@@ -182,6 +241,18 @@ export interface AlertFacts {
   readonly firing: Fact<readonly string[]>;
 }
 
+/** An option as the workload sets it; undefined if it does not. Unknown if it may be hidden. */
+export function optionOf(
+  { options, hiddenOptions }: Pick<WorkloadFacts, "options" | "hiddenOptions">,
+  name: string,
+): Fact<string | undefined> {
+  const value = options[name];
+  if (value !== undefined) return known(value);
+  const hidden = hiddenOptions.find(({ option }) => option === undefined || option === name);
+  if (hidden === undefined) return known(undefined);
+  return unknown(`--${name} may be set in ${hidden.place}, which is not read`);
+}
+
 /** Nodes that a cloud labels as Spot, or that a policy selects. */
 export function spotNodes({
   nodes,
@@ -192,65 +263,6 @@ export function spotNodes({
   const isSpot = (node: NodeFacts) =>
     matchesNodeSelector(node, defaultNodeSelector) || selectPolicy(node, owners) !== undefined;
   return known(nodes.value.filter(isSpot));
-}
-
-/** A permission, in the terms of RBAC. */
-export interface Right {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string | undefined;
-  /** Only in the controller's own namespace. Default: in the whole cluster. */
-  readonly own?: boolean;
-  readonly name?: string | undefined;
-}
-
-function rights(verbs: string, resources: string, group = ""): readonly Right[] {
-  return resources.split(" ").flatMap((one) => {
-    const [resource = "", subresource] = one.split("/");
-    return verbs.split(" ").map((verb) => ({ verb, group, resource, subresource }));
-  });
-}
-
-/** The permissions that the controller needs; a test compares them with deploy/base/rbac.yaml. */
-export const controllerRights: readonly Right[] = [
-  ...rights("get list watch patch delete", "nodes"),
-  ...rights("patch", "nodes/status"),
-  ...rights("list watch delete", "pods"),
-  ...rights("create", "pods/eviction"),
-  ...rights("patch", "pods/status"),
-  ...rights("get", "persistentvolumeclaims persistentvolumes"),
-  ...rights("list watch", "volumeattachments", "storage.k8s.io"),
-  ...rights("list", "poddisruptionbudgets", "policy"),
-  ...rights("create patch", "events"),
-  ...rights("get list watch", "departurepolicies", "lastcall.dev"),
-  ...rights("get list delete", "nodeclaims", "karpenter.sh"),
-  ...rights("get list watch create patch delete", "departures", "lastcall.dev"),
-  ...rights("patch", "departures/status departurepolicies/status", "lastcall.dev"),
-  { verb: "create", group: "coordination.k8s.io", resource: "leases", own: true },
-  ...["get", "list", "watch", "update"].map((verb) => ({
-    verb,
-    group: "coordination.k8s.io",
-    resource: "leases",
-    own: true,
-    name: "lastcall",
-  })),
-  { verb: "create", group: "", resource: "pods", own: true },
-];
-
-/** The permissions that an agent needs; a test compares them with deploy/agent/rbac.yaml. */
-export const agentRights: readonly Right[] = rights(
-  "create get patch",
-  "departures",
-  "lastcall.dev",
-);
-
-/**
- * In the notation of kubectl auth can-i: `patch nodes/status`, `get leases.coordination.k8s.io`.
- */
-export function rightName({ verb, group, resource, subresource }: Right): string {
-  const full = group === "" ? resource : `${resource}.${group}`;
-  return `${verb} ${full}${subresource === undefined ? "" : `/${subresource}`}`;
 }
 
 export type CheckStatus = "Pass" | "Warn" | "Fail" | "Skip";

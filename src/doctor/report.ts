@@ -1,6 +1,8 @@
+import { accessChecks } from "./checks/access-checks.ts";
 import { cloudChecks } from "./checks/cloud-checks.ts";
 import { clusterChecks, nodeChecks } from "./checks/cluster-checks.ts";
-import { controllerChecks, policyChecks } from "./checks/controller-checks.ts";
+import { controllerChecks } from "./checks/controller-checks.ts";
+import { policyChecks } from "./checks/policy-checks.ts";
 import type { Check, CheckStatus, DoctorFacts } from "./facts.ts";
 
 /** The output of `lastcall doctor -o json`; the names are pinned. */
@@ -43,6 +45,7 @@ export function isRefused({ summary }: DoctorReport, failOn: "warn" | "fail"): b
 /** All checks, in the order of the report: what everything else depends on comes first. */
 export const checkList: readonly Check[] = [
   ...clusterChecks,
+  ...accessChecks,
   ...controllerChecks,
   ...policyChecks,
   ...cloudChecks,

@@ -109,9 +109,34 @@ describe("lastcall doctor", () => {
     const { report } = await checks();
     expect(report).toMatchObject({ apiVersion: "lastcall.dev/v1alpha1", kind: "DoctorReport" });
     const writes = requests.filter((request) => !request.startsWith("GET "));
+    const reviews = "POST /apis/authorization.k8s.io/v1";
     expect(new Set(writes)).toEqual(
-      new Set(["POST /apis/authorization.k8s.io/v1/subjectaccessreviews"]),
+      new Set([`${reviews}/subjectaccessreviews`, `${reviews}/selfsubjectaccessreviews`]),
     );
+  });
+
+  it("skips what only a dry run would show if it may not act as Lastcall's accounts", async () => {
+    const { of } = await checks();
+    const message =
+      /^not tried in a dry run: the caller may not act as lastcall\/lastcall .*; grant impersonate on/;
+    expect(of.get("admission")).toMatchObject({
+      status: "Skip",
+      message: expect.stringMatching(message),
+    });
+    expect(of.get("priority-quota")?.status).toBe("Skip");
+  });
+
+  it("says only that the namespace does not exist, and where the controller is", async () => {
+    const { report, of } = await checks("-n", "lastcal");
+    expect(of.get("namespace")).toEqual({
+      ...{ id: "namespace", status: "Fail", fix: "use -n lastcall" },
+      message: "the namespace lastcal does not exist",
+    });
+    const failed = report.checks.filter(({ status }) => status === "Fail");
+    expect(failed.map(({ id }) => id)).toEqual(["namespace"]);
+    const skipped = { status: "Skip", message: "the namespace lastcal does not exist" };
+    for (const id of ["controller", "rights", "lease", "agents"])
+      expect(of.get(id)).toMatchObject(skipped);
   });
 
   it("finds the controller, its Lease and its policy", async () => {

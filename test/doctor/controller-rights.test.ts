@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { agentRights, controllerRights, type Right, rightName } from "../../src/doctor/facts.ts";
+import {
+  agentRights,
+  controllerRights,
+  fallbackRights,
+  type Right,
+  restartRights,
+  rightName,
+} from "../../src/doctor/rights.ts";
 
 interface Role {
   readonly metadata?: { readonly name?: string };
@@ -41,12 +48,30 @@ function textOf(right: Right): string {
   return `${rightName(right)} ${right.own ? "own" : "all"} ${right.name ?? ""}`;
 }
 
+const cordon = {
+  "agent-fallback/cordon/rbac.yaml": ["lastcall-agent-fallback-cordon", "lastcall-agent-fallback"],
+};
+
 it.each([
-  ["the controller", controllerRights, "deploy/base/rbac.yaml", "lastcall"],
-  ["an agent", agentRights, "deploy/agent/rbac.yaml", "lastcall-agent"],
+  ["the controller", controllerRights, { "base/rbac.yaml": ["lastcall"] }],
+  [
+    "a controller that restarts owners",
+    restartRights,
+    { "restart-owner/rbac.yaml": ["lastcall-restart-owner"] },
+  ],
+  ["an agent", agentRights, { "agent/rbac.yaml": ["lastcall-agent"] }],
+  ["an agent that cordons", fallbackRights.Cordon ?? [], cordon],
+  [
+    "an agent that drains",
+    fallbackRights.Drain ?? [],
+    { ...cordon, "agent-fallback/drain/rbac.yaml": ["lastcall-agent-fallback-drain"] },
+  ],
 ])(
   "the permissions that doctor checks for %s are those that its manifest grants",
-  (_, rights, file, name) => {
-    expect(rights.map(textOf).sort()).toEqual(granted(file, name));
+  (_, rights, files) => {
+    const all = Object.entries(files).flatMap(([file, names]) =>
+      names.flatMap((name) => granted(`deploy/${file}`, name)),
+    );
+    expect(rights.map(textOf).sort()).toEqual(all.sort());
   },
 );

@@ -56,8 +56,12 @@ const workload = {
     ready: 2,
     image: "lastcall:1.2.3",
   },
-  ...{ hostNetwork: false, podLabels: {}, options: {}, chart: "lastcall-1.2.3" },
+  ...{ hostNetwork: false, podLabels: {}, overlaps: true },
+  ...{ options: {}, hiddenOptions: [], chart: "lastcall-1.2.3" },
 };
+const trial = { isUsed: true, needed: { kind: "Accepted" } } as const;
+const denied = { kind: "Denied", message: "denied" } as const;
+const pod = { ready: true, waiting: undefined, unscheduled: undefined };
 const definition = { established: true, served: ["v1alpha1"], sameSchema: true };
 const machine: Omit<MachineFacts, "node"> = {
   ...{ providerID: "gce://demo/a/n0", cloud: "gcp", nodeReady: true, mode: "Recreate" },
@@ -68,6 +72,7 @@ const machine: Omit<MachineFacts, "node"> = {
 /** A healthy cluster with every feature in use. */
 export const green: DoctorFacts = {
   ...{ at, version: "1.2.3", inPod: true, namespace: "lastcall" },
+  home: known({ exists: true, controllerIn: "lastcall" }),
   api: known({ major: 1, minor: 34, name: "v1.34.0" }),
   clockAheadMs: known(millis(0)),
   definitions: known([
@@ -79,11 +84,14 @@ export const green: DoctorFacts = {
   otherLeaders: known([]),
   lease: known({ holder: "c-1", renewedAt: minus(at, seconds(10)), durationMs: seconds(40) }),
   controller: known({ ...workload, name: "lastcall", priorityClass: "system-cluster-critical" }),
-  agent: known({ ...workload, name: "lastcall-agent", priorityClass: "system-node-critical" }),
+  agent: known({
+    ...{ ...workload, name: "lastcall-agent", serviceAccount: "lastcall-agent" },
+    priorityClass: "system-node-critical",
+  }),
   ownPods: known([
-    { name: "c-1", component: "controller", node: "m0", ready: true, waiting: undefined },
-    { name: "a-0", component: "agent", node: "n0", ready: true, waiting: undefined },
-    { name: "a-1", component: "agent", node: "n1", ready: true, waiting: undefined },
+    { ...pod, name: "c-1", uid: "c-1", component: "controller", node: "m0" },
+    { ...pod, name: "a-0", uid: "a-0", component: "agent", node: "n0" },
+    { ...pod, name: "a-1", uid: "a-1", component: "agent", node: "n1" },
   ]),
   accountAnnotations: known({}),
   nodes: known([nodeOf("n0"), nodeOf("n1"), nodeOf("m0", { labels: {} })]),
@@ -103,7 +111,23 @@ export const green: DoctorFacts = {
   otherTools: known([
     { tool: "Karpenter", place: "Deployment kube-system/karpenter", rival: false },
   ]),
-  admissionPolicies: known(new Set(["lastcall-placeholder", "lastcall-agent"])),
+  agentTrials: known([
+    {
+      ...{ ...trial, who: "an agent", act: "report its node", abuse: "report another node" },
+      ...{ forbidden: { ...denied, policy: "lastcall-agent" }, policyFile: "agent.yaml" },
+    },
+  ]),
+  controllerTrials: known([
+    {
+      ...{ ...trial, who: "the controller", act: "create a placeholder", abuse: "create a pod" },
+      ...{ forbidden: { ...denied, policy: "lastcall-placeholder" }, policyFile: "base.yaml" },
+    },
+  ]),
+  podTrials: known([
+    { who: "the controller", answer: { kind: "Accepted" } },
+    { who: "the agents", answer: { kind: "Accepted" } },
+  ]),
+  drainers: known([]),
   quotaClasses: known(new Set(["system-cluster-critical", "system-node-critical"])),
   priorityClasses: known(new Set(["lastcall-placeholder"])),
   machines: known([{ ...machine, node: "n0" }]),

@@ -118,6 +118,22 @@ describe("lastcall doctor on a cluster with deploy/ applied", () => {
     expect(of.get("rights")?.message).toBe("the controller has its 38 permissions");
   });
 
+  test("tries the policies of every optional part, which refuse only abuse", async () => {
+    const optional = ["agent-fallback/cordon", "agent-fallback/drain", "restart-owner"];
+    const files = optional.flatMap((part) => [`${part}/rbac.yaml`, `${part}/admission.yaml`]);
+    for (const file of files) await apply("-f", `deploy/${file}`);
+    const names = ["agent", "agent-node", "agent-pod", "agent-eviction"];
+    const all = [...names, "placeholder", "restart-owner"].map((one) => `lastcall-${one}`);
+    const said = `in a dry run 7 abuses of the tokens were refused, by ${all.join(", ")}`;
+    await world.until("every policy is in force", async () => {
+      const { of } = await doctor();
+      return of.get("admission")?.message === said;
+    });
+    for (const file of files) {
+      await mustRun(world.plane, ["delete", "-f", join(root, "deploy", file)]);
+    }
+  });
+
   test("runs with the controller's account, and skips what that may not read", async () => {
     const { of } = await doctor(await world.controllerKubeconfig(), "-n", "lastcall");
     expect(of.get("rights")).toMatchObject({ status: "Pass" });

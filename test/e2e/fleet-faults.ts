@@ -216,6 +216,8 @@ export const leaderlessFaults: readonly Fault[] = [
   {
     ...{ check: "agents", status: "Warn", what: "no agent installed" },
     says: "no agent is installed",
+    // Its account keeps its permissions, and nothing uses it.
+    also: ["drainers"],
     ...removed(agent),
   },
   {

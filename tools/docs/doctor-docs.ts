@@ -36,9 +36,10 @@ function page(rows: readonly string[], faults: readonly string[]): string {
   return `<!-- Generated from src/doctor by \`npm run generate\`; edit the checks there. -->
 # Doctor
 
-\`lastcall doctor\` checks whether Lastcall is set up correctly in a cluster, and changes nothing: it reads objects, and
-checks the controller's permissions by SubjectAccessReview, which stores nothing. It looks up three machines in the
-cloud, and checks the permission to release them if the cloud can tell without side effects.
+\`lastcall doctor\` checks whether Lastcall is set up correctly in a cluster, and changes nothing: it reads objects,
+checks the controller's permissions by SubjectAccessReview, which stores nothing, and tries requests in a dry run. It
+looks up three machines in the cloud, and checks the permission to release them if the cloud can tell without side
+effects.
 
 \`\`\`
 lastcall doctor                          # the cluster of the kubeconfig, with the permissions of its user
@@ -60,6 +61,40 @@ and \`summary\`, the number of checks per status.
 A refused request does not hide other results: only the check that needs it is skipped, with the reason. The cloud is
 queried with the caller's credentials. On a workstation these are a person's, if any; in the controller's pod they are
 the controller's, which has fewer permissions in the cluster, so more checks are skipped there.
+
+What cannot be known is \`Skip\` and never \`Pass\`: an option that comes from a ConfigMap, a Secret or a file
+(\`valueFrom\`, \`envFrom\`, \`--config\`), or a trial that the caller may not make.
+
+## Dry runs
+
+Whether an admission policy has its effect, its object does not tell: its binding may only audit or warn, or name
+another account. So \`admission\` tries it. It acts as the ServiceAccounts of agents and controller, with the groups and
+the node that their tokens have, and sends pairs of requests: one that they need, which must pass, and the same about
+another node or another pod, which a ValidatingAdmissionPolicy must refuse. \`priority-quota\` creates one more pod of each
+workload, as the controller manager would. Each request has \`dryRun=All\`: the API server authorizes, admits and
+validates it, and stores nothing. A pair that RBAC does not grant, such as those of an optional part, is left out.
+
+This needs the permission to impersonate them, which \`cluster-admin\` includes and Lastcall's own accounts do not have:
+
+\`\`\`yaml
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: lastcall-doctor-dry-run
+rules:
+  - apiGroups: [""]
+    resources: [serviceaccounts, groups]
+    verbs: [impersonate]
+  - apiGroups: [authentication.k8s.io]
+    resources:
+      - userextras/authentication.kubernetes.io/node-name
+      - userextras/authentication.kubernetes.io/node-uid
+      - userextras/authentication.kubernetes.io/pod-name
+      - userextras/authentication.kubernetes.io/pod-uid
+    verbs: [impersonate]
+\`\`\`
+
+Whoever has it can act as any ServiceAccount, so grant it to administrators only.
 
 ## The checks
 

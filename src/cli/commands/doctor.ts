@@ -1,12 +1,13 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import { type CheckStatus, spotNodes, type WorkloadFacts } from "../../doctor/facts.ts";
+import { type CheckStatus, optionOf, spotNodes, type WorkloadFacts } from "../../doctor/facts.ts";
 import {
   type DoctorReport,
   doctorReport,
   isRefused,
   type ReportedCheck,
 } from "../../doctor/report.ts";
+import { LastcallError } from "../../errors.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
 import { cloudPorts } from "../assemble/controller-ports.ts";
 import { connect } from "../cluster/connect.ts";
@@ -17,7 +18,8 @@ import {
   printData,
 } from "../command-line/command.ts";
 import { folded } from "../command-line/terminal.ts";
-import { gatherFacts, machineFacts, type Outside, orphanMachines } from "../doctor/gather-facts.ts";
+import { gatherFacts, type Outside } from "../doctor/gather-facts.ts";
+import { machineFacts, orphanMachines } from "../doctor/machine-facts.ts";
 
 type Input = CommandInput<"doctor">;
 
@@ -82,7 +84,11 @@ async function queueFacts(
   controller: WorkloadFacts | undefined,
   { io, signal }: { readonly io: Input["io"]; readonly signal: AbortSignal },
 ) {
-  const url = named ?? controller?.options["sqs-queue-url"];
+  const set = controller === undefined ? undefined : optionOf(controller, "sqs-queue-url");
+  if (named === undefined && set?.kind === "Unknown") {
+    throw new LastcallError("CONFIG_INVALID", `${set.why}: name the queue with --sqs-queue-url`);
+  }
+  const url = named ?? (set?.kind === "Known" ? set.value : undefined);
   if (url === undefined) return undefined;
   const { SqsClient } = await import("../../cloud/aws/queue/sqs-client.ts");
   const hasEndpoint = (io.env.AWS_ENDPOINT_URL_SQS ?? io.env.AWS_ENDPOINT_URL ?? "") !== "";

@@ -22,11 +22,10 @@ import {
   type LeaseFacts,
   type PolicyFacts,
   type PolicyState,
-  type Right,
   type RightFacts,
-  rightName,
   unknown,
 } from "../../doctor/facts.ts";
+import { type Right, rightName } from "../../doctor/rights.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-call.ts";
 import type { CommandIo } from "../command-line/command.ts";
@@ -152,16 +151,6 @@ function policyState({ status }: KubeObject): PolicyState {
   };
 }
 
-/** The admission policies that exist and that a binding enforces. */
-export function boundPolicies(
-  policies: readonly KubeObject[],
-  bindings: readonly KubeObject[],
-): ReadonlySet<string> {
-  const names = new Set(policies.map(({ metadata }) => metadata?.name));
-  const bound = bindings.flatMap(({ spec }) => textOf(valueAt(spec, ["policyName"])) ?? []);
-  return new Set(bound.filter((name) => names.has(name)));
-}
-
 /** The priority classes that a namespace's quotas cover. */
 export function quotaClasses(quotas: readonly KubeObject[]): ReadonlySet<string> {
   const expressions = quotas.flatMap(({ spec }) => [
@@ -178,9 +167,18 @@ export function missingDate(): never {
   throw new LastcallError("API_ANSWER_INVALID", "the API server does not report its time");
 }
 
-interface Account {
+export interface Account {
   readonly namespace: string;
   readonly name: string;
+}
+
+export function accountUser({ namespace, name }: Account): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/** The groups of every token of the account. */
+export function accountGroups({ namespace }: Account): readonly string[] {
+  return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
 }
 
 const reviews = "/apis/authorization.k8s.io/v1";
@@ -197,12 +195,8 @@ export async function rightsOfAccount(
   rights: readonly Right[],
   signal: AbortSignal,
 ): Promise<readonly RightFacts[]> {
-  const user = `system:serviceaccount:${account.namespace}:${account.name}`;
-  const groups = [
-    "system:serviceaccounts",
-    `system:serviceaccounts:${account.namespace}`,
-    "system:authenticated",
-  ];
+  const user = accountUser(account);
+  const groups = accountGroups(account);
   const [first, ...others] = rights;
   if (first === undefined) return [];
   const review = (one: Right, subject: object) =>
@@ -225,7 +219,7 @@ export async function rightsOfAccount(
   return isRefused ? answers : [{ name: rightName(first), allowed: tried }, ...answers];
 }
 
-async function askReview(
+export async function askReview(
   api: KubeApi,
   asked: { readonly right: Right; readonly account: Account; readonly subject: object },
   signal: AbortSignal,

@@ -1,29 +1,33 @@
 import { audit } from "../../audit/audit.ts";
-import type { InstanceReleaser, Releasability, ReleaserChoice } from "../../contracts/cloud.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import { detachState } from "../../core/action/action-plan.ts";
-import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";
-import { type Policy, selectPolicy } from "../../core/policy/policy.ts";
-import { ownerProblem, releaseModeOf } from "../../core/policy/release-answer.ts";
-import { type Instant, minutes, plus } from "../../core/time/time.ts";
+import { type Instant, minutes } from "../../core/time/time.ts";
 import {
   type AlertFacts,
-  agentRights,
-  controllerRights,
   type DoctorFacts,
   type Fact,
+  type HomeFacts,
   known,
   type MachineFacts,
+  optionOf,
+  type PolicyFacts,
   type QueueFacts,
   unknown,
   type WorkloadFacts,
 } from "../../doctor/facts.ts";
+import {
+  agentRights,
+  controllerRights,
+  fallbackRights,
+  restartRights,
+} from "../../doctor/rights.ts";
 import { liveLeases } from "../../kube/lease/lease-store.ts";
 import {
   budgetsPath,
   daemonSetsPath,
   departuresPath,
+  namespacesPath,
   nodesPath,
   podsPath,
   policiesPath,
@@ -32,13 +36,12 @@ import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { translateBudget } from "../../kube/object/translate-pod.ts";
 import { listAll } from "../../kube/watch/collection.ts";
-import { actionHosts, alertGate, type CloudPorts } from "../assemble/controller-ports.ts";
+import { actionHosts, alertGate } from "../assemble/controller-ports.ts";
 import { ClusterClock } from "../cluster/connect.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import type { CommandIo } from "../command-line/command.ts";
 import { version } from "../commands/version.ts";
 import {
-  boundPolicies,
   definitionFacts,
   fact,
   leaseFacts,
@@ -50,7 +53,9 @@ import {
   rightsOfAccount,
   serverFacts,
 } from "./cluster-facts.ts";
-import { otherToolsIn, ownPods, ownWorkload } from "./own-workloads.ts";
+import { drainersIn } from "./drainers.ts";
+import { otherToolsIn, ownAccounts, ownPods, ownWorkload, workloadFacts } from "./own-workloads.ts";
+import { trialFacts, usesOf } from "./trial-facts.ts";
 
 /** Queries to services other than the API server. */
 export interface Outside {
@@ -77,7 +82,7 @@ interface Gathering {
 
 type ObjectList = Fact<readonly KubeObject[]>;
 
-const admission = "/apis/admissionregistration.k8s.io/v1";
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const deploymentsPath = "/apis/apps/v1/deployments";
 
 /** Collects all facts that the checks evaluate, without changing anything. */
@@ -90,24 +95,37 @@ export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   const [nodeList, policyList, workloads] = lists as [ObjectList, ObjectList, ObjectList];
   const nodes = mapped(nodeList, (all) => all.map(translateNode));
   const policies = mapped(policyList, policyFacts);
-  const own = (component: "controller" | "agent") =>
-    mapped(workloads, (all) => ownWorkload(all, component, gathering.namespace));
-  const [controller, agent] = [own("controller"), own("agent")];
+  const home = await homeFacts(gathering, workloads);
+  const found = mapped(isMissing(home) ? noNamespace(gathering) : workloads, (all) => ({
+    controller: ownWorkload(all, "controller", gathering.namespace),
+    agent: ownWorkload(all, "agent", gathering.namespace),
+  }));
+  const controller = mapped(found, (own) => own.controller && workloadFacts(own.controller));
+  const agent = mapped(found, (own) => own.agent && workloadFacts(own.agent));
   const namespace = namespaceOf(gathering, controller);
   const wide = clusterWide(gathering);
-  const local = installation(gathering, { controller, agent, namespace });
+  const local = isMissing(home)
+    ? noInstallation(gathering)
+    : installation(gathering, { controller, agent, policies, namespace });
   const beyond = outsideFacts(gathering, { nodes, policies, controller });
   const [cluster, installed, outside] = await Promise.all([wide, local, beyond]);
+  const tried = await trialFacts(gathering, {
+    ...{ controller, agent, nodes, policies, at: installed.at, pods: installed.ownPods },
+    workloads: found,
+  });
   return {
     ...{
       version,
       inPod: isInPod(io),
       namespace,
+      home,
       nodes,
       policies,
       controller,
       agent,
     },
+    drainers: await drainers(gathering, { namespace, workloads }),
+    ...tried,
     api: mapped(server, (found) => found),
     clockAheadMs: await fact(io, async () => server.value.aheadMs ?? missingDate()),
     otherTools: mapped(workloads, otherToolsIn),
@@ -144,25 +162,18 @@ function workloadList({ api, io }: Gathering): Promise<ObjectList> {
 async function clusterWide({ api, io }: Gathering) {
   const list = <Value>(path: string, read: (all: readonly KubeObject[]) => Value) =>
     fact(io, async () => read(await listAll(api, path)));
-  const [definitions, departures, budgets, leftPods, admissionPolicies, priorityClasses, grace] =
-    await Promise.all([
-      fact(io, (signal) => definitionFacts(api, signal)),
-      list(departuresPath, (all) => all.flatMap((one) => translateDeparture(one) ?? [])),
-      list(budgetsPath, (all) => all.map(translateBudget)),
-      fact(io, async () =>
-        leftPodNames(await listAll(api, podsPath, { fieldSelector: "status.phase=Failed" })),
-      ),
-      fact(io, async () =>
-        boundPolicies(
-          await listAll(api, `${admission}/validatingadmissionpolicies`),
-          await listAll(api, `${admission}/validatingadmissionpolicybindings`),
-        ),
-      ),
-      list("/apis/scheduling.k8s.io/v1/priorityclasses", namesOf),
-      // With ten thousand workloads this reads the whole cluster.
-      fact(io, (signal) => graceFacts(api, signal), minutes(2)),
-    ]);
-  return { definitions, departures, budgets, leftPods, admissionPolicies, priorityClasses, grace };
+  const [definitions, departures, budgets, leftPods, priorityClasses, grace] = await Promise.all([
+    fact(io, (signal) => definitionFacts(api, signal)),
+    list(departuresPath, (all) => all.flatMap((one) => translateDeparture(one) ?? [])),
+    list(budgetsPath, (all) => all.map(translateBudget)),
+    fact(io, async () =>
+      leftPodNames(await listAll(api, podsPath, { fieldSelector: "status.phase=Failed" })),
+    ),
+    list("/apis/scheduling.k8s.io/v1/priorityclasses", namesOf),
+    // With ten thousand workloads this reads the whole cluster.
+    fact(io, (signal) => graceFacts(api, signal), minutes(2)),
+  ]);
+  return { definitions, departures, budgets, leftPods, priorityClasses, grace };
 }
 
 function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
@@ -185,6 +196,7 @@ async function installation(
   found: {
     readonly controller: Fact<WorkloadFacts | undefined>;
     readonly agent: Fact<WorkloadFacts | undefined>;
+    readonly policies: Fact<PolicyFacts>;
     readonly namespace: string;
   },
 ) {
@@ -196,10 +208,14 @@ async function installation(
   });
   const account = accountOf(found.controller, "lastcall");
   const [rights, ofAgent, lease, otherLeaders, at, pods, annotations, classes] = await Promise.all([
-    fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
-    fact(io, (signal) =>
-      rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
-    ),
+    fact(io, (signal) => {
+      const more = usesOf(found.policies).restarts ? restartRights : [];
+      return rightsOfAccount(api, account, [...controllerRights, ...more], signal);
+    }),
+    fact(io, (signal) => {
+      const needed = [...agentRights, ...fallbackRightsOf(found.agent)];
+      return rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), needed, signal);
+    }),
     // In parallel, because one real second can be an hour in a demo, and a Lease expires sooner.
     fact(io, (signal) => leaseFacts(api, namespace, signal)),
     fact(io, async (signal) => {
@@ -225,6 +241,59 @@ async function installation(
     accountAnnotations: annotations,
     quotaClasses: classes,
   };
+}
+
+/** Without its namespace, everything of an installation is unknown, not missing. */
+async function noInstallation(gathering: Gathering) {
+  const none = noNamespace(gathering);
+  return {
+    at: await clusterTime(gathering.api, gathering.io),
+    ...{ rights: none, agentRights: none, lease: none, otherLeaders: none },
+    ...{ ownPods: none, accountAnnotations: none, quotaClasses: none },
+  };
+}
+
+function fallbackRightsOf(agent: Fact<WorkloadFacts | undefined>) {
+  const found = agent.kind === "Known" ? agent.value : undefined;
+  const fallback = found === undefined ? undefined : optionOf(found, "fallback");
+  return fallback?.kind === "Known" ? (fallbackRights[fallback.value ?? ""] ?? []) : [];
+}
+
+/** A namespace that the caller may not read is not missing. */
+async function homeFacts(
+  { api, io, namespace }: Gathering,
+  workloads: ObjectList,
+): Promise<Fact<HomeFacts>> {
+  if (workloads.kind === "Unknown") return workloads;
+  const controllerIn = ownWorkload(workloads.value, "controller", undefined)?.metadata?.namespace;
+  if (namespace === undefined) return known({ exists: true, controllerIn });
+  return fact(io, async (signal) => {
+    const found = await objectAt(api, `${namespacesPath}/${namespace}`, signal);
+    return { exists: found !== undefined, controllerIn };
+  });
+}
+
+function isMissing(home: Fact<HomeFacts>): boolean {
+  return home.kind === "Known" && !home.value.exists;
+}
+
+function noNamespace({ namespace }: Gathering): Fact<never> {
+  return unknown(`the namespace ${namespace} does not exist`);
+}
+
+function drainers(
+  { api, io }: Gathering,
+  { namespace, workloads }: { readonly namespace: string; readonly workloads: ObjectList },
+): Promise<DoctorFacts["drainers"]> {
+  if (workloads.kind === "Unknown") return Promise.resolve(workloads);
+  const own = { namespace, accounts: ownAccounts(workloads.value) };
+  return fact(io, async () => {
+    const names = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+    const lists = names.map((name) => listAll(api, `${rbac}/${name}`));
+    const [clusterRoles = [], clusterRoleBindings = [], roles = [], roleBindings = []] =
+      await Promise.all(lists);
+    return drainersIn({ clusterRoles, clusterRoleBindings, roles, roleBindings }, own);
+  });
 }
 
 async function clusterTime(api: KubeApi, { clock, signal }: CommandIo): Promise<Instant> {
@@ -291,107 +360,12 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
   return {
     ...{ at: io.clock.now(), version, inPod: isInPod(io), api, alerts: [] },
     namespace: namespace ?? "lastcall",
-    ...{ clockAheadMs: none, definitions: none, rights: none, agentRights: none },
+    ...{ clockAheadMs: none, home: none, definitions: none, rights: none, agentRights: none },
     ...{ lease: none, otherLeaders: none },
     ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
-    ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
+    ...{ agentTrials: none, controllerTrials: none, podTrials: none, drainers: none },
+    ...{ quotaClasses: none, priorityClasses: none },
     ...{ machines: none, orphanMachines: none, queue: none, leftPods: none, grace: none },
   };
-}
-
-const mostMachines = 3;
-
-/** A machine takes minutes to become a node. */
-const nodeAfterMs = minutes(15);
-
-/**
- * Asks the clouds that responded for the running machines of the nodes' groups, and returns those
- * that are old enough but are not nodes. If many have no Node, only a few are examined.
- */
-export async function orphanMachines(
-  asked: { readonly beside: readonly MachineFacts[]; readonly nodes: readonly NodeFacts[] },
-  options: MachineLookOptions & { readonly groupsOf: CloudPorts["groupsOf"] },
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const { releaserFor, groupsOf, io } = options;
-  const registered = new Set(asked.nodes.map(({ providerID = "" }) => providerID.toLowerCase()));
-  const answered = asked.beside.filter(({ state }) => state.kind === "Known");
-  const clouds = new Set(answered.map(({ cloud }) => cloud));
-  // If groups are looked up for only a few, machines that certainly exist come first.
-  const inOrder = [true, false].flatMap((isReady) =>
-    asked.nodes.filter(({ ready }) => ready === isReady),
-  );
-  const askable = inOrder.flatMap(({ providerID = "" }) =>
-    clouds.has(parseProviderId(providerID)?.cloud ?? "") ? [providerID] : [],
-  );
-  const beside = askable.length === 0 ? [] : await groupsOf(askable, signal);
-  const unknownOnes = [...new Set(beside)]
-    .filter((one) => !registered.has(one.toLowerCase()))
-    .slice(0, mostOrphans);
-  const old = await Promise.all(
-    unknownOnes.map(async (providerID) => {
-      const releaser = releaserFor({ providerID, mode: "None" });
-      const machine = await releaser?.describe(providerID, signal);
-      if (machine?.kind !== "Present" || !machine.running) return [];
-      const { bornAt } = machine;
-      return bornAt === undefined || plus(bornAt, nodeAfterMs) > io.clock.now() ? [] : [providerID];
-    }),
-  );
-  return old.flat();
-}
-
-const mostOrphans = 10;
-
-interface MachineLookOptions {
-  readonly releaserFor: ReleaserChoice;
-  readonly io: CommandIo;
-}
-
-/**
- * Checks the machines of up to three Ready and three NotReady nodes with their clouds, without
- * changing anything: they are looked up, and the permission is queried if the cloud supports that.
- */
-export async function machineFacts(
-  nodes: readonly NodeFacts[],
-  policies: readonly Policy[],
-  options: MachineLookOptions,
-): Promise<readonly MachineFacts[]> {
-  const askable = nodes.filter(
-    ({ providerID }) => providerID && options.releaserFor({ providerID, mode: "None" }),
-  );
-  const some = [true, false].flatMap((isReady) =>
-    askable.filter(({ ready }) => ready === isReady).slice(0, mostMachines),
-  );
-  return Promise.all(some.map((node) => machineOf(node, policies, options)));
-}
-
-async function machineOf(
-  node: NodeFacts,
-  policies: readonly Policy[],
-  { releaserFor, io }: MachineLookOptions,
-): Promise<MachineFacts> {
-  const providerID = node.providerID ?? "";
-  const policy = selectPolicy(node, policies)?.policy;
-  const mode = policy === undefined ? "None" : releaseModeOf(node, policy.instance);
-  const detach = policy && detachState(policy.actions, { cause: "Planned", records: [] });
-  const releaser = releaserFor({ providerID, mode }) as InstanceReleaser;
-  const state = await fact(io, async (signal) => {
-    const found = await releaser.describe(providerID, signal);
-    if (found.kind === "Absent") return found;
-    const { running, bornAt } = found;
-    return { kind: "Present", running, launchKnown: bornAt !== undefined } as const;
-  });
-  const facts = {
-    ...{ node: node.name, providerID, cloud: parseProviderId(providerID)?.cloud ?? "" },
-    ...{ nodeReady: node.ready, mode, state },
-  };
-  if (mode === "None") return facts;
-  const problem = ownerProblem(node, mode);
-  const release = await fact<Releasability>(io, async (signal) =>
-    problem === undefined
-      ? releaser.check({ providerID, mode, detach }, signal)
-      : { kind: "Impossible", problem },
-  );
-  return { ...facts, release };
 }

@@ -7,7 +7,7 @@ import {
   textOf,
   valueAt,
 } from "../../core/json/json-field.ts";
-import type { OtherTool, OwnPod, WorkloadFacts } from "../../doctor/facts.ts";
+import type { HiddenOptions, OtherTool, OwnPod, WorkloadFacts } from "../../doctor/facts.ts";
 
 type Component = "controller" | "agent";
 
@@ -19,13 +19,25 @@ export function ownWorkload(
   workloads: readonly KubeObject[],
   component: Component,
   namespace: string | undefined,
-): WorkloadFacts | undefined {
-  const found = workloads.filter((one) => {
-    const labels = one.metadata?.labels ?? {};
-    if (namespace !== undefined && one.metadata?.namespace !== namespace) return false;
-    return labels[componentLabel] === component && isOwn(labels, firstContainer(one));
-  });
-  return found[0] && workloadFacts(found[0]);
+): KubeObject | undefined {
+  return workloads.find(
+    (one) =>
+      (namespace === undefined || one.metadata?.namespace === namespace) &&
+      isComponent(one, component),
+  );
+}
+
+/** The ServiceAccounts of every installation of Lastcall, as `namespace/name`. */
+export function ownAccounts(workloads: readonly KubeObject[]): ReadonlySet<string> {
+  const all = (["controller", "agent"] as const).flatMap((component) =>
+    workloads.filter((one) => isComponent(one, component)).map(workloadFacts),
+  );
+  return new Set(all.map(({ namespace, serviceAccount }) => `${namespace}/${serviceAccount}`));
+}
+
+function isComponent(workload: KubeObject, component: Component): boolean {
+  const labels = workload.metadata?.labels ?? {};
+  return labels[componentLabel] === component && isOwn(labels, firstContainer(workload));
 }
 
 /** Other applications of a shared namespace may have components of the same names. */
@@ -33,7 +45,7 @@ function isOwn(labels: Readonly<Record<string, string>>, { image }: { readonly i
   return labels[nameLabel] === "lastcall" || /lastcall/.test(image);
 }
 
-function workloadFacts(workload: KubeObject): WorkloadFacts {
+export function workloadFacts(workload: KubeObject): WorkloadFacts {
   const { metadata = {} } = workload;
   const spec = fieldsOf(workload.spec);
   const status = fieldsOf(workload.status);
@@ -49,7 +61,11 @@ function workloadFacts(workload: KubeObject): WorkloadFacts {
     hostNetwork: pod.hostNetwork === true,
     priorityClass: textOf(pod.priorityClassName),
     podLabels: textMapOf(valueAt(spec, ["template", "metadata", "labels"])),
-    options: { ...optionsOfEnv(container.env), ...optionsOfArgs(container.args) },
+    overlaps: valueAt(spec, ["strategy", "type"]) !== "Recreate",
+    options: Object.fromEntries(
+      Object.entries(optionsOf(container)).filter(([, value]) => !isComposed(value)),
+    ),
+    hiddenOptions: hiddenOptionsOf(container),
     chart: metadata.labels?.["helm.sh/chart"],
   };
 }
@@ -58,31 +74,73 @@ interface ContainerSpec {
   readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly unknown[];
+  readonly envFrom: readonly unknown[];
 }
 
 function containersOf(workload: KubeObject): readonly ContainerSpec[] {
   const found = listOf(valueAt(workload.spec, ["template", "spec", "containers"]));
-  return found.map(fieldsOf).map(({ image, args, command, env }) => ({
+  return found.map(fieldsOf).map(({ image, args, command, env, envFrom }) => ({
     image: textOf(image) ?? "",
     args: [...listOf(command), ...listOf(args)].flatMap((one) => textOf(one) ?? []),
     env: listOf(env),
+    envFrom: listOf(envFrom),
   }));
 }
 
 function firstContainer(workload: KubeObject): ContainerSpec {
-  return containersOf(workload)[0] ?? { image: "", args: [], env: [] };
+  return containersOf(workload)[0] ?? { image: "", args: [], env: [], envFrom: [] };
 }
 
 /** `LASTCALL_DRY_RUN` sets the option `dry-run`. */
+function optionOfVariable(name: unknown): string | undefined {
+  const option = /^LASTCALL_([A-Z0-9_]+)$/.exec(textOf(name) ?? "")?.[1];
+  return option?.toLowerCase().replaceAll("_", "-");
+}
+
 function optionsOfEnv(env: readonly unknown[]): Record<string, string> {
   const pairs = env.map(fieldsOf).flatMap(({ name, value }): [string, string][] => {
-    const option = /^LASTCALL_([A-Z0-9_]+)$/.exec(textOf(name) ?? "")?.[1];
+    const option = optionOfVariable(name);
     const text = textOf(value) ?? "";
-    return option === undefined || text === ""
-      ? []
-      : [[option.toLowerCase().replaceAll("_", "-"), text]];
+    return option === undefined || text === "" ? [] : [[option, text]];
   });
   return Object.fromEntries(pairs);
+}
+
+/** As they are written: flags take precedence over variables. */
+function optionsOf({ args, env }: ContainerSpec): Record<string, string> {
+  return { ...optionsOfEnv(env), ...optionsOfArgs(args) };
+}
+
+/** `$(NAME)` is replaced by the value of another variable. */
+function isComposed(text: string): boolean {
+  return /\$\(\w+\)/.test(text);
+}
+
+/** Where options come from whose values only the container sees. */
+function hiddenOptionsOf(container: ContainerSpec): readonly HiddenOptions[] {
+  const shown = Object.entries(optionsOf(container));
+  const composed = shown.flatMap(([option, value]) =>
+    isComposed(value) ? [{ option, place: `${value} of its container` }] : [],
+  );
+  const referred = container.env.map(fieldsOf).flatMap(({ name, valueFrom }): HiddenOptions[] => {
+    const option = optionOfVariable(name);
+    const isAny = option === "config";
+    if (option === undefined || valueFrom === undefined) return [];
+    return [{ option: isAny ? undefined : option, place: placeOf(valueFrom) }];
+  });
+  const whole = container.envFrom.map((source) => ({ option: undefined, place: placeOf(source) }));
+  const file = shown.flatMap(([option, value]) =>
+    option === "config" ? [{ option: undefined, place: `the file ${value}` }] : [],
+  );
+  return [...composed, ...referred, ...whole, ...file];
+}
+
+function placeOf(source: unknown): string {
+  const { configMapRef, configMapKeyRef, secretRef, secretKeyRef } = fieldsOf(source);
+  const name = (reference: unknown) => textOf(fieldsOf(reference).name) ?? "";
+  const [map, secret] = [configMapRef ?? configMapKeyRef, secretRef ?? secretKeyRef];
+  if (map !== undefined) return `the ConfigMap ${name(map)}`;
+  return secret === undefined ? "a field of the pod" : `the Secret ${name(secret)}`;
 }
 
 /** `--x=v`, `--x v`, `--x` and `--no-x`. */
@@ -129,12 +187,17 @@ function ownPod(pod: KubeObject): OwnPod {
   );
   return {
     name: pod.metadata?.name ?? "",
+    uid: pod.metadata?.uid ?? "",
     component: pod.metadata?.labels?.[componentLabel] ?? "",
     node: textOf(valueAt(pod.spec, ["nodeName"])),
     ready: conditions.some(({ type, status: is }) => type === "Ready" && is === "True"),
     // These two reasons are normal while a container starts.
     waiting: waiting.find(
       (reason) => reason !== "ContainerCreating" && reason !== "PodInitializing",
+    ),
+    unscheduled: textOf(
+      conditions.find(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable")
+        ?.message,
     ),
   };
 }

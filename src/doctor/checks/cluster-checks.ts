@@ -1,6 +1,7 @@
 import {
   departingTaint,
   killerAnnotation,
+  type NodeFacts,
   parseProviderId,
   rivalOf,
 } from "../../core/cluster/node.ts";
@@ -9,14 +10,13 @@ import { budgetName, canNeverAllow } from "../../core/drain-plan/pod-obstacle.ts
 import { between, minutes } from "../../core/time/time.ts";
 import {
   type Check,
+  type CheckResult,
   counted,
   type DoctorFacts,
-  type Fact,
   fail,
   judging,
   namesOf,
   pass,
-  type RightFacts,
   skip,
   spotNodes,
   warn,
@@ -32,14 +32,6 @@ const definitionNames = ["departurepolicies.lastcall.dev", "departures.lastcall.
 const oldestMinor = 30;
 const clockWarnMs = 2000;
 const clockFailMs = 15_000;
-
-function rightsVerdict(fact: Fact<readonly RightFacts[]>, who: string) {
-  return judging(fact, (rights) => {
-    const missing = rights.filter(({ allowed }) => !allowed).map(({ name }) => name);
-    if (missing.length === 0) return pass(`${who} has its ${counted(rights.length, "permission")}`);
-    return fail(`${who} may not ${namesOf(missing)}`);
-  });
-}
 
 /** The requests that were refused because the caller lacks the permission. */
 function refusedFacts(facts: DoctorFacts): readonly string[] {
@@ -60,10 +52,21 @@ export const clusterChecks: readonly Check[] = [
       const { major, minor, name } = api.value;
       if (major === 1 && minor < oldestMinor) {
         const lack = "has no ValidatingAdmissionPolicy, which limits what Lastcall's tokens may do";
-        return warn(`Kubernetes ${name} ${lack}`, `upgrade to 1.${oldestMinor} or later`);
+        return fail(`Kubernetes ${name} ${lack}`, `upgrade to 1.${oldestMinor} or later`);
       }
       return pass(`Kubernetes ${name} responds`);
     },
+  },
+  {
+    id: "namespace",
+    looksAt: "whether the namespace of the installation exists",
+    fix: "name the right one with -n: kubectl get namespaces",
+    run: ({ home, namespace }) =>
+      judging(home, ({ exists, controllerIn }) => {
+        if (exists) return pass(`the installation is looked up in the namespace ${namespace}`);
+        const fix = controllerIn === undefined ? undefined : `use -n ${controllerIn}`;
+        return fail(`the namespace ${namespace} does not exist`, fix);
+      }),
   },
   {
     id: "crds",
@@ -95,22 +98,6 @@ export const clusterChecks: readonly Check[] = [
       }),
   },
   {
-    id: "rights",
-    looksAt: "whether the controller's ServiceAccount may do all that it does",
-    fix: "apply deploy/base/rbac.yaml, or upgrade the chart",
-    run: ({ rights }) => rightsVerdict(rights, "the controller"),
-  },
-  {
-    id: "agent-rights",
-    looksAt: "whether the agents' ServiceAccount may report notices",
-    fix: "apply deploy/agent/rbac.yaml, or upgrade the chart",
-    run: ({ agentRights, agent }) => {
-      const isAbsent = agent.kind === "Known" && agent.value === undefined;
-      if (isAbsent) return skip("no agent is installed");
-      return rightsVerdict(agentRights, "the agent");
-    },
-  },
-  {
     id: "reader",
     looksAt: "whether the caller may read everything that the checks need",
     fix: "run it with a role that may list these; the checks concerned are skipped",
@@ -133,52 +120,47 @@ export const clusterChecks: readonly Check[] = [
         return off >= clockWarnMs ? warn(said) : pass("the API server's clock and this one agree");
       }),
   },
-  {
-    id: "admission",
-    looksAt: "whether the admission policies that limit the tokens are in place",
-    fix: "apply deploy/base/admission.yaml and deploy/agent/admission.yaml, or upgrade the chart",
-    run: ({ admissionPolicies, controller, agent }) =>
-      judging(admissionPolicies, (inForce) => {
-        // Each policy is named after the workload that it restricts.
-        const expected = [
-          ...namesIn(controller).map((name) => `${name}-placeholder`),
-          ...namesIn(agent),
-        ];
-        if (expected.length === 0) return skip("neither controller nor agent is installed");
-        const missing = expected.filter((name) => !inForce.has(name));
-        if (missing.length === 0) return pass(`in place: ${expected.join(", ")}`);
-        return warn(`the admission policy ${namesOf(missing)} is missing or bound to nothing`);
-      }),
-  },
-  {
-    id: "priority-quota",
-    looksAt: "on GKE: whether a ResourceQuota admits pods of the system's priority classes",
-    fix: "apply deploy/base/quota.yaml and deploy/agent/quota.yaml, or upgrade the chart",
-    run: ({ nodes, quotaClasses, controller, agent }) =>
-      judging(nodes, (all) => {
-        const onGke = all.some(
-          ({ providerID }) => parseProviderId(providerID ?? "")?.cloud === "gcp",
-        );
-        if (!onGke) return skip("no node is of Compute Engine");
-        return judging(quotaClasses, (covered) => {
-          const needed = [controller, agent]
-            .flatMap((fact) => (fact.kind === "Known" ? (fact.value?.priorityClass ?? []) : []))
-            .filter((name) => name.startsWith("system-"));
-          const missing = needed.filter((name) => !covered.has(name));
-          if (missing.length === 0)
-            return pass("the priority classes of Lastcall's pods are admitted");
-          return fail(`no ResourceQuota of the namespace covers ${namesOf(missing)}`);
-        });
-      }),
-  },
 ];
-
-function namesIn(fact: Fact<{ readonly name: string } | undefined>): readonly string[] {
-  return fact.kind === "Known" && fact.value !== undefined ? [fact.value.name] : [];
-}
 
 /** For this long, a node that joins may lack an agent. */
 const joiningMs = minutes(5);
+
+/** Of all Spot nodes, these have a Ready agent, and the others need none yet. */
+function coverage(all: number, covered: number): CheckResult {
+  if (all === 0) return skip("there is no Spot node");
+  const rest = all - covered;
+  const fresh = `${counted(rest, "Spot node")} ${rest === 1 ? "is" : "are"} not Ready, or ${rest === 1 ? "has" : "have"} just joined`;
+  if (covered === 0) return skip(fresh);
+  const told =
+    covered === 1
+      ? "an agent runs on the Spot node"
+      : `an agent runs on each of ${covered} Spot nodes`;
+  return pass(rest === 0 ? told : `${told}; ${fresh}`);
+}
+
+const lifecycleLabels = [
+  "eks.amazonaws.com/capacityType",
+  "karpenter.sh/capacity-type",
+  "node.kubernetes.io/lifecycle",
+];
+const unworked = [
+  "node-role.kubernetes.io/control-plane",
+  "node-role.kubernetes.io/master",
+  "eks.amazonaws.com/compute-type",
+];
+
+/** EC2 instances whose labels do not tell whether they are Spot, and that no policy selects. */
+function untoldNodes(all: readonly NodeFacts[], spot: readonly NodeFacts[]): readonly string[] {
+  const known = new Set(spot.map(({ uid }) => uid));
+  const has = ({ labels }: NodeFacts, keys: readonly string[]) => keys.some((key) => key in labels);
+  return all
+    .filter(({ providerID = "" }) => parseProviderId(providerID)?.cloud === "aws")
+    .filter((node) => !known.has(node.uid) && !has(node, [...lifecycleLabels, ...unworked]))
+    .map(({ name }) => name);
+}
+
+const labelFix =
+  "start the kubelet of a self-managed Auto Scaling group with --node-labels=node.kubernetes.io/lifecycle=spot (or =normal for On-Demand), or select the nodes in a policy's nodeSelector: docs/cloud/aws.md";
 
 /** Checks of the nodes, the pods on them, and other tools that drain. */
 export const nodeChecks: readonly Check[] = [
@@ -209,7 +191,7 @@ export const nodeChecks: readonly Check[] = [
               return fail(
                 `${counted(bare.length, "Spot node")} without a Ready agent: ${namesOf(bare)}`,
               );
-            return pass(`an agent runs on each of ${counted(old.length, "Spot node")}`);
+            return coverage(spot.length, spot.filter(({ name }) => covered.has(name)).length);
           }),
         );
       }),
@@ -301,13 +283,18 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "spot-nodes",
-    looksAt: "whether there are Spot nodes at all",
+    looksAt: "whether there are Spot nodes at all, and whether the labels of EC2 instances tell",
     fix: "label them as the cloud does, or select them in the policy's nodeSelector",
     run: (facts) =>
       judging(spotNodes(facts), (spot) =>
-        spot.length === 0
-          ? warn("no node is labelled as Spot, and no policy selects one")
-          : pass(counted(spot.length, "Spot node")),
+        judging(facts.nodes, (all) => {
+          const untold = untoldNodes(all, spot);
+          if (untold.length > 0) {
+            return warn(`no label of ${namesOf(untold)} tells whether it is Spot`, labelFix);
+          }
+          if (spot.length > 0) return pass(counted(spot.length, "Spot node"));
+          return warn("no node is labelled as Spot, and no policy selects one");
+        }),
       ),
   },
 ];

@@ -1,18 +1,9 @@
-import { isLive } from "../../core/departure/departure.ts";
-import {
-  defaultNodeSelector,
-  matchesNodeSelector,
-  selectPolicy,
-} from "../../core/policy/policy.ts";
 import {
   between,
   formatDuration,
-  formatInstant,
-  hours,
   type Instant,
   type Millis,
   millis,
-  minus,
   minutes,
 } from "../../core/time/time.ts";
 import {
@@ -25,7 +16,7 @@ import {
   type LeaderFacts,
   type LeaseFacts,
   namesOf,
-  type PolicyFacts,
+  optionOf,
   pass,
   skip,
   spotNodes,
@@ -72,6 +63,53 @@ function secondLeader(other: LeaderFacts, own: string | undefined, here: string)
   return fail(`nobody leads in ${here}, but ${elsewhere}`, `use -n ${other.namespace}`);
 }
 
+const podsFix = "check its pods and their Events with kubectl describe";
+const nodesFix =
+  "add a node that its pods fit on, or let them onto Spot nodes: an empty affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution in the chart's values; with Kustomize, remove that affinity";
+
+function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFacts): CheckResult {
+  if (wanted === 0) return fail("the controller has no replica", "scale its Deployment to 2");
+  if (ready >= wanted) {
+    if (wanted === 1)
+      return warn("the controller has one replica and no standby", "set 2 replicas");
+    return pass(`${ready} replicas of the controller are ready`);
+  }
+  const pods = ownPods.kind === "Known" ? ownPods.value : [];
+  const pending = pods.find(
+    ({ component, unscheduled }) => component === "controller" && unscheduled !== undefined,
+  );
+  const why = pending === undefined ? "" : `; the scheduler: ${pending.unscheduled}`;
+  const fix = pending === undefined ? podsFix : nodesFix;
+  if (ready > 0)
+    return warn(`${ready} of the controller's ${wanted} replicas are ready${why}`, fix);
+  const none =
+    wanted === 1
+      ? "the controller's only replica is not"
+      : `none of the controller's ${wanted} replicas is`;
+  return fail(`${none} ready${why}`, fix);
+}
+
+/** Without a Lease, every pod acts. */
+function electionProblem({ options, wanted, overlaps }: WorkloadFacts): CheckResult | undefined {
+  if (options["leader-elect"] !== "false" || !(wanted > 1 || overlaps)) return undefined;
+  const how =
+    wanted > 1
+      ? `all ${wanted} replicas act`
+      : "an update starts a second pod while the first still acts";
+  return fail(
+    `the controller runs with --leader-elect=false, and ${how}`,
+    "remove the option, or set one replica and strategy: {type: Recreate}",
+  );
+}
+
+function withoutLease(found: WorkloadFacts | undefined): CheckResult {
+  const absent = fail("there is no Lease: no controller has ever led here");
+  if (found === undefined) return absent;
+  const elects = optionOf(found, "leader-elect");
+  if (elects.kind === "Unknown") return skip(`there is no Lease; ${elects.why}`);
+  return elects.value === "false" ? skip("the controller runs without a Lease") : absent;
+}
+
 /** The version `1.2.3` of an image's tag or a chart's label; undefined if there is none. */
 function versionIn(text: string): string | undefined {
   return /(?:^|[:@v-])(\d+\.\d+\.\d+[-.\w]*)$/.exec(text)?.[1];
@@ -97,44 +135,40 @@ export const controllerChecks: readonly Check[] = [
   {
     id: "controller",
     looksAt: "whether the controller runs, with a second replica on standby",
-    fix: `${installFix}, or check its pods and their Events`,
-    run: ({ controller, namespace }) =>
-      judging(controller, (found) => {
-        if (found === undefined) return fail(`no controller is installed in ${namespace}`);
-        const { ready, wanted } = found;
-        if (ready === 0) return fail(`none of the controller's ${wanted} replicas is ready`);
-        if (ready < wanted)
-          return warn(`${ready} of the controller's ${wanted} replicas are ready`);
-        if (wanted === 1) return warn("the controller has one replica and no standby");
-        return pass(`${counted(ready, "replica")} of the controller are ready`);
+    fix: installFix,
+    run: (facts) =>
+      judging(facts.controller, (found) => {
+        if (found === undefined) return fail(`no controller is installed in ${facts.namespace}`);
+        return replicaVerdict(found, facts);
       }),
   },
   {
     id: "lease",
     looksAt: "who leads, and how fresh the Lease is",
     fix: "check the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
-    run: ({ lease, otherLeaders, at, controller, namespace }) =>
-      judging(lease, (found) => {
+    run: ({ lease, otherLeaders, at, controller, namespace }) => {
+      const own = controller.kind === "Known" ? controller.value : undefined;
+      const problem = own && electionProblem(own);
+      if (problem !== undefined) return problem;
+      return judging(lease, (found) => {
         const [other] = otherLeaders.kind === "Known" ? otherLeaders.value : [];
         if (other !== undefined) return secondLeader(other, found?.holder, namespace);
-        if (found !== undefined) return leaseVerdict(found, at);
-        const options = controller.kind === "Known" ? controller.value?.options : undefined;
-        if (options?.["leader-elect"] === "false")
-          return skip("the controller runs without a Lease");
-        return fail("there is no Lease: no controller has ever led here");
-      }),
+        return found === undefined ? withoutLease(own) : leaseVerdict(found, at);
+      });
+    },
   },
   {
     id: "dry-run",
     looksAt: "whether the controller acts, or only reports what it would do",
     fix: "remove dry-run from its options once you have seen enough",
     run: (facts) =>
-      ofController(facts, ({ options }) => {
-        const isDry = options["dry-run"] !== undefined && options["dry-run"] !== "false";
-        return isDry
-          ? warn("the controller runs with --dry-run and writes nothing")
-          : pass("the controller carries out its decisions");
-      }),
+      ofController(facts, (found) =>
+        judging(optionOf(found, "dry-run"), (dryRun = "false") =>
+          dryRun === "false"
+            ? pass("the controller carries out its decisions")
+            : warn("the controller runs with --dry-run and writes nothing"),
+        ),
+      ),
   },
   {
     id: "chart",
@@ -148,12 +182,13 @@ export const controllerChecks: readonly Check[] = [
     fix: "check their Events with kubectl describe; images: docs/images.md",
     run: ({ ownPods }) =>
       judging(ownPods, (pods) => {
-        const stuck = pods.filter(
-          ({ waiting, component }) => waiting !== undefined && component !== "placeholder",
-        );
+        const stuck = pods.flatMap(({ name, component, waiting, unscheduled }) => {
+          const why = waiting ?? unscheduled;
+          return why === undefined || component === "placeholder" ? [] : [{ name, why }];
+        });
         if (pods.length === 0) return skip("no pod of Lastcall was found");
         if (stuck.length === 0) return pass("no pod of Lastcall is waiting to start");
-        const told = stuck.map(({ name, waiting }) => `${name} (${waiting})`);
+        const told = stuck.map(({ name, why }) => `${name} (${why})`);
         return fail(`${counted(stuck.length, "pod")} cannot start: ${namesOf(told)}`);
       }),
   },
@@ -224,173 +259,6 @@ export const controllerChecks: readonly Check[] = [
           }
           return pass("nothing prevents the controller from getting its own identity");
         });
-      }),
-  },
-];
-
-/** Checks the policies that can be read, if there are any. */
-function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => CheckResult): CheckResult {
-  return judging(facts.policies, (found) =>
-    found.policies.length === 0 ? skip("there is no policy that can be read") : judge(found),
-  );
-}
-
-function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckResult {
-  return judging(nodes, (all) => {
-    for (const node of all) {
-      const choice = selectPolicy(node, policies);
-      if (choice === undefined || choice.tiedWith.length === 0) continue;
-      const names = [choice.policy.name, ...choice.tiedWith].join(", ");
-      return warn(
-        `${names} have the same weight and select ${node.name}: the first by name applies`,
-      );
-    }
-    return pass("no node is selected by two policies of the highest weight");
-  });
-}
-
-/** Checks of the policies and their effect. */
-export const policyChecks: readonly Check[] = [
-  {
-    id: "policies",
-    looksAt: "whether there are policies, and whether each can be read",
-    fix: "kubectl apply -f policy.yaml; docs/reference/departurepolicy.md",
-    run: ({ policies }) =>
-      judging(policies, ({ policies: found, bad }) => {
-        const [first] = bad;
-        if (first !== undefined) return fail(`${first.name} cannot be read: ${first.problem}`);
-        if (found.length === 0) return warn("there is no policy: no node is planned");
-        return pass(
-          `${counted(found.length, "policy", "policies")}: ${namesOf(found.map(({ name }) => name))}`,
-        );
-      }),
-  },
-  {
-    id: "policy-match",
-    looksAt: "whether each policy selects a node",
-    fix: "compare spec.nodeSelector with the labels of the nodes: kubectl get nodes --show-labels",
-    run: (facts) =>
-      ofPolicies(facts, ({ policies }) =>
-        judging(facts.nodes, (nodes) => {
-          const idle = policies.filter(
-            ({ nodeSelector }) =>
-              !nodes.some((node) => matchesNodeSelector(node, nodeSelector ?? defaultNodeSelector)),
-          );
-          if (idle.length === 0) return pass("each policy selects nodes");
-          return warn(`${namesOf(idle.map(({ name }) => name))} selects no node`);
-        }),
-      ),
-  },
-  {
-    id: "policy-ties",
-    looksAt: "whether two policies of the same weight select the same node",
-    fix: "give the policies different weights (spec.weight)",
-    run: (facts) => ofPolicies(facts, (found) => tieVerdict(found, facts)),
-  },
-  {
-    id: "paused",
-    looksAt: "whether a policy is paused or frozen, or only reports what it would do",
-    fix: "set spec.paused and spec.dryRun to false, or remove gates.freezeUntil, to make it act",
-    run: (facts) =>
-      ofPolicies(facts, ({ policies }) => {
-        const named = (which: (one: (typeof policies)[number]) => boolean) =>
-          namesOf(policies.filter(which).map(({ name }) => name));
-        const idle = named(({ paused, dryRun }) => paused || dryRun);
-        if (idle !== "") return warn(`${idle} is paused or a dry run`);
-        const frozen = named(({ gates }) => (gates.freezeUntil ?? facts.at) > facts.at);
-        if (frozen !== "") return warn(`${frozen} is frozen by gates.freezeUntil`);
-        return pass("no policy is paused or frozen");
-      }),
-  },
-  {
-    id: "forecast",
-    looksAt: "whether the controller has found each policy feasible, and follows its changes",
-    fix: "lastcall plan shows which nodes leave late, and how much wider the windows would have to be",
-    run: (facts) =>
-      ofPolicies(facts, ({ policies, states }) => {
-        for (const { name, generation } of policies) {
-          const state = states.get(name);
-          if (state?.infeasible !== undefined) return fail(`${name}: ${state.infeasible}`);
-          if (state?.observedGeneration === undefined) {
-            return warn(`the controller has not written a status of ${name} yet`);
-          }
-          if (generation !== undefined && state.observedGeneration < generation) {
-            return warn(`the controller has not seen the last change of ${name} yet`);
-          }
-        }
-        return pass("the controller has found each policy feasible");
-      }),
-  },
-  {
-    id: "actions",
-    looksAt:
-      "whether the controller has found each action of the policies valid: hosts, Secrets, names and permissions",
-    fix: "the message names the field, its value, and a missing permission: docs/actions.md",
-    run: (facts) =>
-      ofPolicies(facts, ({ policies, states }) => {
-        const acting = policies.filter(({ actions }) => actions.length > 0);
-        if (acting.length === 0) return skip("no policy has actions");
-        for (const [status, verdict] of [["False", fail] as const, ["Unknown", warn] as const]) {
-          for (const { name } of acting) {
-            const found = states.get(name)?.notReady;
-            if (found?.status === status) return verdict(`${name}: ${found.message}`);
-          }
-        }
-        const unseen = acting.find(
-          ({ name }) => states.get(name)?.observedGeneration === undefined,
-        );
-        if (unseen !== undefined)
-          return warn(`the controller has not checked those of ${unseen.name} yet`);
-        return pass("the controller has found the actions of each policy valid");
-      }),
-  },
-  {
-    id: "alerts",
-    looksAt: "whether Alertmanager responds to the alerts gate of each policy",
-    fix: "name the host of gates.alerts.url in the controller's --action-hosts, and check that it responds from where the controller runs; until then the gate holds everything",
-    run: ({ alerts, policies }) => {
-      if (alerts.length === 0) return judging(policies, () => skip("no policy has an alerts gate"));
-      for (const { policy, firing } of alerts) {
-        if (firing.kind === "Unknown")
-          return fail(`the gate of ${policy} has no response: ${firing.why}`);
-      }
-      const held = alerts.flatMap(({ policy, firing }) =>
-        firing.kind === "Known" && firing.value.length > 0
-          ? [`${policy} (${namesOf(firing.value)})`]
-          : [],
-      );
-      if (held.length === 0) return pass("Alertmanager responds, and no alert of a gate is firing");
-      return warn(`alerts hold planned departures of ${held.join(", ")}`);
-    },
-  },
-  {
-    id: "departures",
-    looksAt: "whether a departure is stuck: due for an hour and not ended, or failed within a day",
-    fix: "kubectl describe departure shows what it waits for",
-    run: ({ departures, at }) =>
-      judging(departures, (all) => {
-        const hourAgo = minus(at, hours(1));
-        const stuck = all.filter(
-          (one) => isLive(one) && one.departAt !== undefined && one.departAt < hourAgo,
-        );
-        const [first] = stuck;
-        if (first !== undefined) {
-          const { message = first.status.reason ?? first.status.phase } = first.status;
-          return warn(
-            `${counted(stuck.length, "departure")} due for over an hour, the first of ${first.node.name}: ${message}`,
-          );
-        }
-        const dayAgo = minus(at, hours(24));
-        const failed = all.filter(
-          ({ status }) => status.outcome === "Failed" && (status.endedAt ?? at) >= dayAgo,
-        );
-        if (failed.length === 0)
-          return pass(
-            `${counted(all.filter(isLive).length, "departure")} to come or under way, none stuck`,
-          );
-        const last = failed[0]?.status.endedAt;
-        const when = last === undefined ? "" : `, one at ${formatInstant(last)}`;
-        return warn(`${counted(failed.length, "departure")} failed within a day${when}`);
       }),
   },
 ];

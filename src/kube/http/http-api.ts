@@ -307,11 +307,10 @@ function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
   return {
     method: request.method,
     path: request.path,
-    query: request.query,
+    ...{ query: request.query, as: request.as },
     body: body === undefined ? undefined : JSON.stringify(body),
     contentType: request.patchType,
     accept: request.ignoresBody === true ? metadataAlone : undefined,
-    as: request.as,
     use: "Request",
     signal,
   };

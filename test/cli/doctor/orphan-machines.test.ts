@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { orphanMachines } from "../../../src/cli/doctor/gather-facts.ts";
+import { orphanMachines } from "../../../src/cli/doctor/machine-facts.ts";
 import type { InstanceReleaser, MachineState } from "../../../src/contracts/cloud.ts";
 import { hours, minus, minutes } from "../../../src/core/time/time.ts";
 import { known, unknown } from "../../../src/doctor/facts.ts";

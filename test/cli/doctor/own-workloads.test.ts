@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { otherToolsIn, ownPods, ownWorkload } from "../../../src/cli/doctor/own-workloads.ts";
+import {
+  otherToolsIn,
+  ownPods,
+  ownWorkload,
+  workloadFacts,
+} from "../../../src/cli/doctor/own-workloads.ts";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
+import { known, optionOf, unknown } from "../../../src/doctor/facts.ts";
 
 const part = (name: string, component: string) => ({
   "app.kubernetes.io/name": name,
@@ -22,7 +28,8 @@ describe("the controller's Deployment", () => {
     const byName = deployment({ image: "mirror/x@sha256:0" }, part("lastcall", "controller"));
     const byImage = deployment({ image }, part("killer", "controller"));
     for (const one of [byName, byImage]) {
-      expect(ownWorkload([one], "controller", undefined)).toMatchObject({ wanted: 2, ready: 1 });
+      expect(ownWorkload([one], "controller", undefined)).toBe(one);
+      expect(workloadFacts(one)).toMatchObject({ wanted: 2, ready: 1 });
       expect(ownWorkload([one], "agent", undefined)).toBeUndefined();
       expect(ownWorkload([one], "controller", "elsewhere")).toBeUndefined();
     }
@@ -52,7 +59,58 @@ describe("the controller's Deployment", () => {
     ],
   ])("shows its options: %j", (container, options) => {
     const found = deployment({ image: "lastcall", ...container }, part("lastcall", "controller"));
-    expect(ownWorkload([found], "controller", undefined)?.options).toEqual(options);
+    expect(workloadFacts(found)).toMatchObject({ options, hiddenOptions: [] });
+  });
+
+  const map = { name: "settings", key: "dry" };
+  it.each([
+    [
+      { env: [{ name: "LASTCALL_DRY_RUN", valueFrom: { configMapKeyRef: map } }] },
+      { option: "dry-run", place: "the ConfigMap settings" },
+    ],
+    [
+      { env: [{ name: "LASTCALL_CONFIG", valueFrom: { secretKeyRef: map } }] },
+      { option: undefined, place: "the Secret settings" },
+    ],
+    [{ envFrom: [{ secretRef: map }] }, { option: undefined, place: "the Secret settings" }],
+    [
+      { args: ["run", "--config", "/etc/lastcall.yaml"] },
+      { option: undefined, place: "the file /etc/lastcall.yaml" },
+    ],
+    [
+      { env: [{ name: "LASTCALL_CONFIG", value: "/x.yaml" }] },
+      { option: undefined, place: "the file /x.yaml" },
+    ],
+    [
+      { args: ["run", "--dry-run=$(DRY)"] },
+      { option: "dry-run", place: "$(DRY) of its container" },
+    ],
+  ])("shows where options are that it cannot see: %j", (container, hidden) => {
+    const found = deployment({ image: "lastcall", ...container }, part("lastcall", "controller"));
+    const { hiddenOptions, options } = workloadFacts(found);
+    expect(hiddenOptions).toEqual([hidden]);
+    expect(options["dry-run"]).toBeUndefined();
+  });
+
+  it("may be hidden only if no flag or variable sets it", () => {
+    const [found] = [{ envFrom: [{ configMapRef: map }], args: ["--dry-run=false"] }].map(
+      (container) => workloadFacts(deployment({ image: "lastcall", ...container }, {})),
+    );
+    const of = (name: string) => found && optionOf(found, name);
+    expect(of("dry-run")).toEqual(known("false"));
+    expect(of("leader-elect")).toEqual(
+      unknown("--leader-elect may be set in the ConfigMap settings, which is not read"),
+    );
+  });
+
+  it.each([
+    [undefined, true],
+    [{ type: "RollingUpdate" }, true],
+    [{ type: "Recreate" }, false],
+  ])("tells whether an update overlaps: %j", (strategy, overlaps) => {
+    const one = deployment({ image: "lastcall" }, {});
+    const spec = { ...(one.spec as object), strategy };
+    expect(workloadFacts({ ...one, spec }).overlaps).toBe(overlaps);
   });
 });
 
@@ -88,6 +146,14 @@ describe("a pod of Lastcall", () => {
 
   it.each(["ImagePullBackOff", "CrashLoopBackOff"])("has the waiting reason %s", (reason) => {
     expect(waitingOf(reason)).toBe(reason);
+  });
+  it("has the message of the scheduler that found no node", () => {
+    const message = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.";
+    const conditions = [
+      { type: "PodScheduled", status: "False", reason: "Unschedulable", message },
+    ];
+    const pending = { ...pod(part("lastcall", "agent"), "x"), status: { conditions } };
+    expect(ownPods([pending])[0]?.unscheduled).toBe(message);
   });
   it("has no waiting reason while its container is being created", () => {
     expect(waitingOf("ContainerCreating")).toBeUndefined();

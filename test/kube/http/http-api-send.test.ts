@@ -76,22 +76,6 @@ describe("a request", () => {
     expect(server.seen[0]?.headers.accept).toMatch(/^application.json;as=PartialObjectMetadata;/);
   });
 
-  it("acts as another user, with exactly its groups and extra fields", async () => {
-    const { server, api } = await setUp((_, to) => json(to, 200, {}));
-    const as = {
-      user: "system:serviceaccount:ops:x",
-      groups: ["system:serviceaccounts", "system:authenticated"],
-      extra: { "authentication.kubernetes.io/node-name": "n1" },
-    };
-    await api.send({ ...get, as });
-    const headers = Object.entries(server.seen[0]?.headers ?? {});
-    expect(headers.filter(([name]) => name.startsWith("impersonate"))).toEqual([
-      ["impersonate-user", "system:serviceaccount:ops:x"],
-      ["impersonate-group", "system:serviceaccounts, system:authenticated"],
-      ["impersonate-extra-authentication.kubernetes.io%2fnode-name", "n1"],
-    ]);
-  });
-
   it("keeps the path of the server's URL", async () => {
     const server = await new ScriptedServer((_, response) => json(response, 200, {})).start();
     const access = accessTo(`${server.url}/k8s/clusters/c1/`);

@@ -1,0 +1,127 @@
+import type { KubeObject } from "../../contracts/kube-api.ts";
+import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
+import { type Drainer, type DrainRight, drainRights } from "../../doctor/drain-rights.ts";
+
+/** All of RBAC. The objects of lists have no kind, so they are kept apart. */
+export interface RbacObjects {
+  readonly clusterRoles: readonly KubeObject[];
+  readonly clusterRoleBindings: readonly KubeObject[];
+  readonly roles: readonly KubeObject[];
+  readonly roleBindings: readonly KubeObject[];
+}
+
+interface Own {
+  /** The namespace of the installation. */
+  readonly namespace: string;
+  /** Each ServiceAccount of Lastcall as `namespace/name`. */
+  readonly accounts: ReadonlySet<string>;
+}
+
+interface RoleRule {
+  readonly verbs: readonly string[];
+  readonly groups: readonly string[];
+  readonly resources: readonly string[];
+  readonly isLimited: boolean;
+}
+
+/** A role as it is bound: everywhere, or in the namespace of the installation. */
+interface Grant {
+  readonly subjects: readonly unknown[];
+  readonly rules: readonly RoleRule[];
+  readonly isWide: boolean;
+}
+
+/**
+ * Who has a right by which a node can be made to leave, apart from administrators, the parts of
+ * Kubernetes and Lastcall itself.
+ */
+export function drainersIn(rbac: RbacObjects, own: Own): readonly Drainer[] {
+  const found = new Map<string, Drainer>();
+  for (const { subjects, rules, isWide } of grantsOf(rbac, own.namespace)) {
+    const right = drainRights.find(
+      (one) => (isWide || one.own === true) && rules.some((rule) => gives(rule, one)),
+    );
+    if (right === undefined) continue;
+    const isAdmin = rules.some(isEverything);
+    for (const subject of subjects.map(subjectOf)) {
+      const isKept = subject.isEverybody || !(isAdmin || isOfSystem(subject, own));
+      if (!isKept || found.has(subject.name)) continue;
+      found.set(subject.name, { ...subject, right: right.name });
+    }
+  }
+  const drainers = [...found.values()].map(({ name, right, isEverybody }) => ({
+    ...{ name, right, isEverybody },
+  }));
+  return drainers.toSorted((a, b) => Number(b.isEverybody) - Number(a.isEverybody));
+}
+
+function grantsOf(rbac: RbacObjects, namespace: string): readonly Grant[] {
+  const rulesByName = (roles: readonly KubeObject[]) =>
+    new Map(roles.map((role) => [role.metadata?.name, listOf(role.rules).map(ruleOf)]));
+  const inside = ({ metadata }: KubeObject) => metadata?.namespace === namespace;
+  const wide = rulesByName(rbac.clusterRoles);
+  const local = rulesByName(rbac.roles.filter(inside));
+  const grantOf = (binding: KubeObject, isWide: boolean): Grant => {
+    const { kind, name } = fieldsOf(binding.roleRef);
+    const rules = (kind === "Role" ? local : wide).get(textOf(name)) ?? [];
+    return { subjects: listOf(binding.subjects), rules, isWide };
+  };
+  return [
+    ...rbac.clusterRoleBindings.map((one) => grantOf(one, true)),
+    ...rbac.roleBindings.filter(inside).map((one) => grantOf(one, false)),
+  ];
+}
+
+function ruleOf(rule: unknown): RoleRule {
+  const { verbs, apiGroups, resources, resourceNames } = fieldsOf(rule);
+  const texts = (list: unknown) => listOf(list).flatMap((one) => textOf(one) ?? []);
+  return {
+    ...{ verbs: texts(verbs), groups: texts(apiGroups), resources: texts(resources) },
+    isLimited: listOf(resourceNames).length > 0,
+  };
+}
+
+/** A rule for objects by name grants no creation: the name is not known then. */
+function gives({ verbs, groups, resources, isLimited }: RoleRule, right: DrainRight): boolean {
+  if (!groups.some((group) => group === "*" || group === right.group)) return false;
+  const [, subresource] = right.resource.split("/");
+  const wildcards = ["*", ...(subresource === undefined ? [] : [`*/${subresource}`])];
+  if (!resources.some((one) => one === right.resource || wildcards.includes(one))) return false;
+  return right.verbs.some(
+    (verb) => !(isLimited && verb === "create") && verbs.some((one) => one === "*" || one === verb),
+  );
+}
+
+function isEverything({ verbs, groups, resources, isLimited }: RoleRule): boolean {
+  return !isLimited && [verbs, groups, resources].every((list) => list.includes("*"));
+}
+
+interface Subject {
+  /** Such as `ServiceAccount ops/deployer`. */
+  readonly name: string;
+  readonly isEverybody: boolean;
+  readonly kind: string;
+  readonly plain: string;
+  readonly namespace: string | undefined;
+}
+
+const everybody = /^system:(authenticated|unauthenticated|anonymous|serviceaccounts)$/;
+
+function subjectOf(subject: unknown): Subject {
+  const { kind, name, namespace } = fieldsOf(subject);
+  const [kindText, plain, place] = [textOf(kind) ?? "", textOf(name) ?? "", textOf(namespace)];
+  const full = place === undefined ? plain : `${place}/${plain}`;
+  return {
+    ...{ name: `${kindText} ${full}`, kind: kindText, plain, namespace: place },
+    isEverybody: kindText !== "ServiceAccount" && everybody.test(plain),
+  };
+}
+
+/**
+ * Kubernetes' own components, and those of EKS, which are users called `eks:…`. The accounts of
+ * any other namespace, as a group, are none of them.
+ */
+function isOfSystem({ kind, plain, namespace = "" }: Subject, own: Own): boolean {
+  if (kind !== "ServiceAccount") return /^(eks|system):(?!serviceaccounts:(?!kube-))/.test(plain);
+  return namespace.startsWith("kube-") || own.accounts.has(`${namespace}/${plain}`);
+}

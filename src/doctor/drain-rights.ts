@@ -1,0 +1,63 @@
+/** A permission by which a node can be made to leave. */
+export interface DrainRight {
+  /** As the report names it. */
+  readonly name: string;
+  readonly verbs: readonly string[];
+  readonly group: string;
+  /** With its subresource, as in a role. */
+  readonly resource: string;
+  /** Has this effect also if it is granted only in the namespace of the installation. */
+  readonly own?: true;
+}
+
+export interface Drainer {
+  /** Such as `ServiceAccount ops/deployer` or `Group developers`. */
+  readonly name: string;
+  /** The first of its rights, in the order of the list. */
+  readonly right: string;
+  /** A group that every user or every pod belongs to. */
+  readonly isEverybody: boolean;
+}
+
+const writes = ["create", "update", "patch"];
+const changes = ["update", "patch"];
+
+function lastcall(resource: string, verbs: readonly string[]): DrainRight {
+  return { name: `write ${resource}`, verbs, group: "lastcall.dev", resource };
+}
+
+/** Whoever runs a pod in the namespace can run it with the controller's ServiceAccount. */
+function inOwnNamespace(
+  name: string,
+  { verbs = writes, group = "", resources }: OwnRights,
+): readonly DrainRight[] {
+  return resources.map((resource) => ({ name, verbs, group, resource, own: true }));
+}
+
+interface OwnRights {
+  readonly verbs?: readonly string[];
+  readonly group?: string;
+  readonly resources: readonly string[];
+}
+
+const runPods = "run pods in Lastcall's namespace";
+const useAccount = "take the identity of Lastcall's ServiceAccounts";
+
+/** All of them; docs/security.md says what each leads to. */
+export const drainRights: readonly DrainRight[] = [
+  lastcall("departures", writes),
+  lastcall("departures/status", changes),
+  lastcall("departurepolicies", writes),
+  { name: "change nodes", verbs: changes, group: "", resource: "nodes" },
+  { name: "change nodes/status", verbs: changes, group: "", resource: "nodes/status" },
+  ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["serviceaccounts/token"] }),
+  ...inOwnNamespace(useAccount, { verbs: ["impersonate"], resources: ["serviceaccounts"] }),
+  { name: useAccount, verbs: ["impersonate"], group: "", resource: "users" },
+  ...inOwnNamespace(runPods, { verbs: ["create"], resources: ["pods", "pods/exec"] }),
+  ...inOwnNamespace(runPods, { resources: ["replicationcontrollers"] }),
+  ...inOwnNamespace(runPods, {
+    group: "apps",
+    resources: ["deployments", "daemonsets", "statefulsets", "replicasets"],
+  }),
+  ...inOwnNamespace(runPods, { group: "batch", resources: ["jobs", "cronjobs"] }),
+];

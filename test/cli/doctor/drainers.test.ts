@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { drainersIn } from "../../../src/cli/doctor/drainers.ts";
+import type { KubeObject } from "../../../src/contracts/kube-api.ts";
+
+const own = {
+  namespace: "lastcall",
+  accounts: new Set(["lastcall/lastcall", "lastcall/lastcall-agent"]),
+};
+const ann = { kind: "User", name: "ann" };
+
+interface RuleText {
+  readonly verbs: string;
+  readonly groups?: string;
+  readonly resources: string;
+  readonly resourceNames?: readonly string[];
+}
+
+function ruleOf({ verbs, groups = "", resources, resourceNames }: RuleText) {
+  const apiGroups = groups.split(" ");
+  return { verbs: verbs.split(" "), apiGroups, resources: resources.split(" "), resourceNames };
+}
+
+function role(name: string, rule: RuleText, namespace?: string): KubeObject {
+  return { metadata: { name, namespace: namespace as string }, rules: [ruleOf(rule)] };
+}
+
+function binding(kind: string, subject: object, namespace?: string): KubeObject {
+  const metadata = { name: "b", namespace: namespace as string };
+  return { metadata, roleRef: { kind, name: "r" }, subjects: [subject] };
+}
+
+/** Who drains if this rule is bound to the subject in the whole cluster. */
+function wide(rule: RuleText, subject: object = ann) {
+  return drainersIn(
+    {
+      ...{ clusterRoles: [role("r", rule)], roles: [], roleBindings: [] },
+      clusterRoleBindings: [binding("ClusterRole", subject)],
+    },
+    own,
+  );
+}
+
+const nodes = { verbs: "patch", resources: "nodes" };
+
+describe("who can make a node leave", () => {
+  it.each([
+    [{ verbs: "create", groups: "lastcall.dev", resources: "departures" }, "write departures"],
+    [{ verbs: "*", groups: "lastcall.dev", resources: "*" }, "write departures"],
+    [
+      { verbs: "patch", groups: "lastcall.dev", resources: "departures/status" },
+      "write departures/status",
+    ],
+    [{ verbs: "update", groups: "*", resources: "departurepolicies" }, "write departurepolicies"],
+    [nodes, "change nodes"],
+    [{ verbs: "get update", resources: "*/status" }, "change nodes/status"],
+    [{ ...nodes, resourceNames: ["n1"] }, "change nodes"],
+    [
+      { verbs: "create", resources: "serviceaccounts/token" },
+      "take the identity of Lastcall's ServiceAccounts",
+    ],
+    [{ verbs: "create", resources: "pods" }, "run pods in Lastcall's namespace"],
+    [
+      { verbs: "patch", groups: "apps", resources: "deployments" },
+      "run pods in Lastcall's namespace",
+    ],
+  ])("is who has %j", (rule, right) => {
+    expect(wide(rule)).toEqual([{ name: "User ann", right, isEverybody: false }]);
+  });
+
+  it.each([
+    [{ verbs: "get list watch delete", resources: "nodes pods" }],
+    [{ verbs: "create patch", resources: "events" }],
+    [{ verbs: "create", groups: "lastcall.dev", resources: "departures", resourceNames: ["d"] }],
+    [{ verbs: "patch", groups: "apps", resources: "nodes" }],
+    [{ verbs: "*", groups: "*", resources: "*" }],
+  ])("is not who has only %j, or everything as an administrator", (rule) => {
+    expect(wide(rule)).toEqual([]);
+  });
+
+  it.each([
+    { kind: "Group", name: "system:masters" },
+    { kind: "User", name: "system:kube-scheduler" },
+    { kind: "User", name: "eks:node-manager" },
+    { kind: "Group", name: "system:serviceaccounts:kube-system" },
+    { kind: "ServiceAccount", namespace: "kube-system", name: "node-controller" },
+    { kind: "ServiceAccount", namespace: "lastcall", name: "lastcall" },
+  ])("is not a part of Kubernetes, and not Lastcall: %j", (subject) => {
+    expect(wide(nodes, subject)).toEqual([]);
+  });
+
+  it.each([
+    [
+      { kind: "ServiceAccount", namespace: "ops", name: "lastcall" },
+      "ServiceAccount ops/lastcall",
+      false,
+    ],
+    [
+      { kind: "Group", name: "system:serviceaccounts:ops" },
+      "Group system:serviceaccounts:ops",
+      false,
+    ],
+    [{ kind: "Group", name: "system:authenticated" }, "Group system:authenticated", true],
+    [{ kind: "User", name: "system:anonymous" }, "User system:anonymous", true],
+  ])("is %j", (subject, name, isEverybody) => {
+    expect(wide(nodes, subject)).toEqual([{ name, right: "change nodes", isEverybody }]);
+  });
+
+  it("is everybody, even if everybody is an administrator", () => {
+    const subject = { kind: "Group", name: "system:authenticated" };
+    expect(wide({ verbs: "*", groups: "*", resources: "*" }, subject)).toHaveLength(1);
+  });
+
+  it.each([
+    ["lastcall", { verbs: "create", resources: "pods" }, 1],
+    ["shop", { verbs: "create", resources: "pods" }, 0],
+    // Nodes are in no namespace.
+    ["lastcall", nodes, 0],
+  ])("depends on the namespace of a RoleBinding: %s, %j", (namespace, rule, count) => {
+    for (const kind of ["Role", "ClusterRole"]) {
+      const rbac = {
+        clusterRoles: kind === "ClusterRole" ? [role("r", rule)] : [],
+        roles: kind === "Role" ? [role("r", rule, namespace)] : [],
+        clusterRoleBindings: [],
+        roleBindings: [binding(kind, ann, namespace)],
+      };
+      expect(drainersIn(rbac, own)).toHaveLength(count);
+    }
+  });
+
+  it("is named once, everybody first", () => {
+    const rbac = {
+      ...{ clusterRoles: [role("r", nodes)], roles: [], roleBindings: [] },
+      clusterRoleBindings: [
+        ...[ann, ann, { kind: "Group", name: "system:authenticated" }].map((subject) =>
+          binding("ClusterRole", subject),
+        ),
+      ],
+    };
+    expect(drainersIn(rbac, own).map(({ name }) => name)).toEqual([
+      "Group system:authenticated",
+      "User ann",
+    ]);
+  });
+});
