@@ -316,6 +316,11 @@ export function namesOf(names: readonly string[], most = 3): string {
   return rest > 0 ? `${shown.join(", ")} and ${rest} more` : shown.join(", ");
 }
 
+/** `a is` or `a, b are`. */
+export function namesWith(names: readonly string[], one: string, many: string): string {
+  return `${namesOf(names)} ${names.length === 1 ? one : many}`;
+}
+
 export function counted(count: number, singular: string, plural = `${singular}s`): string {
   return `${count} ${count === 1 ? singular : plural}`;
 }

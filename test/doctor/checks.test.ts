@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
 import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
 import { doctorFaults } from "../e2e/doctor-faults.ts";
-import { at, green, nodeOf } from "./green-facts.ts";
-import { pod, type RedCase, untold, withTrial } from "./red-cases.ts";
+import { at, budgetOf, green, nodeOf, policyOf } from "./green-facts.ts";
+import { pod, type RedCase, untold, withPolicies, withTrial } from "./red-cases.ts";
 import { redFleet } from "./red-fleet.ts";
 import { redInstallation } from "./red-installation.ts";
 
@@ -78,6 +78,29 @@ describe("the doctor's sentences", () => {
     ],
   ])("about agents are true and say how many: %s, %s", (status, message, change) => {
     expect(answerOf("agents", { ...green, ...change })).toMatchObject({ status, message });
+  });
+
+  const all = (names: readonly string[]) => names.map((name) => policyOf(name, { paused: true }));
+  const budgets = (count: number) => ({
+    budgets: known(Array.from({ length: count }, () => budgetOf())),
+  });
+  it.each([
+    ["paused", "a is paused or a dry run", withPolicies(...all(["a"]))],
+    ["paused", "a, b are paused or a dry run", withPolicies(...all(["a", "b"]))],
+    [
+      "crds",
+      "departurepolicies.lastcall.dev, departures.lastcall.dev are not installed",
+      {
+        definitions: known([]),
+      },
+    ],
+    ["budgets", "there is no PodDisruptionBudget", budgets(0)],
+    ["budgets", "1 budget, it can allow an eviction", budgets(1)],
+    ["budgets", "1000 budgets, each can allow an eviction", budgets(1000)],
+    ["provider-id", "1 Spot node, with a known machine", fleet(1)],
+    ["provider-id", "1000 Spot nodes, each with a known machine", fleet(1000)],
+  ])("of %s say how many: %s", (id, message, change) => {
+    expect(answerOf(id, { ...green, ...change })?.message).toBe(message);
   });
 
   it.each([

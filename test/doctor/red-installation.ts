@@ -23,7 +23,7 @@ export const redInstallation: readonly RedCase[] = [
   ["clock", "Fail", "20 s behind", { clockAheadMs: known(millis(-20_000)) }],
   ["crds", "Fail", "departures.lastcall.dev", { definitions: known([]) }],
   ["crds", "Fail", "not served", definitions({ established: false })],
-  ["crd-version", "Fail", "does not serve v1alpha1", definitions({ served: ["v1"] })],
+  ["crd-version", "Fail", "do not serve v1alpha1", definitions({ served: ["v1"] })],
   ["crd-version", "Warn", "is not that of 1.2.3", definitions({ sameSchema: false })],
   [
     "rights",

@@ -9,6 +9,7 @@ import {
   fail,
   judging,
   namesOf,
+  namesWith,
   optionOf,
   pass,
   type RightFacts,
@@ -65,9 +66,8 @@ function admissionVerdict(trials: readonly AdmissionTrial[]): CheckResult {
   if (worst !== undefined) return worst;
   if (verdicts.length === 0) return skip("nothing is granted that a policy would have to limit");
   const policies = [...new Set(verdicts.map(({ message }) => message))];
-  return pass(
-    `in a dry run ${counted(verdicts.length, "abuse")} of the tokens ${verdicts.length === 1 ? "was" : "were"} refused, by ${policies.join(", ")}`,
-  );
+  const abuses = counted(verdicts.length, "abuse of the tokens was", "abuses of the tokens were");
+  return pass(`in a dry run ${abuses} refused, by ${policies.join(", ")}`);
 }
 
 function allTrials({ agentTrials, controllerTrials, agent, controller }: DoctorFacts): CheckResult {
@@ -132,7 +132,11 @@ function accountVerdict({ controller, agent }: DoctorFacts): CheckResult {
       const common = found.filter(({ serviceAccount }) => serviceAccount === "default");
       if (common.length > 0) {
         return fail(
-          `${namesOf(common.map(({ name }) => name))} uses the ServiceAccount default, as other pods of the namespace do`,
+          `${namesWith(
+            common.map(({ name }) => name),
+            "uses",
+            "use",
+          )} the ServiceAccount default, as other pods of the namespace do`,
         );
       }
       return pass("no other pod has the ServiceAccount of the controller or of the agents");

@@ -10,6 +10,7 @@ import {
   judging,
   type MachineFacts,
   namesOf,
+  namesWith,
   pass,
   skip,
   spotNodes,
@@ -139,7 +140,13 @@ export const cloudChecks: readonly Check[] = [
           return pass(
             "every node that is not Ready still has its machine, as far as the cloud responded",
           );
-        return warn(`${namesOf(gone.map(({ node }) => node))} no longer has a machine`);
+        return warn(
+          `${namesWith(
+            gone.map(({ node }) => node),
+            "no longer has",
+            "no longer have",
+          )} a machine`,
+        );
       }),
   },
   {
@@ -189,7 +196,9 @@ export const cloudChecks: readonly Check[] = [
           return selectPolicy(node, policies)?.policy.instance.release !== "None";
         });
         if (nameless.length === 0)
-          return pass(`${counted(spot.length, "Spot node")}, each with a known machine`);
+          return pass(
+            `${counted(spot.length, "Spot node, with", "Spot nodes, each with")} a known machine`,
+          );
         return fail(`the machine of ${namesOf(nameless.map(({ name }) => name))} is not known`);
       }),
   },

@@ -16,6 +16,7 @@ import {
   fail,
   judging,
   namesOf,
+  namesWith,
   pass,
   skip,
   spotNodes,
@@ -75,9 +76,10 @@ export const clusterChecks: readonly Check[] = [
     run: ({ definitions }) =>
       judging(definitions, (found) => {
         const missing = definitionNames.filter((name) => !found.some((one) => one.name === name));
-        if (missing.length > 0) return fail(`${namesOf(missing)} is not installed`);
+        if (missing.length > 0) return fail(`${namesWith(missing, "is", "are")} not installed`);
         const dead = found.filter(({ established }) => !established).map(({ name }) => name);
-        if (dead.length > 0) return fail(`${namesOf(dead)} is installed but not served`);
+        if (dead.length > 0)
+          return fail(`${namesWith(dead, "is", "are")} installed but not served`);
         return pass("DeparturePolicy and Departure are served");
       }),
   },
@@ -90,7 +92,13 @@ export const clusterChecks: readonly Check[] = [
         if (found.length === 0) return skip("no custom resource definition is installed");
         const old = found.filter(({ served }) => !served.includes("v1alpha1"));
         if (old.length > 0) {
-          return fail(`${namesOf(old.map(({ name }) => name))} does not serve v1alpha1`);
+          return fail(
+            `${namesWith(
+              old.map(({ name }) => name),
+              "does",
+              "do",
+            )} not serve v1alpha1`,
+          );
         }
         const other = found.filter(({ sameSchema }) => !sameSchema).map(({ name }) => name);
         if (other.length === 0) return pass(`the schemas are those of ${version}`);
@@ -136,6 +144,13 @@ function coverage(all: number, covered: number): CheckResult {
       ? "an agent runs on the Spot node"
       : `an agent runs on each of ${covered} Spot nodes`;
   return pass(rest === 0 ? told : `${told}; ${fresh}`);
+}
+
+function budgetsText(count: number): string {
+  if (count === 0) return "there is no PodDisruptionBudget";
+  return count === 1
+    ? "1 budget, it can allow an eviction"
+    : `${count} budgets, each can allow an eviction`;
 }
 
 const lifecycleLabels = [
@@ -250,8 +265,7 @@ export const nodeChecks: readonly Check[] = [
     run: ({ budgets }) =>
       judging(budgets, (all) => {
         const never = all.filter(canNeverAllow).map(budgetName);
-        if (never.length === 0)
-          return pass(`${counted(all.length, "budget")}, each can allow an eviction`);
+        if (never.length === 0) return pass(budgetsText(all.length));
         return fail(
           `${counted(never.length, "budget")} can never allow an eviction: ${namesOf(never)}`,
         );

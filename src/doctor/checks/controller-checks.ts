@@ -225,7 +225,9 @@ export const controllerChecks: readonly Check[] = [
           ({ component, waiting }) => component === "placeholder" && /Image/.test(waiting ?? ""),
         );
         if (stuck.length > 0)
-          return fail(`${counted(stuck.length, "placeholder")} cannot pull its image`);
+          return fail(
+            `${counted(stuck.length, "placeholder cannot pull its", "placeholders cannot pull their")} image`,
+          );
         return judging(priorityClasses, (classes) =>
           classes.has("lastcall-placeholder")
             ? pass("the priority class of the placeholders exists")

@@ -13,6 +13,7 @@ import {
   fail,
   judging,
   namesOf,
+  namesWith,
   type PolicyFacts,
   pass,
   skip,
@@ -68,7 +69,13 @@ export const policyChecks: readonly Check[] = [
               !nodes.some((node) => matchesNodeSelector(node, nodeSelector ?? defaultNodeSelector)),
           );
           if (idle.length === 0) return pass("each policy selects nodes");
-          return warn(`${namesOf(idle.map(({ name }) => name))} selects no node`);
+          return warn(
+            `${namesWith(
+              idle.map(({ name }) => name),
+              "selects",
+              "select",
+            )} no node`,
+          );
         }),
       ),
   },
@@ -85,11 +92,12 @@ export const policyChecks: readonly Check[] = [
     run: (facts) =>
       ofPolicies(facts, ({ policies }) => {
         const named = (which: (one: (typeof policies)[number]) => boolean) =>
-          namesOf(policies.filter(which).map(({ name }) => name));
+          policies.filter(which).map(({ name }) => name);
         const idle = named(({ paused, dryRun }) => paused || dryRun);
-        if (idle !== "") return warn(`${idle} is paused or a dry run`);
+        if (idle.length > 0) return warn(`${namesWith(idle, "is", "are")} paused or a dry run`);
         const frozen = named(({ gates }) => (gates.freezeUntil ?? facts.at) > facts.at);
-        if (frozen !== "") return warn(`${frozen} is frozen by gates.freezeUntil`);
+        if (frozen.length > 0)
+          return warn(`${namesWith(frozen, "is", "are")} frozen by gates.freezeUntil`);
         return pass("no policy is paused or frozen");
       }),
   },
